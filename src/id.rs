@@ -1,0 +1,157 @@
+//! Names and identifiers that are checked once, when they are made.
+
+use std::fmt;
+use std::str::FromStr;
+
+use uuid::Uuid;
+
+/// The name of a job, as it stands in the config file and in every table.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(transparent)]
+pub struct JobName(String);
+
+/// A text that cannot be a name, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a usable name: {why}")]
+pub struct BadName {
+    text: String,
+    why: &'static str,
+}
+
+impl JobName {
+    /// The longest name, in characters.
+    pub const MAX_CHARS: usize = 64;
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for JobName {
+    type Err = BadName;
+
+    fn from_str(text: &str) -> Result<Self, BadName> {
+        let bad = |why| Err(BadName { text: text.chars().take(80).collect(), why });
+        if text.is_empty() {
+            return bad("it is empty");
+        }
+        if text.chars().count() > Self::MAX_CHARS {
+            return bad("it is longer than 64 characters");
+        }
+        if text.starts_with('-') {
+            return bad("it starts with a dash, which the command line reads as an option");
+        }
+        match text.chars().find(|c| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))) {
+            Some(_) => bad("letters, digits, `-`, `_` and `.` are allowed"),
+            None => Ok(Self(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for JobName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl AsRef<str> for JobName {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for JobName {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// The id of a bulk run: a UUID v4, as the seed writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RunId(Uuid);
+
+impl RunId {
+    /// A new, random id.
+    pub fn random() -> Self {
+        Self(Uuid::new_v4())
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.hyphenated().fmt(f)
+    }
+}
+
+impl FromStr for RunId {
+    type Err = BadName;
+
+    fn from_str(text: &str) -> Result<Self, BadName> {
+        match Uuid::try_parse(text) {
+            Ok(id) if id.get_version_num() == 4 && text.len() == 36 => Ok(Self(id)),
+            _ => Err(BadName {
+                text: text.chars().take(80).collect(),
+                why: "a run id looks like 550e8400-e29b-41d4-a716-446655440000",
+            }),
+        }
+    }
+}
+
+/// One process of this program, as leases name it: `host/pid/random`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Owner(String);
+
+impl Owner {
+    /// The owner that stands for this process; two calls give two owners.
+    pub fn this_process() -> Self {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
+            .ok()
+            .map(|name| name.trim().to_owned())
+            .filter(|name| !name.is_empty())
+            .or_else(|| std::env::var("HOSTNAME").ok())
+            .unwrap_or_else(|| "localhost".to_owned());
+        let random = Uuid::new_v4().simple().to_string();
+        Self(format!("{host}/{}/{}", std::process::id(), &random[..8]))
+    }
+
+    /// The owner as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn job_names_are_words_in_any_script() {
+        for good in ["blogs", "ai-books", "総務省", "a.b_c", "2026"] {
+            assert_eq!(good.parse::<JobName>().unwrap().as_str(), good);
+        }
+        for bad in ["", " ", "a b", "-x", "a/b", "a\nb", "a'b", &"x".repeat(65)] {
+            assert!(bad.parse::<JobName>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn run_ids_are_uuid_v4_in_hyphenated_form() {
+        let id = RunId::random();
+        assert_eq!(id.to_string().parse::<RunId>().unwrap(), id);
+        assert!("550e8400-e29b-41d4-a716-446655440000".parse::<RunId>().is_ok());
+        assert!("550e8400e29b41d4a716446655440000".parse::<RunId>().is_err());
+        assert!("01890a5d-ac96-774b-bcce-b302099a8057".parse::<RunId>().is_err(), "v7 is not v4");
+    }
+
+    #[test]
+    fn two_owners_differ() {
+        assert_ne!(Owner::this_process(), Owner::this_process());
+    }
+}

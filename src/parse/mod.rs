@@ -1,0 +1,11 @@
+//! Pure readers of documents from the open web: bytes in, plain data or a named refusal out.
+//!
+//! Nothing here touches the network, the clock or the disk, and nothing panics on any input.
+
+pub mod decode;
+pub mod feed;
+pub mod html;
+pub mod opml;
+pub mod robots;
+pub mod sitemap;
+pub mod url;

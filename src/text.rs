@@ -1,0 +1,108 @@
+//! Text for people: width on a terminal, shortening, cleaning, and the language of messages.
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// Columns that `text` takes on a terminal; full-width characters take two.
+pub fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// `text` cut to at most `columns` columns, with `…` where something was cut; never inside a grapheme.
+pub fn shorten(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut short = String::new();
+    let mut used = 0;
+    for grapheme in text.graphemes(true) {
+        let next = width(grapheme);
+        if used + next + 1 > columns {
+            break;
+        }
+        short.push_str(grapheme);
+        used += next;
+    }
+    if columns > 0 {
+        short.push('…');
+    }
+    short
+}
+
+/// One line without control characters: what the network sends may be printed on a terminal.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace()
+        .map(|word| word.chars().filter(|c| !is_unprintable(*c)).collect::<String>())
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// Controls, and the marks that turn the direction of everything after them.
+fn is_unprintable(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The language of mails, posts, prompts and pages.
+///
+/// Every message is a function that matches on this, so a language that lacks a message does not compile.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Language {
+    /// Japanese, the default.
+    #[default]
+    Ja,
+    /// English.
+    En,
+}
+
+impl Language {
+    /// The code of the language, for `lang` attributes and the like.
+    pub fn code(self) -> &'static str {
+        match self {
+            Language::Ja => "ja",
+            Language::En => "en",
+        }
+    }
+}
+
+/// The nearest of `known` to `word`, if one is near enough to be what was meant.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
+        .filter(|(distance, candidate)| {
+            *distance <= 1 + candidate.chars().count().max(word.chars().count()) / 4
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_width_text_counts_double_and_is_cut_between_graphemes() {
+        assert_eq!(width("続き ab"), 7);
+        assert_eq!(shorten("続き", 4), "続き");
+        assert_eq!(shorten("続きを読む", 6), "続き…");
+        assert_eq!(shorten("e\u{301}e\u{301}e\u{301}", 2), "e\u{301}…");
+        assert_eq!(shorten("abc", 0), "");
+    }
+
+    #[test]
+    fn hostile_text_becomes_one_plain_line() {
+        assert_eq!(one_line("a\u{1b}[31m\r\n b\u{202e}c\0"), "a[31m bc");
+    }
+
+    #[test]
+    fn a_typo_finds_its_word_and_nonsense_finds_none() {
+        let known = ["queries", "max_per_run", "mail_limit"];
+        assert_eq!(nearest("querys", known), Some("queries"));
+        assert_eq!(nearest("max_pre_run", known), Some("max_per_run"));
+        assert_eq!(nearest("colour", known), None);
+    }
+}

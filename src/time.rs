@@ -1,0 +1,229 @@
+//! Moments, spans and zones: the one place where time enters the program.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+/// A moment in UTC with millisecond precision.
+///
+/// Its text is fixed-width (`2026-01-15T00:02:11.123Z`), so that text order in both databases is time order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+/// A text is not a moment in a form we read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a time such as 2026-01-15T00:02:11.123Z")]
+pub struct NotATime(String);
+
+impl Timestamp {
+    /// The first moment of year 0, in our text form `0000-01-01T00:00:00.000Z`.
+    pub const MIN: Timestamp = Timestamp(-62_167_219_200_000);
+    /// The last moment of year 9999; a later year would break the fixed width.
+    pub const MAX: Timestamp = Timestamp(253_402_207_199_999);
+
+    /// The moment that many milliseconds after 1970, kept inside `MIN..=MAX`.
+    pub fn from_millis(millis: i64) -> Self {
+        Self(millis.clamp(Self::MIN.0, Self::MAX.0))
+    }
+
+    /// Milliseconds since 1970.
+    pub fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// The same moment for calendar work.
+    pub fn to_jiff(self) -> jiff::Timestamp {
+        jiff::Timestamp::from_millisecond(self.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+    }
+
+    /// The calendar date of this moment in `zone`.
+    pub fn date_in(self, zone: &TimeZone) -> Date {
+        zone.to_datetime(self.to_jiff()).date()
+    }
+
+    /// This moment as local time in `zone`, for people: `2026-01-15 09:02`.
+    pub fn to_local_minute(self, zone: &TimeZone) -> String {
+        self.to_jiff().to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
+    }
+
+    /// The span since `earlier`; zero if the clock stepped back.
+    pub fn since(self, earlier: Timestamp) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// This moment moved on by `span`, staying inside `MIN..=MAX`.
+    pub fn plus(self, span: Duration) -> Self {
+        Self::from_millis(self.0.saturating_add(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
+    }
+
+    /// This moment moved back by `span`, staying inside `MIN..=MAX`.
+    pub fn minus(self, span: Duration) -> Self {
+        Self::from_millis(self.0.saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
+    }
+}
+
+impl From<jiff::Timestamp> for Timestamp {
+    fn from(at: jiff::Timestamp) -> Self {
+        Self::from_millis(at.as_millisecond())
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = TimeZone::UTC.to_datetime(self.to_jiff());
+        write!(
+            f,
+            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
+            at.year(),
+            at.month(),
+            at.day(),
+            at.hour(),
+            at.minute(),
+            at.second(),
+            at.millisecond()
+        )
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Reads our own text and any RFC 3339 text with an offset.
+impl FromStr for Timestamp {
+    type Err = NotATime;
+
+    fn from_str(text: &str) -> Result<Self, NotATime> {
+        text.parse::<jiff::Timestamp>().map(Self::from).map_err(|_| NotATime(text.to_owned()))
+    }
+}
+
+impl serde::Serialize for Timestamp {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Timestamp {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// Where "now" comes from. Everything that needs the time is handed one of these.
+#[derive(Clone, Debug, Default)]
+pub struct Clock(Source);
+
+#[derive(Clone, Debug, Default)]
+enum Source {
+    #[default]
+    System,
+    /// The system clock moved by a fixed span: a process that runs "on another day".
+    Shifted(SignedDuration),
+    /// Stands still until it is set.
+    Manual(Arc<AtomicI64>),
+}
+
+impl Clock {
+    /// The machine's clock.
+    pub fn system() -> Self {
+        Self(Source::System)
+    }
+
+    /// A clock that shows `start` now and then runs at the machine's pace.
+    pub fn starting_at(start: Timestamp) -> Self {
+        let shift = start.as_millis() - system_now().as_millis();
+        Self(Source::Shifted(SignedDuration::from_millis(shift)))
+    }
+
+    /// A clock that stands at `start` until [`Clock::set`] or [`Clock::advance`] moves it, in every clone.
+    pub fn manual(start: Timestamp) -> Self {
+        Self(Source::Manual(Arc::new(AtomicI64::new(start.as_millis()))))
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Timestamp {
+        match &self.0 {
+            Source::System => system_now(),
+            Source::Shifted(shift) => {
+                let shift = i64::try_from(shift.as_millis()).unwrap_or(0);
+                Timestamp::from_millis(system_now().as_millis().saturating_add(shift))
+            }
+            Source::Manual(millis) => Timestamp::from_millis(millis.load(Ordering::SeqCst)),
+        }
+    }
+
+    /// Whether this is the machine's own clock, which a database server may replace by its own.
+    pub fn is_system(&self) -> bool {
+        matches!(self.0, Source::System)
+    }
+
+    /// Moves a manual clock to `at`; other clocks are not ours to move.
+    pub fn set(&self, at: Timestamp) {
+        if let Source::Manual(millis) = &self.0 {
+            millis.store(at.as_millis(), Ordering::SeqCst);
+        }
+    }
+
+    /// Moves a manual clock on by `span`; other clocks are not ours to move.
+    pub fn advance(&self, span: Duration) {
+        self.set(self.now().plus(span));
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "the only place that asks the machine for the time")]
+fn system_now() -> Timestamp {
+    jiff::Timestamp::now().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_fixed_width_and_reads_back() {
+        for (text, millis) in [
+            ("1970-01-01T00:00:00.000Z", 0),
+            ("2026-01-15T00:02:11.123Z", 1_768_435_331_123),
+            ("0000-01-01T00:00:00.000Z", Timestamp::MIN.as_millis()),
+        ] {
+            let at = Timestamp::from_millis(millis);
+            assert_eq!(at.to_string(), text);
+            assert_eq!(text.parse::<Timestamp>().unwrap(), at);
+        }
+        assert_eq!(Timestamp::MAX.to_string().len(), "2026-01-15T00:02:11.123Z".len());
+    }
+
+    #[test]
+    fn offsets_are_read_and_moments_without_one_are_not() {
+        let utc: Timestamp = "2026-01-15T00:00:00Z".parse().unwrap();
+        assert_eq!("2026-01-15T09:00:00+09:00".parse::<Timestamp>().unwrap(), utc);
+        assert!("2026-01-15T09:00:00".parse::<Timestamp>().is_err());
+        assert!("soon".parse::<Timestamp>().is_err());
+    }
+
+    #[test]
+    fn spans_never_run_backwards_or_out_of_range() {
+        let at = Timestamp::from_millis(5_000);
+        assert_eq!(at.since(Timestamp::from_millis(9_000)), Duration::ZERO);
+        assert_eq!(Timestamp::MAX.plus(Duration::MAX), Timestamp::MAX);
+        assert_eq!(Timestamp::MIN.minus(Duration::MAX), Timestamp::MIN);
+    }
+
+    #[test]
+    fn a_manual_clock_moves_in_every_clone() {
+        let clock = Clock::manual(Timestamp::from_millis(0));
+        let other = clock.clone();
+        clock.advance(Duration::from_secs(3));
+        assert_eq!(other.now().as_millis(), 3_000);
+        assert!(!clock.is_system() && Clock::system().is_system());
+    }
+}
