@@ -1,1 +1,2 @@
+//! The tsuzuki command.
 fn main() {}

@@ -1,1 +1,7 @@
-//! (being written)
+//! Durable bookkeeping that every pipeline shares: who works on what, how much is left, how far we are, what happened.
+
+pub mod cursor;
+pub mod event;
+pub mod lease;
+pub mod pause;
+pub mod quota;

@@ -1,2 +1,11 @@
-#[test]
-fn t() {}
+//! The one integration binary: real databases, real sockets, the real program.
+
+#[macro_use]
+mod databases;
+
+mod architecture;
+mod concurrency;
+mod ledger;
+mod schema;
+mod statements;
+mod transactions;

@@ -1,0 +1,34 @@
+-- Press releases: the seed's `items`, and what remembers a feed.
+
+CREATE TABLE items (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  url TEXT NOT NULL,
+  title TEXT NOT NULL,
+  published_at TIMESTAMP NOT NULL,
+  status INTEGER NOT NULL CHECK (status IN (0, 1, 2, 3)),
+  reason INTEGER CHECK (reason BETWEEN 0 AND 6),
+  retry_count INTEGER NOT NULL CHECK (retry_count >= 0),
+  created_at TIMESTAMP NOT NULL,
+  last_checked_at TIMESTAMP NOT NULL,
+  job_name TEXT NOT NULL,
+  not_before TEXT,
+  entry_key TEXT,
+  page_hash TEXT
+);
+
+-- With one job this is the seed's rule that a URL occurs once.
+CREATE UNIQUE INDEX idx_items_url ON items (job_name, url);
+CREATE INDEX idx_items_status_last_checked_at ON items (status, last_checked_at);
+CREATE INDEX idx_items_status_published_at ON items (status, published_at);
+CREATE INDEX idx_items_job_status_last_checked_at ON items (job_name, status, last_checked_at);
+CREATE INDEX idx_items_job_status_published_at ON items (job_name, status, published_at);
+
+CREATE TABLE press_feeds (
+  job_name TEXT NOT NULL,
+  feed_url TEXT NOT NULL,
+  etag TEXT,
+  last_modified TEXT,
+  first_success_at TEXT,
+  last_success_at TEXT,
+  PRIMARY KEY (job_name, feed_url)
+);

@@ -1,0 +1,84 @@
+-- Commits: the seed's runs, results and commits, and how far each branch has been walked.
+
+CREATE TABLE projects (
+  project_id INTEGER PRIMARY KEY,
+  host TEXT NOT NULL,
+  remote_id INTEGER NOT NULL,
+  path TEXT NOT NULL,
+  name TEXT NOT NULL,
+  default_branch TEXT,
+  web_url TEXT,
+  first_seen_at TEXT NOT NULL,
+  last_seen_at TEXT NOT NULL,
+  removed_at TEXT,
+  UNIQUE (host, remote_id)
+);
+
+CREATE TABLE branches (
+  project_id INTEGER NOT NULL REFERENCES projects (project_id),
+  branch_name TEXT NOT NULL,
+  complete_head TEXT,
+  walking_head TEXT,
+  walking_base TEXT,
+  walking_page TEXT,
+  last_walk_at TEXT,
+  deleted_at TEXT,
+  PRIMARY KEY (project_id, branch_name)
+);
+
+CREATE TABLE commits (
+  project_id INTEGER NOT NULL REFERENCES projects (project_id),
+  branch_name TEXT NOT NULL,
+  sha TEXT NOT NULL,
+  author_name TEXT NOT NULL,
+  author_email TEXT NOT NULL,
+  committed_date_utc TEXT NOT NULL,
+  additions INTEGER NOT NULL,
+  deletions INTEGER NOT NULL,
+  stats_missing INTEGER NOT NULL DEFAULT 0,
+  unreachable_since TEXT,
+  UNIQUE (project_id, branch_name, sha)
+);
+CREATE INDEX idx_commits_project_branch_date ON commits (project_id, branch_name, committed_date_utc);
+
+CREATE TABLE commit_parents (
+  project_id INTEGER NOT NULL,
+  sha TEXT NOT NULL,
+  parent_sha TEXT NOT NULL,
+  PRIMARY KEY (project_id, sha, parent_sha)
+);
+
+CREATE TABLE bulk_collection_runs (
+  run_id TEXT PRIMARY KEY NOT NULL,
+  started_at_utc TEXT NOT NULL,
+  completed_at_utc TEXT,
+  status TEXT NOT NULL CHECK (status IN ('running', 'completed', 'cancelled')),
+  total_targets INTEGER NOT NULL,
+  completed_count INTEGER NOT NULL DEFAULT 0,
+  failed_count INTEGER NOT NULL DEFAULT 0,
+  success_count INTEGER NOT NULL DEFAULT 0,
+  job_name TEXT,
+  CHECK (completed_count + failed_count <= total_targets),
+  CHECK ((completed_at_utc IS NOT NULL) = (status IN ('completed', 'cancelled')))
+);
+CREATE INDEX idx_bulk_runs_status_started ON bulk_collection_runs (status, started_at_utc);
+CREATE UNIQUE INDEX idx_bulk_runs_one_running ON bulk_collection_runs (status) WHERE status = 'running';
+
+CREATE TABLE bulk_collection_results (
+  run_id TEXT NOT NULL,
+  project_id INTEGER NOT NULL,
+  branch_name TEXT NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('pending', 'success', 'failed')),
+  new_commits_count INTEGER,
+  error_message TEXT,
+  processed_at_utc TEXT,
+  lease_owner TEXT,
+  lease_fence INTEGER NOT NULL DEFAULT 0,
+  lease_until TEXT,
+  PRIMARY KEY (run_id, project_id, branch_name),
+  FOREIGN KEY (run_id) REFERENCES bulk_collection_runs (run_id) ON DELETE CASCADE,
+  CHECK (status <> 'success' OR new_commits_count IS NOT NULL),
+  CHECK (status <> 'failed' OR error_message IS NOT NULL)
+);
+CREATE INDEX idx_bulk_results_run_status ON bulk_collection_results (run_id, status);
+CREATE INDEX idx_bulk_results_target_status ON bulk_collection_results (project_id, branch_name, status);

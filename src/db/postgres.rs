@@ -1,0 +1,411 @@
+//! PostgreSQL: a few threads that each own one connection, SERIALIZABLE transactions, and healing.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use postgres::error::SqlState;
+use postgres::fallible_iterator::FallibleIterator;
+use postgres::types::{Format, IsNull, ToSql, Type};
+use postgres::{Client, SimpleQueryMessage, Statement};
+
+use super::unit::{Access, Unit};
+use super::{Cell, Error, Open, Result, Sql, Stats, Tx, Value, migrate, tls};
+use crate::time::{Clock, Timestamp};
+
+/// Connections at most; each is a thread of ours, because a client blocks when it is dropped.
+const MAX_CONNECTIONS: usize = 6;
+/// Collisions are retried this often before the caller hears of them.
+const MAX_ATTEMPTS: u32 = 60;
+/// A lost connection is sought again this often.
+const MAX_CONNECTS: u32 = 6;
+
+/// What a transaction says first; the same round trip brings its number and the server's time.
+const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE";
+const BEGIN_CLAIM: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+const NOW: &str = "to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')";
+
+/// The threads, started as they are needed.
+pub(super) struct Pool {
+    sender: Option<mpsc::Sender<Box<dyn Unit>>>,
+    shared: Arc<Shared>,
+    handles: Mutex<Vec<JoinHandle<()>>>,
+}
+
+struct Shared {
+    server: Server,
+    clock: Clock,
+    stats: Arc<Stats>,
+    inbox: Mutex<mpsc::Receiver<Box<dyn Unit>>>,
+    /// Units submitted and not yet answered.
+    open: AtomicUsize,
+}
+
+impl Pool {
+    pub(super) fn open(url: &str, how: Open, clock: &Clock, stats: Arc<Stats>) -> Result<Self> {
+        let server = Server::parse(url)?;
+        let mut session = server.connect()?;
+        match how {
+            Open::Look => migrate::check_postgres(&mut session)?,
+            Open::Create | Open::Existing => migrate::migrate_postgres(&mut session, clock)?,
+        }
+        let (sender, inbox) = mpsc::channel();
+        let shared = Arc::new(Shared {
+            server,
+            clock: clock.clone(),
+            stats,
+            inbox: Mutex::new(inbox),
+            open: AtomicUsize::new(0),
+        });
+        let pool = Self { sender: Some(sender), shared, handles: Mutex::default() };
+        pool.start_thread(Some(session))?;
+        Ok(pool)
+    }
+
+    pub(super) fn submit(&self, unit: Box<dyn Unit>) -> Result<()> {
+        let open = self.shared.open.fetch_add(1, Ordering::SeqCst) + 1;
+        let threads = unpoisoned(&self.handles).len();
+        if open > threads && threads < MAX_CONNECTIONS {
+            self.start_thread(None)?;
+        }
+        self.sender.as_ref().ok_or(Error::Closed)?.send(unit).map_err(|_| Error::Closed)
+    }
+
+    fn start_thread(&self, session: Option<Session>) -> Result<()> {
+        let mut handles = unpoisoned(&self.handles);
+        let worker = Worker { shared: Arc::clone(&self.shared), session };
+        let handle = std::thread::Builder::new()
+            .name(format!("db-postgres-{}", handles.len()))
+            .spawn(move || worker.run())
+            .map_err(|error| Error::CannotOpen(format!("no thread: {error}")))?;
+        handles.push(handle);
+        Ok(())
+    }
+
+    pub(super) fn join(mut self) {
+        self.sender = None;
+        for handle in unpoisoned(&self.handles).drain(..) {
+            let _ = handle.join();
+        }
+    }
+}
+
+/// Our locks guard plain lists that stay sound whatever happens to their holder.
+fn unpoisoned<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Worker {
+    shared: Arc<Shared>,
+    session: Option<Session>,
+}
+
+impl Worker {
+    fn run(mut self) {
+        loop {
+            let next = unpoisoned(&self.shared.inbox).recv();
+            let Ok(mut unit) = next else { return };
+            let outcome = self.work(unit.as_mut());
+            self.shared.open.fetch_sub(1, Ordering::SeqCst);
+            unit.answer(outcome);
+        }
+    }
+
+    /// Runs the unit until it is committed, refused, or hopeless.
+    fn work(&mut self, unit: &mut dyn Unit) -> Result<()> {
+        let mut attempt = 0;
+        let mut connects = 0;
+        loop {
+            let outcome = self.attempt(unit);
+            let lost = matches!(outcome, Err(Error::Unreachable(_)));
+            if lost {
+                self.session = None;
+                connects += 1;
+            }
+            attempt += 1;
+            match outcome {
+                Err(error) if error.is_transient() && attempt < MAX_ATTEMPTS && connects < MAX_CONNECTS => {
+                    self.shared.stats.reruns.fetch_add(1, Ordering::Relaxed);
+                    pause_before_retry(if lost { connects + 5 } else { attempt });
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn attempt(&mut self, unit: &mut dyn Unit) -> Result<()> {
+        let session = match &mut self.session {
+            Some(session) => session,
+            empty => empty.insert(self.shared.server.connect()?),
+        };
+        let access = unit.access();
+        let begun = session.begin(access)?;
+        let now = if self.shared.clock.is_system() { begun.now } else { self.shared.clock.now() };
+        if let Err(error) = unit.run(&mut Tx::on_postgres(session, now)) {
+            session.rollback();
+            return Err(error);
+        }
+        match session.execute_text("COMMIT") {
+            Err(Error::Unreachable(why)) if access != Access::Read => {
+                self.session = None;
+                self.settle_unknown(&begun.number, &why)?;
+            }
+            Err(error) => return Err(error),
+            Ok(()) => {}
+        }
+        if access != Access::Read {
+            self.shared.stats.commits.fetch_add(1, Ordering::Relaxed);
+            self.shared.stats.writes.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// The connection broke during COMMIT: the server remembers how the transaction with this number ended.
+    fn settle_unknown(&mut self, number: &str, why: &str) -> Result<()> {
+        for attempt in 1..=MAX_ATTEMPTS {
+            let Ok(mut session) = self.shared.server.connect() else {
+                pause_before_retry(attempt + 5);
+                continue;
+            };
+            let status = session.first_text(&format!("SELECT pg_xact_status('{number}'::xid8)"))?;
+            self.session = Some(session);
+            match status.as_deref() {
+                Some("committed") => return Ok(()),
+                Some("in progress") => pause_before_retry(attempt + 5),
+                Some("aborted") => return Err(Error::Collided("lost before COMMIT took effect".into())),
+                _ => break,
+            }
+        }
+        Err(Error::UnknownOutcome(why.to_owned()))
+    }
+}
+
+/// Waits longer with every attempt, up to a second, by an amount that differs between threads.
+fn pause_before_retry(attempt: u32) {
+    let ceiling = 1_u64 << attempt.min(10);
+    let mut random = [0; 2];
+    let _ = getrandom::fill(&mut random);
+    let millis = ceiling / 2 + u64::from(u16::from_le_bytes(random)) % ceiling;
+    std::thread::park_timeout(Duration::from_millis(millis));
+}
+
+/// The address of a server, and how to reach it safely.
+struct Server {
+    config: postgres::Config,
+    connector: tokio_postgres_rustls::MakeRustlsConnect,
+}
+
+impl Server {
+    fn parse(url: &str) -> Result<Self> {
+        let (url, root_certificate) = tls::split_parameters(url)?;
+        let mut config: postgres::Config =
+            url.parse().map_err(|error: postgres::Error| Error::BadAddress(with_cause(&error)))?;
+        config.connect_timeout(Duration::from_secs(10));
+        config.keepalives_idle(Duration::from_secs(60));
+        config.tcp_user_timeout(Duration::from_secs(60));
+        if config.get_application_name().is_none() {
+            config.application_name("tsuzuki");
+        }
+        Ok(Self { config, connector: tls::connector(root_certificate.as_deref())? })
+    }
+
+    fn connect(&self) -> Result<Session> {
+        let client =
+            self.config.connect(self.connector.clone()).map_err(|error| match Error::from(error) {
+                Error::Statement(why) => Error::Unreachable(why),
+                other => other,
+            })?;
+        let mut session = Session { client, statements: HashMap::new() };
+        session.execute_text(
+            "SET statement_timeout = '120s'; SET idle_in_transaction_session_timeout = '120s'",
+        )?;
+        Ok(session)
+    }
+}
+
+/// One connection and the statements it has prepared.
+pub(super) struct Session {
+    client: Client,
+    /// By the address of the statement, which is a static.
+    statements: HashMap<usize, Statement>,
+}
+
+struct Begun {
+    number: String,
+    now: Timestamp,
+}
+
+impl Session {
+    fn begin(&mut self, access: Access) -> Result<Begun> {
+        let (begin, number) = match access {
+            Access::Write => (BEGIN_WRITE, "pg_current_xact_id()::text"),
+            Access::Claim => (BEGIN_CLAIM, "pg_current_xact_id()::text"),
+            Access::Read => (BEGIN_READ, "''"),
+        };
+        let mut begun = Begun { number: String::new(), now: Timestamp::MIN };
+        for message in self.client.simple_query(&format!("{begin}; SELECT {number}, {NOW}"))? {
+            if let SimpleQueryMessage::Row(row) = message {
+                begun.number = row.get(0).unwrap_or_default().to_owned();
+                begun.now = row
+                    .get(1)
+                    .and_then(|text| text.parse().ok())
+                    .ok_or_else(|| Error::Statement("the server does not tell the time".into()))?;
+            }
+        }
+        Ok(begun)
+    }
+
+    fn rollback(&mut self) {
+        // If the connection is gone, so is the transaction; the next BEGIN reports it.
+        let _ = self.client.batch_execute("ROLLBACK");
+    }
+
+    pub(super) fn prepare(&mut self, sql: &'static Sql) -> Result<Statement> {
+        let key = std::ptr::from_ref(sql).addr();
+        if let Some(statement) = self.statements.get(&key) {
+            return Ok(statement.clone());
+        }
+        let statement = self.client.prepare(sql.render(super::Dialect::Postgres))?;
+        self.statements.insert(key, statement.clone());
+        Ok(statement)
+    }
+
+    pub(super) fn execute(&mut self, sql: &'static Sql, params: &[Value<'_>]) -> Result<u64> {
+        let statement = self.prepare(sql)?;
+        let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|value| value as _).collect();
+        Ok(self.client.execute(&statement, &params)?)
+    }
+
+    pub(super) fn each(
+        &mut self,
+        sql: &'static Sql,
+        params: &[Value<'_>],
+        each: &mut dyn FnMut(&postgres::Row) -> Result<()>,
+    ) -> Result<()> {
+        let statement = self.prepare(sql)?;
+        let mut rows =
+            self.client.query_raw(&statement, params.iter().map(|value| value as &(dyn ToSql + Sync)))?;
+        while let Some(row) = rows.next()? {
+            each(&row)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn execute_text(&mut self, text: &str) -> Result<()> {
+        Ok(self.client.batch_execute(text)?)
+    }
+
+    /// The first column of the first row of a text that is not a constant.
+    pub(super) fn first_text(&mut self, text: &str) -> Result<Option<String>> {
+        Ok(self
+            .client
+            .simple_query(text)?
+            .into_iter()
+            .find_map(|message| match message {
+                SimpleQueryMessage::Row(row) => Some(row.get(0).map(str::to_owned)),
+                _ => None,
+            })
+            .flatten())
+    }
+}
+
+pub(super) fn cell(row: &postgres::Row, index: usize) -> Result<Cell<'_>> {
+    let column = row.columns().get(index).ok_or_else(|| Error::Statement(format!("no column {index}")))?;
+    Ok(match *column.type_() {
+        Type::INT8 => row.try_get::<_, Option<i64>>(index)?.map_or(Cell::Null, Cell::Int),
+        Type::INT4 => {
+            row.try_get::<_, Option<i32>>(index)?.map_or(Cell::Null, |value| Cell::Int(value.into()))
+        }
+        Type::BOOL => {
+            row.try_get::<_, Option<bool>>(index)?.map_or(Cell::Null, |value| Cell::Int(value.into()))
+        }
+        Type::FLOAT8 => row.try_get::<_, Option<f64>>(index)?.map_or(Cell::Null, Cell::Real),
+        _ => row.try_get::<_, Option<&str>>(index)?.map_or(Cell::Null, Cell::Text),
+    })
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(
+        &self,
+        kind: &Type,
+        out: &mut bytes::BytesMut,
+    ) -> std::result::Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self {
+            Value::Null => Ok(IsNull::Yes),
+            Value::Int(value) => match *kind {
+                Type::INT8 => value.to_sql(kind, out),
+                Type::INT4 => i32::try_from(*value)?.to_sql(kind, out),
+                Type::INT2 => i16::try_from(*value)?.to_sql(kind, out),
+                Type::FLOAT8 => (*value as f64).to_sql(kind, out),
+                _ => Err(format!("a number where PostgreSQL wants {kind}").into()),
+            },
+            Value::Real(value) => value.to_sql(kind, out),
+            Value::Text(value) => match *kind {
+                Type::TEXT | Type::VARCHAR | Type::UNKNOWN | Type::BPCHAR | Type::NAME => {
+                    value.as_ref().to_sql(kind, out)
+                }
+                _ => Err(format!("text where PostgreSQL wants {kind}").into()),
+            },
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    fn encode_format(&self, _: &Type) -> Format {
+        Format::Binary
+    }
+
+    postgres::types::to_sql_checked!();
+}
+
+impl From<postgres::Error> for Error {
+    fn from(error: postgres::Error) -> Self {
+        let text = with_cause(&error);
+        let Some(state) = error.code() else {
+            let broken = error.is_closed()
+                || std::error::Error::source(&error).is_some_and(|e| e.is::<std::io::Error>());
+            return if broken { Error::Unreachable(text) } else { Error::Statement(text) };
+        };
+        match *state {
+            SqlState::T_R_SERIALIZATION_FAILURE
+            | SqlState::T_R_DEADLOCK_DETECTED
+            | SqlState::LOCK_NOT_AVAILABLE => Error::Collided(text),
+            SqlState::DISK_FULL => Error::Full(text),
+            SqlState::READ_ONLY_SQL_TRANSACTION | SqlState::INSUFFICIENT_PRIVILEGE => Error::ReadOnly(text),
+            SqlState::ADMIN_SHUTDOWN
+            | SqlState::CRASH_SHUTDOWN
+            | SqlState::CANNOT_CONNECT_NOW
+            | SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
+            | SqlState::TOO_MANY_CONNECTIONS => Error::Unreachable(text),
+            _ if state.code().starts_with("23") => Error::Constraint(text),
+            _ if state.code().starts_with("08") => Error::Unreachable(text),
+            _ => Error::Statement(text),
+        }
+    }
+}
+
+/// The crate's own text is short ("db error"); the cause says what happened.
+fn with_cause(error: &postgres::Error) -> String {
+    match (error.as_db_error(), std::error::Error::source(error)) {
+        (Some(db), _) => format!("{} (SQLSTATE {})", db.message(), db.code().code()),
+        (None, Some(cause)) => format!("{error}: {cause}"),
+        (None, None) => error.to_string(),
+    }
+}
+
+/// An address for people: no password, no parameters.
+pub(super) fn without_password(url: &str) -> String {
+    match url::Url::parse(url) {
+        Ok(mut url) => {
+            let _ = url.set_password(None);
+            url.set_query(None);
+            url.to_string()
+        }
+        Err(_) => "postgres://…".to_owned(),
+    }
+}

@@ -1,0 +1,164 @@
+//! A transaction as store functions see it: statements in, rows out, and the moment it began.
+
+use rusqlite::types::ValueRef;
+
+use super::postgres::Session;
+use super::{Cell, Dialect, Error, FromCell, Result, Sql, Value};
+use crate::time::Timestamp;
+
+/// An open transaction. It is committed or rolled back by [`Db`](super::Db), never by its user.
+///
+/// An error from any statement ends the transaction: return it. What a caller should know without undoing
+/// anything is a value, not an error.
+pub struct Tx<'a> {
+    link: Link<'a>,
+    now: Timestamp,
+}
+
+enum Link<'a> {
+    Sqlite(&'a rusqlite::Connection),
+    Postgres(&'a mut Session),
+}
+
+impl<'a> Tx<'a> {
+    pub(super) fn on_sqlite(connection: &'a rusqlite::Connection, now: Timestamp) -> Self {
+        Self { link: Link::Sqlite(connection), now }
+    }
+
+    pub(super) fn on_postgres(session: &'a mut Session, now: Timestamp) -> Self {
+        Self { link: Link::Postgres(session), now }
+    }
+
+    /// The moment this transaction began, by the clock that leases are compared with.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Which database this is.
+    pub fn dialect(&self) -> Dialect {
+        match self.link {
+            Link::Sqlite(_) => Dialect::Sqlite,
+            Link::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    /// Runs a statement and answers how many rows it changed.
+    pub fn execute(&mut self, sql: &'static Sql, params: &[Value<'_>]) -> Result<u64> {
+        match &mut self.link {
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(sql.render(Dialect::Sqlite))?;
+                let changed = statement.execute(rusqlite::params_from_iter(params))?;
+                Ok(changed as u64)
+            }
+            Link::Postgres(session) => session.execute(sql, params),
+        }
+    }
+
+    /// Hands every row to `each`, without keeping them.
+    pub fn each(
+        &mut self,
+        sql: &'static Sql,
+        params: &[Value<'_>],
+        mut each: impl FnMut(&Row<'_>) -> Result<()>,
+    ) -> Result<()> {
+        match &mut self.link {
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(sql.render(Dialect::Sqlite))?;
+                let mut rows = statement.query(rusqlite::params_from_iter(params))?;
+                while let Some(row) = rows.next()? {
+                    each(&Row(RowOf::Sqlite(row)))?;
+                }
+                Ok(())
+            }
+            Link::Postgres(session) => session.each(sql, params, &mut |row| each(&Row(RowOf::Postgres(row)))),
+        }
+    }
+
+    /// Every row, read by `read`.
+    pub fn list<T>(
+        &mut self,
+        sql: &'static Sql,
+        params: &[Value<'_>],
+        read: impl Fn(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut found = Vec::new();
+        self.each(sql, params, |row| {
+            found.push(read(row)?);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// The first row, if there is one.
+    pub fn find<T>(
+        &mut self,
+        sql: &'static Sql,
+        params: &[Value<'_>],
+        read: impl Fn(&Row<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let mut found = None;
+        self.each(sql, params, |row| {
+            if found.is_none() {
+                found = Some(read(row)?);
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// The single number that the statement gives; 0 when it gives no row or NULL.
+    pub fn count(&mut self, sql: &'static Sql, params: &[Value<'_>]) -> Result<i64> {
+        Ok(self.find(sql, params, |row| row.get::<Option<i64>>(0))?.flatten().unwrap_or(0))
+    }
+
+    /// Runs a text that is not a constant: migrations and table copies, nothing else.
+    pub(super) fn execute_text(&mut self, text: &str) -> Result<()> {
+        match &mut self.link {
+            Link::Sqlite(connection) => Ok(connection.execute_batch(text)?),
+            Link::Postgres(session) => session.execute_text(text),
+        }
+    }
+
+    /// Checks that the statement can be prepared; used by the test that does so for all of them.
+    pub fn prepare(&mut self, sql: &'static Sql) -> Result<()> {
+        match &mut self.link {
+            Link::Sqlite(connection) => Ok(connection.prepare(sql.render(Dialect::Sqlite)).map(drop)?),
+            Link::Postgres(session) => session.prepare(sql).map(drop),
+        }
+    }
+}
+
+/// A row of an answer.
+pub struct Row<'a>(RowOf<'a>);
+
+enum RowOf<'a> {
+    Sqlite(&'a rusqlite::Row<'a>),
+    Postgres(&'a postgres::Row),
+}
+
+impl Row<'_> {
+    /// The value in the column at `index`, counted from 0.
+    pub fn get<T: FromCell>(&self, index: usize) -> Result<T> {
+        T::read(&self.cell(index)?, index)
+    }
+
+    fn cell(&self, index: usize) -> Result<Cell<'_>> {
+        match &self.0 {
+            RowOf::Sqlite(row) => match row.get_ref(index)? {
+                ValueRef::Null => Ok(Cell::Null),
+                ValueRef::Integer(value) => Ok(Cell::Int(value)),
+                ValueRef::Real(value) => Ok(Cell::Real(value)),
+                ValueRef::Text(value) => match std::str::from_utf8(value) {
+                    Ok(value) => Ok(Cell::Text(value)),
+                    Err(_) => Err(unexpected(index, "bytes that are not UTF-8")),
+                },
+                ValueRef::Blob(_) => Err(unexpected(index, "a blob")),
+            },
+            RowOf::Postgres(row) => super::postgres::cell(row, index),
+        }
+    }
+}
+
+fn unexpected(column: usize, found: &str) -> Error {
+    Error::Unexpected { column, wanted: "a value we write", found: found.to_owned() }
+}

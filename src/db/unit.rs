@@ -1,0 +1,85 @@
+//! A closure on its way to a database thread, and its answer on the way back.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tokio::sync::oneshot;
+
+use super::{Error, Result, Tx};
+
+/// What a closure needs of its transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+    Claim,
+}
+
+/// What the caller receives.
+pub(super) enum Answer<T> {
+    Done(Result<T>),
+    Panicked(Box<dyn Any + Send>),
+}
+
+/// A unit of work whose types are forgotten, so that the threads need no generics.
+pub(super) trait Unit: Send {
+    fn access(&self) -> Access;
+    /// Runs the closure; its value is kept until [`Unit::answer`]. A panic counts as an error.
+    fn run(&mut self, tx: &mut Tx<'_>) -> Result<()>;
+    /// Sends the kept value, or `outcome`'s error, to the caller.
+    fn answer(self: Box<Self>, outcome: Result<()>);
+}
+
+pub(super) struct Pending<T, F> {
+    access: Access,
+    work: F,
+    kept: Option<std::result::Result<T, Box<dyn Any + Send>>>,
+    reply: oneshot::Sender<Answer<T>>,
+}
+
+impl<T, F> Pending<T, F>
+where
+    T: Send,
+    F: Fn(&mut Tx<'_>) -> Result<T> + Send,
+{
+    pub(super) fn new(access: Access, work: F) -> (Self, oneshot::Receiver<Answer<T>>) {
+        let (reply, answer) = oneshot::channel();
+        (Self { access, work, kept: None, reply }, answer)
+    }
+}
+
+impl<T, F> Unit for Pending<T, F>
+where
+    T: Send,
+    F: Fn(&mut Tx<'_>) -> Result<T> + Send,
+{
+    fn access(&self) -> Access {
+        self.access
+    }
+
+    fn run(&mut self, tx: &mut Tx<'_>) -> Result<()> {
+        self.kept = None;
+        match catch_unwind(AssertUnwindSafe(|| (self.work)(tx))) {
+            Ok(Ok(value)) => {
+                self.kept = Some(Ok(value));
+                Ok(())
+            }
+            Ok(Err(error)) => Err(error),
+            Err(payload) => {
+                self.kept = Some(Err(payload));
+                Err(Error::Panicked)
+            }
+        }
+    }
+
+    fn answer(self: Box<Self>, outcome: Result<()>) {
+        let answer = match (outcome, self.kept) {
+            (Ok(()), Some(Ok(value))) => Answer::Done(Ok(value)),
+            (Err(Error::Panicked), Some(Err(payload))) => Answer::Panicked(payload),
+            (Err(error), _) => Answer::Done(Err(error)),
+            (Ok(()), _) => Answer::Done(Err(Error::Closed)),
+        };
+        // The caller may have gone away; what was committed stays committed.
+        let _ = self.reply.send(answer);
+    }
+}

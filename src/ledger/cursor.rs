@@ -1,0 +1,80 @@
+//! How far a search has been read: the seed's `collect_cursor`.
+
+use crate::db::{self, Row, Tx};
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// The position of one query set of one job.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Cursor {
+    /// The job it belongs to.
+    pub job_name: String,
+    /// SHA-256 of the query set, 64 characters.
+    pub query_set_hash: String,
+    /// Where the next page begins.
+    pub start_index: i64,
+    /// Nothing more is to be had.
+    pub is_exhausted: bool,
+    /// When it was last written.
+    pub last_updated_at: Timestamp,
+}
+
+fn read(row: &Row<'_>) -> db::Result<Cursor> {
+    Ok(Cursor {
+        job_name: row.get(0)?,
+        query_set_hash: row.get(1)?,
+        start_index: row.get(2)?,
+        is_exhausted: row.get(3)?,
+        last_updated_at: row.get(4)?,
+    })
+}
+
+/// The cursor of a query set, or `None` when it has never been read.
+pub fn find(tx: &mut Tx<'_>, job_name: &str, query_set_hash: &str) -> db::Result<Option<Cursor>> {
+    tx.find(
+        sql!(
+            "SELECT job_name, query_set_hash, start_index, is_exhausted, last_updated_at
+             FROM collect_cursor WHERE job_name = ?1 AND query_set_hash = ?2"
+        ),
+        params![job_name, query_set_hash],
+        read,
+    )
+}
+
+/// Writes a cursor; `last_updated_at` moves whether it is new or not.
+pub fn put(
+    tx: &mut Tx<'_>,
+    job_name: &str,
+    query_set_hash: &str,
+    start_index: i64,
+    is_exhausted: bool,
+    now: Timestamp,
+) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "INSERT INTO collect_cursor (job_name, query_set_hash, start_index, is_exhausted, last_updated_at)
+             VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (job_name, query_set_hash) DO UPDATE SET start_index = excluded.start_index,
+               is_exhausted = excluded.is_exhausted, last_updated_at = excluded.last_updated_at"
+        ),
+        params![job_name, query_set_hash, start_index, is_exhausted, now],
+    )?;
+    Ok(())
+}
+
+/// Forgets every cursor of a job; answers how many there were.
+pub fn reset_by_job(tx: &mut Tx<'_>, job_name: &str) -> db::Result<u64> {
+    tx.execute(sql!("DELETE FROM collect_cursor WHERE job_name = ?1"), params![job_name])
+}
+
+/// The cursors of one job, or of all.
+pub fn list(tx: &mut Tx<'_>, job_name: Option<&str>) -> db::Result<Vec<Cursor>> {
+    tx.list(
+        sql!(
+            "SELECT job_name, query_set_hash, start_index, is_exhausted, last_updated_at
+             FROM collect_cursor WHERE job_name = COALESCE(?1, job_name) ORDER BY job_name, query_set_hash"
+        ),
+        params![job_name],
+        read,
+    )
+}

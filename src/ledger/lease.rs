@@ -1,0 +1,222 @@
+//! Leases: one worker at a time, and a worker that stalled past its time can no longer write.
+//!
+//! A lease has an owner, an end, and a fence that rises every time it changes hands. Times are compared with the
+//! database's clock ([`Tx::now`]), so machines whose clocks differ agree.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::db::{self, Db, Tx};
+use crate::id::Owner;
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// The right to work on `name` until it expires or is released.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    name: String,
+    owner: Owner,
+    fence: i64,
+}
+
+/// The answer to a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// It is ours.
+    Taken(Lease),
+    /// Somebody else has it.
+    Held(Holder),
+}
+
+/// Who holds a lease.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Holder {
+    /// The process, as `host/pid/random`.
+    pub owner: String,
+    /// Since when.
+    pub taken_at: Timestamp,
+    /// Until when, unless it is renewed.
+    pub expires_at: Timestamp,
+}
+
+/// Why a leased write did not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum LeasedError {
+    /// The lease has expired or changed hands; nothing was written.
+    #[error("the lease on {0} was lost, so nothing was written")]
+    Lost(String),
+    /// The database refused.
+    #[error(transparent)]
+    Db(#[from] db::Error),
+}
+
+/// Takes the lease on `name` if nobody holds it.
+pub fn claim(tx: &mut Tx<'_>, name: &str, owner: &Owner, length: Duration) -> db::Result<Claim> {
+    let now = tx.now();
+    let fence = tx.find(
+        sql!(
+            "INSERT INTO leases (name, owner, fence, taken_at, expires_at) VALUES (?1, ?2, 1, ?3, ?4)
+             ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, fence = leases.fence + 1,
+               taken_at = excluded.taken_at, expires_at = excluded.expires_at
+             WHERE leases.owner IS NULL OR leases.expires_at <= excluded.taken_at
+             RETURNING fence"
+        ),
+        params![name, owner, now, now.plus(length)],
+        |row| row.get(0),
+    )?;
+    if let Some(fence) = fence {
+        return Ok(Claim::Taken(Lease { name: name.to_owned(), owner: owner.clone(), fence }));
+    }
+    match find_holder(tx, name)? {
+        Some(holder) => Ok(Claim::Held(holder)),
+        // It was released between our two statements; the caller's next try gets it.
+        None => Ok(Claim::Held(Holder { owner: "nobody".into(), taken_at: now, expires_at: now })),
+    }
+}
+
+/// Who holds `name` at this moment, if anybody.
+pub fn find_holder(tx: &mut Tx<'_>, name: &str) -> db::Result<Option<Holder>> {
+    let now = tx.now();
+    tx.find(
+        sql!(
+            "SELECT owner, taken_at, expires_at FROM leases
+             WHERE name = ?1 AND owner IS NOT NULL AND expires_at > ?2"
+        ),
+        params![name, now],
+        |row| Ok(Holder { owner: row.get(0)?, taken_at: row.get(1)?, expires_at: row.get(2)? }),
+    )
+}
+
+/// Every lease that is held at this moment, by name.
+pub fn list_held(tx: &mut Tx<'_>) -> db::Result<Vec<(String, Holder)>> {
+    let now = tx.now();
+    tx.list(
+        sql!(
+            "SELECT name, owner, taken_at, expires_at FROM leases
+             WHERE owner IS NOT NULL AND expires_at > ?1 ORDER BY name"
+        ),
+        params![now],
+        |row| {
+            Ok((row.get(0)?, Holder { owner: row.get(1)?, taken_at: row.get(2)?, expires_at: row.get(3)? }))
+        },
+    )
+}
+
+impl Lease {
+    /// What it is a lease on.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How often it has changed hands.
+    pub fn fence(&self) -> i64 {
+        self.fence
+    }
+
+    /// Whether it is still ours. On PostgreSQL the row is locked, so the answer holds until COMMIT.
+    pub fn is_held(&self, tx: &mut Tx<'_>) -> db::Result<bool> {
+        let now = tx.now();
+        let found = tx.find(
+            sql!(
+                "SELECT fence FROM leases
+                 WHERE name = ?1 AND owner = ?2 AND fence = ?3 AND expires_at > ?4 {for_update}"
+            ),
+            params![self.name, self.owner, self.fence, now],
+            |row| row.get::<i64>(0),
+        )?;
+        Ok(found.is_some())
+    }
+
+    /// Moves its end to `length` from now; `false` when it is no longer ours.
+    pub fn renew(&self, tx: &mut Tx<'_>, length: Duration) -> db::Result<bool> {
+        let now = tx.now();
+        let renewed = tx.execute(
+            sql!(
+                "UPDATE leases SET expires_at = ?5
+                 WHERE name = ?1 AND owner = ?2 AND fence = ?3 AND expires_at > ?4"
+            ),
+            params![self.name, self.owner, self.fence, now, now.plus(length)],
+        )?;
+        Ok(renewed == 1)
+    }
+
+    /// Gives it back; the fence stays.
+    pub fn release(&self, tx: &mut Tx<'_>) -> db::Result<()> {
+        tx.execute(
+            sql!("UPDATE leases SET owner = NULL WHERE name = ?1 AND owner = ?2 AND fence = ?3"),
+            params![self.name, self.owner, self.fence],
+        )?;
+        Ok(())
+    }
+
+    /// Writes only if the lease is still ours, checked in the same transaction.
+    pub async fn write<T, F>(&self, db: &Db, work: F) -> Result<T, LeasedError>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_>) -> db::Result<T> + Send + 'static,
+    {
+        let lease = self.clone();
+        let written =
+            db.write(move |tx| if lease.is_held(tx)? { work(tx).map(Some) } else { Ok(None) }).await?;
+        written.ok_or_else(|| LeasedError::Lost(self.name.clone()))
+    }
+}
+
+/// A lease that renews itself in the background until it is released, dropped or lost.
+pub struct KeptLease {
+    lease: Lease,
+    lost: CancellationToken,
+    done: CancellationToken,
+    db: Db,
+}
+
+impl KeptLease {
+    /// Starts renewing `lease` three times per `length`; `stop` is cancelled when it is lost.
+    pub fn keep(db: Db, lease: Lease, length: Duration, stop: &CancellationToken) -> Self {
+        let (lost, done) = (stop.child_token(), CancellationToken::new());
+        let kept = Self { lease: lease.clone(), lost: lost.clone(), done: done.clone(), db: db.clone() };
+        tokio::spawn(async move {
+            let mut beat = tokio::time::interval(length / 3);
+            beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            beat.tick().await;
+            loop {
+                tokio::select! {
+                    () = done.cancelled() => return,
+                    _ = beat.tick() => {}
+                }
+                let lease = lease.clone();
+                // A database that cannot be reached for a while is not a lost lease: the fence decides at the
+                // next write.
+                if let Ok(false) = db.write(move |tx| lease.renew(tx, length)).await {
+                    lost.cancel();
+                    return;
+                }
+            }
+        });
+        kept
+    }
+
+    /// The lease itself, for leased writes.
+    pub fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    /// Cancelled when the lease is lost, or when the work it was handed is to stop.
+    pub fn stop(&self) -> &CancellationToken {
+        &self.lost
+    }
+
+    /// Stops renewing and gives the lease back.
+    pub async fn release(self) -> db::Result<()> {
+        self.done.cancel();
+        let lease = self.lease.clone();
+        self.db.write(move |tx| lease.release(tx)).await
+    }
+}
+
+impl Drop for KeptLease {
+    fn drop(&mut self) {
+        self.done.cancel();
+    }
+}

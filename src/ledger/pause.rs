@@ -1,0 +1,71 @@
+//! Rests: a job, a channel or a provider that is not to be used until a moment, or until somebody says so.
+
+use crate::db::{self, Row, Tx};
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// Something that rests.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Pause {
+    /// `job:NAME`, `channel:NAME` or `provider:NAME`.
+    pub name: String,
+    /// Since when.
+    pub paused_at: Timestamp,
+    /// Until when; `None` until it is resumed by hand.
+    pub paused_until: Option<Timestamp>,
+    /// Why, for people.
+    pub reason: String,
+}
+
+fn read(row: &Row<'_>) -> db::Result<Pause> {
+    Ok(Pause { name: row.get(0)?, paused_at: row.get(1)?, paused_until: row.get(2)?, reason: row.get(3)? })
+}
+
+/// Lets `name` rest; `true` if it did not rest before, so that an alert is raised once.
+pub fn put(
+    tx: &mut Tx<'_>,
+    name: &str,
+    paused_until: Option<Timestamp>,
+    reason: &str,
+    now: Timestamp,
+) -> db::Result<bool> {
+    let rested = find(tx, name, now)?.is_some();
+    tx.execute(
+        sql!(
+            "INSERT INTO pauses (name, paused_at, paused_until, reason) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (name) DO UPDATE SET paused_at = excluded.paused_at,
+               paused_until = excluded.paused_until, reason = excluded.reason"
+        ),
+        params![name, now, paused_until, reason],
+    )?;
+    Ok(!rested)
+}
+
+/// The rest of `name` that is in force at `now`, if any.
+pub fn find(tx: &mut Tx<'_>, name: &str, now: Timestamp) -> db::Result<Option<Pause>> {
+    tx.find(
+        sql!(
+            "SELECT name, paused_at, paused_until, reason FROM pauses
+             WHERE name = ?1 AND (paused_until IS NULL OR paused_until > ?2)"
+        ),
+        params![name, now],
+        read,
+    )
+}
+
+/// Everything that rests at `now`.
+pub fn list(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<Vec<Pause>> {
+    tx.list(
+        sql!(
+            "SELECT name, paused_at, paused_until, reason FROM pauses
+             WHERE paused_until IS NULL OR paused_until > ?1 ORDER BY name"
+        ),
+        params![now],
+        read,
+    )
+}
+
+/// Ends the rest of `name`; `false` if it did not rest.
+pub fn reset(tx: &mut Tx<'_>, name: &str) -> db::Result<bool> {
+    Ok(tx.execute(sql!("DELETE FROM pauses WHERE name = ?1"), params![name])? == 1)
+}

@@ -1,0 +1,155 @@
+//! Daily quotas: a request is counted before it leaves, so no number of processes can overrun the limit.
+
+use jiff::ToSpan;
+use jiff::civil::Time;
+use jiff::tz::TimeZone;
+
+use crate::db::{self, Tx};
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// How much of a provider may be used in a day, and when its day begins.
+#[derive(Clone, Debug)]
+pub struct Quota {
+    /// The provider's name, as in `api_usage`.
+    pub provider: String,
+    /// Requests per day.
+    pub per_day: u32,
+    /// The zone whose calendar counts.
+    pub zone: TimeZone,
+    /// When the provider's day begins in that zone.
+    pub day_starts: Time,
+}
+
+/// The answer to a reservation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grant {
+    /// Counted; the request may leave. `left` more are free today.
+    Granted {
+        /// What remains today.
+        left: u32,
+    },
+    /// Nothing was counted; nothing may leave before `resets_at`.
+    Exhausted {
+        /// The beginning of the provider's next day.
+        resets_at: Timestamp,
+    },
+}
+
+/// What was used on one day.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Usage {
+    /// `YYYY-MM-DD`.
+    pub date: String,
+    /// The provider's name.
+    pub provider: String,
+    /// Requests counted.
+    pub count: i64,
+}
+
+impl Quota {
+    /// The provider's calendar day at `now`, as `YYYY-MM-DD`.
+    pub fn day(&self, now: Timestamp) -> String {
+        self.local_day(now).to_string()
+    }
+
+    fn local_day(&self, now: Timestamp) -> jiff::civil::Date {
+        let local = self.zone.to_datetime(now.to_jiff());
+        match local.time() < self.day_starts {
+            true => local.date().saturating_sub(1.day()),
+            false => local.date(),
+        }
+    }
+
+    /// When the provider's next day begins.
+    pub fn resets_at(&self, now: Timestamp) -> Timestamp {
+        let tomorrow = self.local_day(now).saturating_add(1.day()).to_datetime(self.day_starts);
+        self.zone.to_timestamp(tomorrow).map_or(Timestamp::MAX, Timestamp::from)
+    }
+
+    /// Counts `amount` requests before they leave, or none at all.
+    pub fn reserve(&self, tx: &mut Tx<'_>, amount: u32, now: Timestamp) -> db::Result<Grant> {
+        let exhausted = Grant::Exhausted { resets_at: self.resets_at(now) };
+        if amount > self.per_day {
+            return Ok(exhausted);
+        }
+        let used = tx.find(
+            sql!(
+                "INSERT INTO api_usage (date, provider, count) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (date, provider) DO UPDATE SET count = api_usage.count + excluded.count
+                 WHERE api_usage.count + excluded.count <= ?4
+                 RETURNING count"
+            ),
+            params![self.day(now), self.provider, amount, self.per_day],
+            |row| row.get::<i64>(0),
+        )?;
+        Ok(match used {
+            Some(used) => Grant::Granted {
+                left: u32::try_from(i64::from(self.per_day).saturating_sub(used)).unwrap_or(0),
+            },
+            None => exhausted,
+        })
+    }
+
+    /// What has been counted today.
+    pub fn used(&self, tx: &mut Tx<'_>, now: Timestamp) -> db::Result<i64> {
+        tx.count(
+            sql!("SELECT count FROM api_usage WHERE date = ?1 AND provider = ?2"),
+            params![self.day(now), self.provider],
+        )
+    }
+}
+
+/// The newest days first, of one provider or of all.
+pub fn list_usage(tx: &mut Tx<'_>, provider: Option<&str>, limit: usize) -> db::Result<Vec<Usage>> {
+    tx.list(
+        sql!(
+            "SELECT date, provider, count FROM api_usage
+             WHERE provider = COALESCE(?1, provider) ORDER BY date DESC, provider LIMIT ?2"
+        ),
+        params![provider, limit],
+        |row| Ok(Usage { date: row.get(0)?, provider: row.get(1)?, count: row.get(2)? }),
+    )
+}
+
+/// Forgets what was counted for a provider on one day; answers how much that was.
+pub fn reset_usage(tx: &mut Tx<'_>, provider: &str, date: &str) -> db::Result<Option<i64>> {
+    tx.find(
+        sql!("DELETE FROM api_usage WHERE provider = ?1 AND date = ?2 RETURNING count"),
+        params![provider, date],
+        |row| row.get(0),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quota(zone: &str, day_starts: Time) -> Quota {
+        let zone = TimeZone::get(zone).unwrap();
+        Quota { provider: "google_books".into(), per_day: 100, zone, day_starts }
+    }
+
+    #[test]
+    fn the_day_is_the_providers_calendar_day() {
+        let tokyo = quota("Asia/Tokyo", Time::midnight());
+        for (now, day, resets_at) in [
+            ("2026-01-14T14:59:59.999Z", "2026-01-14", "2026-01-14T15:00:00.000Z"),
+            ("2026-01-14T15:00:00.000Z", "2026-01-15", "2026-01-15T15:00:00.000Z"),
+        ] {
+            let now: Timestamp = now.parse().unwrap();
+            assert_eq!(tokyo.day(now), day);
+            assert_eq!(tokyo.resets_at(now).to_string(), resets_at);
+        }
+    }
+
+    #[test]
+    fn a_day_may_begin_later_and_last_23_or_25_hours() {
+        let gemini = quota("America/Los_Angeles", Time::midnight());
+        let before: Timestamp = "2026-03-08T08:00:00Z".parse().unwrap();
+        assert_eq!(gemini.resets_at(before).to_string(), "2026-03-09T07:00:00.000Z", "23 hours");
+        let late = quota("UTC", Time::constant(6, 0, 0, 0));
+        assert_eq!(late.day("2026-01-15T05:59:00Z".parse().unwrap()), "2026-01-14");
+        assert_eq!(late.day("2026-01-15T06:00:00Z".parse().unwrap()), "2026-01-15");
+    }
+}
