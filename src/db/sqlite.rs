@@ -135,17 +135,19 @@ fn set_rules(connection: &Connection) -> Result<()> {
 }
 
 fn refuse_strangers(connection: &Connection, path: &Path) -> Result<()> {
-    let id: i32 =
-        with_busy_retry(|| Ok(connection.pragma_query_value(None, "application_id", |row| row.get(0))?))?;
-    if id == APPLICATION_ID {
-        return Ok(());
-    }
-    let table: Option<String> = connection.query_row(
-        "SELECT min(name) FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'",
-        [],
-        |row| row.get(0),
-    )?;
+    // One view for both questions: another process may be making this very file ours.
+    let (id, table) = with_busy_retry(|| {
+        let view = connection.unchecked_transaction()?;
+        let id: i32 = view.pragma_query_value(None, "application_id", |row| row.get(0))?;
+        let table: Option<String> = view.query_row(
+            "SELECT min(name) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+            [],
+            |row| row.get(0),
+        )?;
+        Ok((id, table))
+    })?;
     match table {
+        _ if id == APPLICATION_ID => Ok(()),
         None if id == 0 => Ok(()),
         None => Err(not_ours(path, "it is marked as another program's file".into())),
         Some(table) => Err(not_ours(path, format!("it has a table `{table}` but not our mark"))),
