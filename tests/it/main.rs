@@ -1,2 +1,3 @@
-#[test]
-fn t() {}
+//! The one integration binary; each module beside this file is a subject.
+
+mod config;
