@@ -1,1 +1,132 @@
-//! (being written)
+//! The config file: TOML in, typed tables out, and for every mistake its place and a suggestion.
+//!
+//! ```text
+//! tsuzuki.toml ──parse──▶ spanned tables ──┬─ [app] [store] [quota.*] [defaults]  read here
+//!   + environment                          ├─ [[job]]      what all kinds share read here, ┐ the rest by its
+//!                                          ├─ [channel.*]                                  ├ owner, through
+//!                                          └─ [llm.*] [web]                                ┘ `Section::read`
+//! ```
+//!
+//! Nothing here knows a pipeline. The kinds that exist are handed in as a list of [`Kind`]s; with it the
+//! whole file is checked at once, and every problem is reported, not only the first.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+mod diagnostic;
+mod env;
+mod explain;
+mod mask;
+mod model;
+mod overrides;
+mod read;
+mod redact;
+mod schema;
+pub mod secret;
+mod secret_url;
+mod section;
+mod tree;
+pub mod value;
+
+pub use diagnostic::{Colour, Problem, Problems, Severity, Source};
+pub use env::Env;
+pub use model::{App, Job, Quota, ScheduleSpec, Store};
+pub use overrides::{OVERRIDES, Override};
+pub use schema::{Kind, Place};
+pub use secret::{MissingSecret, Redacting, Revealed, Secret, redact};
+pub use secret_url::{BadLocation, Location, SecretUrl};
+pub use section::Section;
+
+/// The name of the config file.
+pub const FILE_NAME: &str = "tsuzuki.toml";
+
+/// A config file, read and checked.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where it stands.
+    pub path: PathBuf,
+    /// `[app]`
+    pub app: App,
+    /// `[store]`
+    pub store: Store,
+    /// `[web]`; empty when the file has none.
+    pub web: Section,
+    /// `[quota.NAME]`
+    pub quotas: BTreeMap<String, Quota>,
+    /// `[llm.NAME]`
+    pub llms: Vec<Section>,
+    /// `[channel.NAME]`
+    pub channels: Vec<Section>,
+    /// `[[job]]`, in the order of the file.
+    pub jobs: Vec<Job>,
+    /// What should be better, though the file can be used.
+    pub warnings: Problems,
+    source: Source,
+}
+
+impl Config {
+    /// The text of the file with literal secrets blotted out.
+    pub fn masked_text(&self) -> String {
+        self.source.masked()
+    }
+
+    /// The job of that name.
+    pub fn find_job(&self, name: &str) -> Option<&Job> {
+        self.jobs.iter().find(|job| job.name.as_str() == name)
+    }
+
+    /// The channel of that name.
+    pub fn find_channel(&self, name: &str) -> Option<&Section> {
+        self.channels.iter().find(|channel| channel.name == name)
+    }
+
+    /// The LLM of that name.
+    pub fn find_llm(&self, name: &str) -> Option<&Section> {
+        self.llms.iter().find(|llm| llm.name == name)
+    }
+}
+
+/// Where the config file is: as the command line says, `$TSUZUKI_CONFIG`, the working directory, the XDG directory.
+///
+/// The first two are taken at their word; the last two only if the file is there.
+pub fn find_path(from_command_line: Option<&Path>, env: &Env) -> Option<PathBuf> {
+    if let Some(path) = from_command_line {
+        return Some(path.to_owned());
+    }
+    if let Some(path) = env.find("TSUZUKI_CONFIG") {
+        return Some(PathBuf::from(path));
+    }
+    let here = PathBuf::from(FILE_NAME);
+    [Some(here), xdg_path(env)].into_iter().flatten().find(|path| path.is_file())
+}
+
+/// The place for a config file that belongs to no directory: `~/.config/tsuzuki/tsuzuki.toml`.
+pub fn xdg_path(env: &Env) -> Option<PathBuf> {
+    // The specification says to ignore a relative path.
+    let configured = env.find("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let directory = configured.or_else(|| env.find("HOME").map(|home| Path::new(&home).join(".config")))?;
+    Some(directory.join("tsuzuki").join(FILE_NAME))
+}
+
+/// Reads and checks the file at `path`.
+///
+/// An empty list of `kinds` accepts every kind and leaves the kinds' own keys unread.
+pub fn load(path: &Path, kinds: &'static [Kind], env: &Env) -> Result<Config, Problems> {
+    match std::fs::read(path).map(String::from_utf8) {
+        Ok(Ok(text)) => parse(&text, path, kinds, env),
+        Ok(Err(_)) => {
+            Err(Problem::of_file(path, "the file is not UTF-8").with_hint("save it as UTF-8").into())
+        }
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
+            Err(Problem::of_file(path, "there is no such file")
+                .with_hint("`tsuzuki init` writes one; `-c FILE` names another")
+                .into())
+        }
+        Err(err) => Err(Problem::of_file(path, format!("the file cannot be read: {err}")).into()),
+    }
+}
+
+/// Checks `text`, which stands or would stand at `path`.
+pub fn parse(text: &str, path: &Path, kinds: &'static [Kind], env: &Env) -> Result<Config, Problems> {
+    read::read_file(Source::new(path, text), kinds, env)
+}

@@ -9,3 +9,4 @@ mod ledger;
 mod schema;
 mod statements;
 mod transactions;
+mod config;

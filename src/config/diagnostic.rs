@@ -1,0 +1,313 @@
+//! What is wrong with a config file, where, and how to put it right.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use serde::ser::SerializeStruct;
+
+use super::mask;
+
+/// The text of a config file, shared by everything that points into it.
+#[derive(Clone)]
+pub struct Source {
+    path: PathBuf,
+    text: Arc<str>,
+}
+
+impl Source {
+    /// A text and the name that messages give it.
+    pub fn new(path: impl Into<PathBuf>, text: impl Into<Arc<str>>) -> Self {
+        Self { path: path.into(), text: text.into() }
+    }
+
+    /// Where the text was read from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The whole text, secrets and all: not for printing.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text with literal secrets blotted out; every byte keeps its place.
+    pub fn masked(&self) -> String {
+        mask::blot_secrets(&self.text)
+    }
+
+    /// Line and column, counted from 1 in characters, of a place in the text.
+    fn line_and_column(&self, at: usize) -> (usize, usize) {
+        let before = &self.text[..floor_boundary(&self.text, at)];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Source({})", self.path.display())
+    }
+}
+
+/// How bad a problem is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The file cannot be used.
+    Error,
+    /// The file can be used, but not as it should be.
+    Warning,
+}
+
+/// One thing that is wrong, with its place.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    source: Source,
+    span: Option<Range<usize>>,
+    /// Whether the file can still be used.
+    pub severity: Severity,
+    /// What is wrong, in one sentence without a full stop.
+    pub message: String,
+    /// What to say right under the place, often the correction.
+    pub label: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// An error at `span` of `source`.
+    pub fn at(source: &Source, span: Range<usize>, message: impl Into<String>) -> Self {
+        let span = Some(floor_boundary(&source.text, span.start)..ceil_boundary(&source.text, span.end));
+        Self {
+            source: source.clone(),
+            span,
+            severity: Severity::Error,
+            message: message.into(),
+            label: None,
+            hint: None,
+        }
+    }
+
+    /// An error of the file as a whole.
+    pub fn of_file(path: impl Into<PathBuf>, message: impl Into<String>) -> Self {
+        Self { span: None, ..Self::at(&Source::new(path, ""), 0..0, message) }
+    }
+
+    /// The same problem, which only deserves a warning.
+    pub fn as_warning(mut self) -> Self {
+        self.severity = Severity::Warning;
+        self
+    }
+
+    /// The same problem with a remark right under the place.
+    pub fn with_label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// The same problem with advice.
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Path {
+        &self.source.path
+    }
+
+    /// The line, from 1; 0 when the problem is of the file as a whole.
+    pub fn line(&self) -> usize {
+        self.span.as_ref().map_or(0, |span| self.source.line_and_column(span.start).0)
+    }
+
+    /// The column in characters, from 1; 0 when the problem is of the file as a whole.
+    pub fn column(&self) -> usize {
+        self.span.as_ref().map_or(0, |span| self.source.line_and_column(span.start).1)
+    }
+
+    /// The problem as people read it, with the line of the file and the place underlined.
+    pub fn render(&self, colour: Colour) -> String {
+        let level = match self.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+        };
+        let path = self.source.path.display().to_string();
+        let title = level.primary_title(self.message.as_str());
+        let mut group = match &self.span {
+            Some(span) => {
+                // Only the lines in question go to the renderer: a long file costs nothing, and what
+                // stands elsewhere in it cannot be printed.
+                let lines = self.lines_around(span);
+                let shown = self.source.masked();
+                let mark = AnnotationKind::Primary
+                    .span(span.start - lines.start..span.end - lines.start)
+                    .label(self.label.as_deref());
+                title.element(
+                    Snippet::source(shown[lines.clone()].to_owned())
+                        .line_start(self.source.line_and_column(lines.start).0)
+                        .path(path)
+                        .annotation(mark),
+                )
+            }
+            None => title.element(annotate_snippets::Origin::path(path)),
+        };
+        if let Some(hint) = &self.hint {
+            group = group.element(Level::HELP.with_name("hint").message(hint.as_str()));
+        }
+        let renderer = match colour {
+            Colour::Never => Renderer::plain(),
+            Colour::Always => Renderer::styled(),
+        };
+        super::secret::redact(&renderer.render(&[group])).into_owned()
+    }
+
+    /// The whole lines that `span` touches.
+    fn lines_around(&self, span: &Range<usize>) -> Range<usize> {
+        let text = &self.source.text;
+        let start = text[..span.start].rfind('\n').map_or(0, |newline| newline + 1);
+        let end = text[span.end..].find('\n').map_or(text.len(), |newline| span.end + newline);
+        start..end
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(Colour::Never))
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl serde::Serialize for Problem {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("Problem", 7)?;
+        out.serialize_field("severity", &self.severity)?;
+        out.serialize_field("file", &self.source.path.display().to_string())?;
+        out.serialize_field("line", &self.line())?;
+        out.serialize_field("column", &self.column())?;
+        out.serialize_field("message", &self.message)?;
+        out.serialize_field("label", &self.label)?;
+        out.serialize_field("hint", &self.hint)?;
+        out.end()
+    }
+}
+
+/// Whether diagnostics carry colour codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// Plain text.
+    Never,
+    /// With ANSI colours.
+    Always,
+}
+
+/// Everything that is wrong with a file, in the order of the file.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+#[serde(transparent)]
+pub struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// Whether nothing is wrong.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many things are wrong.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The problems, in the order of the file.
+    pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
+        self.0.iter()
+    }
+
+    /// Keeps the first `count` problems.
+    pub(super) fn truncate(&mut self, count: usize) {
+        self.0.truncate(count);
+    }
+
+    /// Adds one problem.
+    pub fn push(&mut self, problem: Problem) {
+        self.0.push(problem);
+    }
+
+    /// Notes the problems of a step that failed and carries on.
+    pub fn note<T>(&mut self, step: Result<T, impl Into<Problems>>) -> Option<T> {
+        match step {
+            Ok(value) => Some(value),
+            Err(problems) => {
+                self.0.extend(problems.into().0);
+                None
+            }
+        }
+    }
+
+    /// All problems as people read them.
+    pub fn render(&self, colour: Colour) -> String {
+        self.0.iter().map(|problem| problem.render(colour)).collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// Sorted by place, each said once.
+    pub(super) fn in_order(mut self) -> Self {
+        let place = |problem: &Problem| problem.span.as_ref().map(|span| (span.start, span.end));
+        self.0.sort_by_key(|problem| place(problem));
+        self.0.dedup_by(|one, other| place(one) == place(other) && one.message == other.message);
+        self
+    }
+}
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        Self(vec![problem])
+    }
+}
+
+impl FromIterator<Problem> for Problems {
+    fn from_iter<I: IntoIterator<Item = Problem>>(problems: I) -> Self {
+        Self(problems.into_iter().collect())
+    }
+}
+
+impl Extend<Problem> for Problems {
+    fn extend<I: IntoIterator<Item = Problem>>(&mut self, problems: I) {
+        self.0.extend(problems);
+    }
+}
+
+impl IntoIterator for Problems {
+    type Item = Problem;
+    type IntoIter = std::vec::IntoIter<Problem>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(Colour::Never))
+    }
+}
+
+impl std::error::Error for Problems {}
+
+fn floor_boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn ceil_boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    at
+}

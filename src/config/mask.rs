@@ -1,0 +1,135 @@
+//! Blots out secrets that stand literally in a config text, so that its lines can be shown.
+
+/// Parts of key names whose values are secrets.
+const SECRET_WORDS: [&str; 6] = ["secret", "password", "passphrase", "token", "api_key", "webhook"];
+
+/// `text` with the values of secret-looking keys and the passwords inside addresses replaced by `*`.
+///
+/// Works on the text alone, since it must also work on a file that does not parse. Every byte keeps its
+/// place. References such as `${NAME}` are kept: they are no secret, and the reader needs them.
+pub(super) fn blot_secrets(text: &str) -> String {
+    let mut out = text.as_bytes().to_vec();
+    for (at, _) in text.match_indices('=') {
+        if is_secret_key(&text[..at]) {
+            blot_value(text, at + 1, &mut out);
+        }
+    }
+    for (at, _) in text.match_indices("://") {
+        blot_password(text, at + 3, &mut out);
+    }
+    String::from_utf8(out).unwrap_or_else(|_| text.chars().map(|c| if c == '\n' { c } else { '*' }).collect())
+}
+
+/// Whether the key that ends right before a `=` names a secret.
+fn is_secret_key(before: &str) -> bool {
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let key = line.trim_end().trim_end_matches(['"', '\'']);
+    let start = key
+        .char_indices()
+        .rev()
+        .find(|(_, c)| !(c.is_alphanumeric() || matches!(c, '_' | '-')))
+        .map_or(0, |(at, c)| at + c.len_utf8());
+    let key = key[start..].to_lowercase().replace('-', "_");
+    SECRET_WORDS.iter().any(|word| key.contains(word))
+}
+
+/// Blots the value that starts at or after `at`: a string in any of TOML's quotes, or a bare word.
+fn blot_value(text: &str, at: usize, out: &mut [u8]) {
+    let rest = &text[at..];
+    let start = at + (rest.len() - rest.trim_start_matches([' ', '\t']).len());
+    let rest = &text[start..];
+    let (open, close): (usize, &str) = if rest.starts_with("\"\"\"") {
+        (3, "\"\"\"")
+    } else if rest.starts_with("'''") {
+        (3, "'''")
+    } else if rest.starts_with('"') {
+        (1, "\"")
+    } else if rest.starts_with('\'') {
+        (1, "'")
+    } else {
+        let end = rest.find([',', '}', ']', '#', '\r', '\n']).unwrap_or(rest.len());
+        let word = rest[..end].trim_end();
+        if !word.starts_with(['{', '[']) && word != "true" && word != "false" {
+            blot(&mut out[start..start + word.len()]);
+        }
+        return;
+    };
+    let from = start + open;
+    let end = find_close(&text[from..], close).map_or_else(
+        || if open == 3 { text.len() } else { from + text[from..].find('\n').unwrap_or(text.len() - from) },
+        |length| from + length,
+    );
+    blot_between_references(text, from, end, out);
+}
+
+/// The length of the string up to its closing quotes, minding backslashes in the kind that has them.
+fn find_close(text: &str, close: &str) -> Option<usize> {
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        if escaped {
+            escaped = false;
+        } else if c == '\\' && close.starts_with('"') {
+            escaped = true;
+        } else if text[at..].starts_with(close) {
+            return Some(at);
+        } else if c == '\n' && close.len() == 1 {
+            return None;
+        }
+    }
+    None
+}
+
+/// Blots the password of `user:password@host` that starts at `at`.
+fn blot_password(text: &str, at: usize, out: &mut [u8]) {
+    let end = text[at..].find(['"', '\'', '\n', ' ', '/', '?']).map_or(text.len(), |length| at + length);
+    let authority = &text[at..end];
+    if let Some(host) = authority.rfind('@')
+        && let Some(colon) = authority[..host].find(':')
+    {
+        blot_between_references(text, at + colon + 1, at + host, out);
+    }
+}
+
+fn blot_between_references(text: &str, from: usize, to: usize, out: &mut [u8]) {
+    let mut at = from;
+    while let Some(open) = text[at..to].find("${") {
+        let Some(close) = text[at + open..to].find('}') else { break };
+        blot(&mut out[at..at + open]);
+        at += open + close + 1;
+    }
+    blot(&mut out[at..to]);
+}
+
+fn blot(bytes: &mut [u8]) {
+    for byte in bytes.iter_mut().filter(|byte| !matches!(**byte, b'\n' | b'\r')) {
+        *byte = b'*';
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literal_secrets_are_blotted_and_references_are_kept() {
+        for (text, shown) in [
+            ("api_key = \"sk-1\"", "api_key = \"****\""),
+            ("api_key = \"${KEY}\"", "api_key = \"${KEY}\""),
+            ("access-token='a\"b' # c", "access-token='***' # c"),
+            ("x = { token = \"a\\\"b\", url = \"u\" }", "x = { token = \"****\", url = \"u\" }"),
+            ("\"api_key\" = 12345 # why", "\"api_key\" = ***** # why"),
+            ("password = \"\"\"a\nb\"\"\"", "password = \"\"\"*\n*\"\"\""),
+            ("password = \"open\nnext = 1", "password = \"****\nnext = 1"),
+            ("url = \"postgres://u:pw@h/db\"", "url = \"postgres://u:**@h/db\""),
+            ("url = \"postgres://u:${PW}@h/db\"", "url = \"postgres://u:${PW}@h/db\""),
+            ("url = \"https://example.com/a:b@c\"", "url = \"https://example.com/a:b@c\""),
+            ("feed = \"https://example.com/\"", "feed = \"https://example.com/\""),
+            ("secret = \"続き\"", "secret = \"******\""),
+            ("secret =", "secret ="),
+            ("webhook = \"https://hooks.example/T/B\"", "webhook = \"*************************\""),
+        ] {
+            assert_eq!(blot_secrets(text), shown);
+            assert_eq!(blot_secrets(text).len(), text.len());
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! Reads the whole file: which tables there are, what they share, and how they refer to each other.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use toml::de::DeTable;
+
+use super::diagnostic::{Problem, Problems, Source};
+use super::env::Env;
+use super::model::{
+    App, Defaults, HEAD_KEYS, Job, JobHead, Quota, QuotaTable, ScheduleSpec, Store, StoreTable,
+};
+use super::schema::{Kind, Place};
+use super::secret::Surroundings;
+use super::secret_url::SecretUrl;
+use super::section::Section;
+use super::tree::{Data, Table, Value};
+use super::{Config, overrides};
+use crate::id::JobName;
+use crate::text::nearest;
+
+/// Reads `source` and checks it as far as the `kinds` are known.
+pub(super) fn read_file(source: Source, kinds: &'static [Kind], env: &Env) -> Result<Config, Problems> {
+    let (root, errors) = DeTable::parse_recoverable(source.text());
+    if !errors.is_empty() {
+        return Err(list_syntax_errors(&source, &errors));
+    }
+    let root = Table::from_parsed(root.get_ref());
+    let directory = source.path().parent().filter(|path| !path.as_os_str().is_empty());
+    let surroundings =
+        Surroundings { directory: directory.unwrap_or(Path::new(".")).to_owned(), env: env.clone() };
+    let mut reader = Reader {
+        root,
+        source,
+        kinds,
+        surroundings,
+        problems: Problems::default(),
+        warnings: Problems::default(),
+        names: BTreeMap::new(),
+    };
+    let config = reader.read_root();
+    if !reader.problems.is_empty() {
+        return Err(reader.problems.in_order());
+    }
+    Ok(Config { warnings: reader.warnings.in_order(), ..config })
+}
+
+fn list_syntax_errors(source: &Source, errors: &[toml::de::Error]) -> Problems {
+    let mut problems: Problems = errors
+        .iter()
+        .map(|err| Problem::at(source, err.span().unwrap_or(0..0), err.message()))
+        .collect::<Problems>()
+        .in_order();
+    // One slip often breaks the lines after it as well; the first few say enough.
+    problems.truncate(5);
+    problems
+}
+
+struct Reader {
+    root: Table,
+    source: Source,
+    kinds: &'static [Kind],
+    surroundings: Surroundings,
+    problems: Problems,
+    warnings: Problems,
+    /// The jobs so far, and the lines that name them.
+    names: BTreeMap<JobName, usize>,
+}
+
+impl Reader {
+    fn read_root(&mut self) -> Config {
+        self.check_root_keys();
+        let app = self.read_table(Place::App).unwrap_or_default();
+        let store: StoreTable = self.read_table(Place::Store).unwrap_or_default();
+        let fallback = || SecretUrl::parse("sqlite:tsuzuki.db", &self.surroundings).ok();
+        let mut config = Config {
+            path: self.source.path().to_owned(),
+            app,
+            store: Store {
+                url: store.url.or_else(fallback).expect("the fallback has no reference that could be wrong"),
+                directory: self.surroundings.directory.clone(),
+                keep_history: store.keep_history,
+            },
+            web: self.find_section(Place::Web),
+            quotas: BTreeMap::new(),
+            llms: Vec::new(),
+            channels: Vec::new(),
+            jobs: Vec::new(),
+            warnings: Problems::default(),
+            source: self.source.clone(),
+        };
+        self.apply_overrides(&mut config, Place::App);
+        self.apply_overrides(&mut config, Place::Store);
+        self.check_by_kind(&config.web.clone());
+        config.quotas = self.read_quotas(&config.app);
+        self.apply_overrides(&mut config, Place::Quota);
+        config.llms = self.read_named(Place::Llm);
+        config.channels = self.read_named(Place::Channel);
+        config.jobs = self.read_jobs(&config);
+        config
+    }
+
+    fn apply_overrides(&mut self, config: &mut Config, place: Place) {
+        let problems = overrides::apply(config, place, &self.surroundings);
+        self.problems.extend(problems);
+    }
+
+    fn check_root_keys(&mut self) {
+        let known = Place::ALL.map(Place::key);
+        for (key, entry) in &self.root.entries {
+            if known.contains(&key.as_str()) {
+                continue;
+            }
+            let problem = Problem::at(&self.source, entry.key_span.clone(), format!("unknown key `{key}`"));
+            let problem = match nearest(key, known) {
+                Some(near) => {
+                    let place = Place::ALL.into_iter().find(|place| place.key() == near);
+                    let header = place.map_or(String::new(), |place| place.header("NAME"));
+                    problem
+                        .with_label(format!("did you mean `{near}`?"))
+                        .with_hint(format!("write `{header}`"))
+                }
+                None => problem.with_hint(format!("tables that belong here: {}", known.join(", "))),
+            };
+            self.problems.push(problem);
+        }
+    }
+
+    fn read_table<T: DeserializeOwned>(&mut self, place: Place) -> Option<T> {
+        let section = self.find_section(place);
+        self.read_section(&section)
+    }
+
+    fn read_section<T: DeserializeOwned>(&mut self, section: &Section) -> Option<T> {
+        let (value, warnings) = self.problems.note(section.read_with_warnings())?;
+        self.warnings.extend(warnings);
+        Some(value)
+    }
+
+    /// The table at the top of the file; an empty one when it is not there.
+    fn find_section(&mut self, place: Place) -> Section {
+        let (span, table) = match self.root.find(place.key()) {
+            None => (0..0, Table::default()),
+            Some(Value { span, data: Data::Table(table) }) => (span.clone(), table.clone()),
+            Some(value) => {
+                let message = format!("`{}` is a table, not {}", place.key(), value.type_name());
+                let hint = format!("write `{}` and its keys below", place.header("NAME"));
+                self.problems.push(Problem::at(&self.source, value.span.clone(), message).with_hint(hint));
+                (0..0, Table::default())
+            }
+        };
+        self.make_section(place, String::new(), span, table)
+    }
+
+    fn make_section(&self, place: Place, name: String, span: Range<usize>, table: Table) -> Section {
+        let kind = match table.find("kind").map(|value| &value.data) {
+            Some(Data::Text(kind)) => kind.clone(),
+            _ => String::new(),
+        };
+        let taken: &[&str] = match place {
+            Place::Job => HEAD_KEYS,
+            Place::Channel | Place::Llm => &["kind"],
+            _ => &[],
+        };
+        Section {
+            name,
+            kind,
+            place,
+            source: self.source.clone(),
+            span,
+            table: Arc::new(table),
+            taken,
+            kinds: self.kinds,
+            surroundings: self.surroundings.clone(),
+        }
+    }
+
+    /// The tables `[place.NAME]`.
+    fn list_named(&mut self, place: Place) -> Vec<Section> {
+        let outer = self.find_section(place);
+        let mut sections = Vec::new();
+        for (name, entry) in &outer.table.entries {
+            let Data::Table(table) = &entry.value.data else {
+                let message = format!("`{name}` stands directly in `[{}]`", place.key());
+                self.problems.push(
+                    Problem::at(&self.source, entry.key_span.clone(), message).with_hint(format!(
+                        "give the {} a name: `{}`",
+                        place.word(),
+                        place.header("NAME")
+                    )),
+                );
+                continue;
+            };
+            if let Err(err) = name.parse::<JobName>() {
+                self.problems.push(Problem::at(&self.source, entry.key_span.clone(), err.to_string()));
+                continue;
+            }
+            sections.push(self.make_section(place, name.clone(), entry.value.span.clone(), table.clone()));
+        }
+        sections
+    }
+
+    fn read_quotas(&mut self, app: &App) -> BTreeMap<String, Quota> {
+        let sections = self.list_named(Place::Quota);
+        let mut quotas = BTreeMap::new();
+        for section in sections {
+            if let Some(table) = self.read_section::<QuotaTable>(&section) {
+                let zone = table.timezone.unwrap_or_else(|| app.timezone.clone());
+                let quota = Quota { per_day: table.per_day, day_starts: table.day_starts, zone };
+                quotas.insert(section.name, quota);
+            }
+        }
+        quotas
+    }
+
+    fn read_named(&mut self, place: Place) -> Vec<Section> {
+        let mut sections = self.list_named(place);
+        sections.retain(|section| self.check_kind(section) && self.check_by_kind(section));
+        sections
+    }
+
+    /// Whether the section names a kind that exists.
+    fn check_kind(&mut self, section: &Section) -> bool {
+        let kinds: Vec<&str> =
+            self.kinds.iter().filter(|kind| kind.place == section.place).map(|kind| kind.name).collect();
+        let word = section.place.word();
+        if section.kind.is_empty() {
+            let problem = match section.table.find("kind") {
+                Some(_) => {
+                    section.problem("kind", format!("the kind of a {word} is a text that is not empty"))
+                }
+                None => section.problem("kind", "the key `kind` is missing"),
+            };
+            self.problems.push(problem.with_hint(format!("kinds of {word}: {}", kinds.join(", "))));
+            return false;
+        }
+        if self.kinds.is_empty() || kinds.contains(&section.kind.as_str()) {
+            return true;
+        }
+        let problem = section.problem("kind", format!("there is no kind of {word} `{}`", section.kind));
+        self.problems.push(match nearest(&section.kind, kinds.iter().copied()) {
+            Some(near) => problem.with_label(format!("did you mean `{near}`?")),
+            None => problem.with_hint(format!("kinds of {word}: {}", kinds.join(", "))),
+        });
+        false
+    }
+
+    /// Whether the section is what its owner will read.
+    fn check_by_kind(&mut self, section: &Section) -> bool {
+        let kind = self.kinds.iter().find(|kind| kind.place == section.place && kind.name == section.kind);
+        let Some(kind) = kind else { return true };
+        match self.problems.note(kind.check(section)) {
+            Some(warnings) => {
+                self.warnings.extend(warnings);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn read_jobs(&mut self, config: &Config) -> Vec<Job> {
+        let defaults = self.find_section(Place::Defaults);
+        let defaults = match self.read_section::<Defaults>(&defaults) {
+            Some(_) => {
+                self.check_one_schedule(&defaults);
+                defaults.table
+            }
+            None => Arc::default(),
+        };
+        let tables = self.list_job_tables();
+        tables.into_iter().filter_map(|(span, table)| self.read_job(config, &defaults, span, table)).collect()
+    }
+
+    fn list_job_tables(&mut self) -> Vec<(Range<usize>, Table)> {
+        let Some(value) = self.root.find(Place::Job.key()) else { return Vec::new() };
+        let wrong = |span: &Range<usize>, message: &str| {
+            Problem::at(&self.source, span.clone(), message).with_hint("write each job as `[[job]]`")
+        };
+        let mut tables = Vec::new();
+        match &value.data {
+            Data::Array(items) => {
+                for item in items {
+                    match &item.data {
+                        Data::Table(table) => tables.push((item.span.clone(), table.clone())),
+                        _ => self.problems.push(wrong(&item.span, "a job is a table")),
+                    }
+                }
+            }
+            _ => self.problems.push(wrong(&value.span, "`job` is a list of tables")),
+        }
+        tables
+    }
+
+    fn read_job(
+        &mut self,
+        config: &Config,
+        defaults: &Table,
+        span: Range<usize>,
+        mut table: Table,
+    ) -> Option<Job> {
+        let own = self.make_section(Place::Job, String::new(), span.clone(), table.clone());
+        let schedule_is_clear = self.check_one_schedule(&own);
+        let has_schedule = own.has("every") || own.has("cron");
+        for (key, entry) in &defaults.entries {
+            if !(has_schedule && matches!(key.as_str(), "every" | "cron")) {
+                table.entries.entry(key.clone()).or_insert_with(|| entry.clone());
+            }
+        }
+        let mut head_table = table.clone();
+        head_table.entries.retain(|key, _| HEAD_KEYS.contains(&key.as_str()));
+        let head = Section {
+            taken: &[],
+            kinds: &[],
+            ..self.make_section(Place::Job, String::new(), span.clone(), head_table)
+        };
+        let head: Option<JobHead> = self.read_section(&head);
+        let name = head.as_ref().map(|head| head.name.to_string()).unwrap_or_default();
+        let section = self.make_section(Place::Job, name, span, table);
+        // Both are checked, so that one pass reports what is wrong with either.
+        let known = section.has("kind") && self.check_kind(&section) && self.check_by_kind(&section);
+        let head = head?;
+        self.check_deliver(&section, &head.deliver, config);
+        self.check_unique(&section, &head.name);
+        if !known || !schedule_is_clear {
+            return None;
+        }
+        Some(Job {
+            name: head.name,
+            kind: head.kind,
+            schedule: match (head.every, head.cron) {
+                (Some(every), _) => ScheduleSpec::Every(every),
+                (None, Some(cron)) => ScheduleSpec::Cron(cron),
+                (None, None) => ScheduleSpec::Default,
+            },
+            timezone: head.timezone.unwrap_or_else(|| config.app.timezone.clone()),
+            enabled: head.enabled,
+            deliver: head.deliver,
+            first_run: head.first_run,
+            hold_above: head.hold_above,
+            allow_private: head.allow_private,
+            section,
+        })
+    }
+
+    fn check_one_schedule(&mut self, section: &Section) -> bool {
+        let both = section.has("every") && section.has("cron");
+        if both {
+            let problem = section.problem("cron", "a job has either `every` or `cron`, not both");
+            self.problems.push(problem.with_label("remove this or `every`"));
+        }
+        !both
+    }
+
+    fn check_deliver(&mut self, section: &Section, deliver: &[String], config: &Config) {
+        let names = self.list_names(Place::Channel);
+        for (index, name) in deliver.iter().enumerate() {
+            let key = format!("deliver.{index}");
+            if !names.contains(name) {
+                let known = config.channels.iter().map(|channel| channel.name.as_str());
+                self.problems.push(section.unknown_name(&key, "channel", name, known));
+            } else if deliver[..index].contains(name) {
+                self.problems.push(section.problem(&key, format!("the channel `{name}` is named twice")));
+            }
+        }
+    }
+
+    fn check_unique(&mut self, section: &Section, name: &JobName) {
+        let problem = section.problem("name", format!("two jobs are named `{name}`"));
+        match self.names.get(name) {
+            Some(line) => self.problems.push(problem.with_label(format!("first used in line {line}"))),
+            None => {
+                self.names.insert(name.clone(), problem.line());
+            }
+        }
+    }
+
+    /// The names that the file uses, also of tables that have problems of their own.
+    fn list_names(&self, place: Place) -> Vec<String> {
+        match self.root.find(place.key()).map(|value| &value.data) {
+            Some(Data::Table(table)) => table.entries.keys().cloned().collect(),
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! A database address, in which only the password is secret.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use super::mask;
+use super::model::Store;
+use super::secret::{
+    self, BadReference, MissingSecret, Revealed, Secret, SecretTextVisitor, Seen, Surroundings,
+};
+
+/// An address such as `postgres://u:${PGPASS}@h/db` or `sqlite:tsuzuki.db`.
+///
+/// It may be printed: references stand as written, and a literal password is blotted out.
+#[derive(Clone)]
+pub struct SecretUrl {
+    text: String,
+    secret: Secret,
+}
+
+/// Where the database is.
+#[derive(Debug)]
+pub enum Location {
+    /// A file.
+    Sqlite(PathBuf),
+    /// A server, by an address that may carry a password.
+    Postgres(Revealed),
+}
+
+/// A database address that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadLocation {
+    /// A secret inside it cannot be had.
+    #[error(transparent)]
+    Secret(#[from] MissingSecret),
+    /// It names no database that we know.
+    #[error("`{shown}` is not a database address: {why}")]
+    Address {
+        /// The address without its password.
+        shown: String,
+        /// What is wrong.
+        why: &'static str,
+    },
+}
+
+impl SecretUrl {
+    /// An address from its text in the config file.
+    pub fn parse(text: &str, surroundings: &Surroundings) -> Result<Self, BadReference> {
+        Ok(Self { text: text.to_owned(), secret: Secret::parse(text, surroundings)? })
+    }
+
+    /// The address with its secrets filled in; the password is hidden in logs from now on.
+    pub fn reveal(&self) -> Result<Revealed, MissingSecret> {
+        self.secret.reveal_address()
+    }
+
+    /// Whether a password stands in the file itself.
+    pub fn has_literal_password(&self) -> bool {
+        mask::blot_secrets(&self.text) != self.text
+    }
+
+    /// Says at once what is wrong with an address that needs no secret to be judged.
+    pub(super) fn check(&self) -> Result<(), BadLocation> {
+        let scheme_known = self.text.find("${").is_none_or(|at| self.text[..at].contains(':'));
+        if scheme_known { locate(&self.text, Path::new("."), &self.to_string()).map(drop) } else { Ok(()) }
+    }
+}
+
+impl Store {
+    /// Where the database is, with secrets filled in and a relative path resolved.
+    pub fn location(&self) -> Result<Location, BadLocation> {
+        let revealed = self.url.reveal()?;
+        Ok(match locate(revealed.expose(), &self.directory, &self.url.to_string())? {
+            Some(path) => Location::Sqlite(path),
+            None => Location::Postgres(revealed),
+        })
+    }
+}
+
+/// The file of a `sqlite:` address, `None` for a PostgreSQL server.
+fn locate(address: &str, directory: &Path, shown: &str) -> Result<Option<PathBuf>, BadLocation> {
+    let bad = |why| Err(BadLocation::Address { shown: shown.to_owned(), why });
+    if address.starts_with("postgres://") || address.starts_with("postgresql://") {
+        return Ok(None);
+    }
+    let Some(path) = address.strip_prefix("sqlite:") else {
+        return bad("it begins with neither `sqlite:` nor `postgres://`");
+    };
+    let path = match path.strip_prefix("//") {
+        Some(absolute) if absolute.starts_with('/') => absolute,
+        Some(_) => return bad("write `sqlite:PATH`, or `sqlite:///PATH` for an absolute one"),
+        None => path,
+    };
+    match path {
+        "" => bad("the path is missing"),
+        ":memory:" => bad("what is kept in memory is forgotten at the end; name a file"),
+        path if path.contains(['?', '#']) => bad("a path takes no options"),
+        path => Ok(Some(directory.join(path))),
+    }
+}
+
+impl fmt::Display for SecretUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&mask::blot_secrets(&self.text))
+    }
+}
+
+impl fmt::Debug for SecretUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SecretUrl({self})")
+    }
+}
+
+impl serde::Serialize for SecretUrl {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for SecretUrl {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = deserializer.deserialize_str(SecretTextVisitor)?;
+        let url = Self::parse(&text, &secret::current_surroundings())
+            .map_err(|err| serde::de::Error::custom(err.with_hint()))?;
+        url.check().map_err(serde::de::Error::custom)?;
+        secret::note_seen(Seen { literal: url.has_literal_password(), text });
+        Ok(url)
+    }
+}
+
+impl JsonSchema for SecretUrl {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "SecretUrl".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "a database address; secrets in it as \"${ENV}\", \"${file:path}\" or \"${cred:name}\"",
+            "examples": ["sqlite:tsuzuki.db", "postgres://tsuzuki:${PGPASSWORD}@db.example/tsuzuki"],
+        })
+    }
+}

@@ -1,0 +1,160 @@
+//! A table of the config file, handed to its owner with everything needed for good messages.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+
+use super::diagnostic::{Problem, Problems, Source};
+use super::explain::{Explainer, explain};
+use super::schema::{Kind, Place};
+use super::secret::{self, Surroundings};
+use super::tree::Table;
+
+/// One table of the file: a job, a channel, an LLM, or `[web]`.
+///
+/// The owner reads it into a plain struct with [`Section::read`] and reports what serde cannot know
+/// with [`Section::problem`].
+#[derive(Clone)]
+pub struct Section {
+    /// The name: of a job its `name`, of `[channel.NAME]` and `[llm.NAME]` the last part of the header.
+    pub name: String,
+    /// The value of `kind`; empty for tables that have no kinds.
+    pub kind: String,
+    pub(super) place: Place,
+    pub(super) source: Source,
+    /// The header line, for what is missing.
+    pub(super) span: Range<usize>,
+    /// All keys, also those that are not the owner's.
+    pub(super) table: Arc<Table>,
+    /// Keys that someone else reads.
+    pub(super) taken: &'static [&'static str],
+    pub(super) kinds: &'static [Kind],
+    pub(super) surroundings: Surroundings,
+}
+
+impl Section {
+    /// The owner's keys as `T`, a plain struct with `deny_unknown_fields`.
+    ///
+    /// Reports every bad key at once: what failed is set aside and the rest is read again.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Problems> {
+        self.read_with_warnings().map(|(value, _)| value)
+    }
+
+    /// As [`Section::read`], with what `check` should say about a table that is fine otherwise.
+    pub fn read_with_warnings<T: DeserializeOwned>(&self) -> Result<(T, Problems), Problems> {
+        let mut table = Table::clone(&self.table);
+        table.entries.retain(|key, _| !self.taken.contains(&key.as_str()));
+        let mut problems = Problems::default();
+        let mut removed = Vec::new();
+        loop {
+            let spanned = Spanned::new(self.span.clone(), table.to_parsed());
+            let (outcome, secrets) =
+                secret::reading(&self.surroundings, || T::deserialize(toml::de::Deserializer::from(spanned)));
+            match outcome {
+                Ok(value) => {
+                    problems.extend(self.list_stray_references(&secrets));
+                    if problems.is_empty() {
+                        let warnings = self.list_literal_secrets(&secrets).collect();
+                        return Ok((value, warnings));
+                    }
+                    return Err(problems.in_order());
+                }
+                Err(err) => {
+                    let span = err.span().unwrap_or_else(|| self.span.clone());
+                    if removed.iter().any(|key| err.message() == format!("missing field `{key}`")) {
+                        return Err(problems.in_order());
+                    }
+                    problems.push(explain(&err, &self.explainer()));
+                    match table.remove_at(&span) {
+                        Some(key) => removed.push(key),
+                        None => return Err(problems.in_order()),
+                    }
+                }
+            }
+        }
+    }
+
+    /// An error about the value of `key`, which may be a path such as `deliver.0` or `blog.2.url`.
+    ///
+    /// Points at the header when there is no such key.
+    pub fn problem(&self, key: &str, message: impl Into<String>) -> Problem {
+        let span = self.table.find_span(key).unwrap_or_else(|| self.span.clone());
+        Problem::at(&self.source, span, message)
+    }
+
+    /// An error about a name that stands at `key` but is not among `known`, with the nearest one suggested.
+    pub fn unknown_name<'a>(
+        &self,
+        key: &str,
+        what: &str,
+        name: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Problem {
+        let known: Vec<&str> = known.into_iter().collect();
+        let problem = self.problem(key, format!("there is no {what} `{name}`"));
+        match crate::text::nearest(name, known.iter().copied()) {
+            Some(near) => problem.with_label(format!("did you mean `{near}`?")),
+            None if known.is_empty() => problem.with_hint(format!("this file defines no {what} at all")),
+            None => problem.with_hint(format!("known: {}", known.join(", "))),
+        }
+    }
+
+    /// Whether the file sets `key` in this table.
+    pub fn has(&self, key: &str) -> bool {
+        self.table.entries.contains_key(key)
+    }
+
+    /// The header as it stands in the file: `[[job]]`, `[channel.mail]`.
+    pub fn header(&self) -> String {
+        self.place.header(&self.name)
+    }
+
+    fn explainer(&self) -> Explainer<'_> {
+        Explainer {
+            source: &self.source,
+            header: &self.span,
+            table: &self.table,
+            place: self.place,
+            kind: &self.kind,
+            taken: self.taken,
+            kinds: self.kinds,
+        }
+    }
+
+    /// References in keys that are no secrets are not filled in; saying so beats using `${NAME}` as it stands.
+    fn list_stray_references(&self, secrets: &[secret::Seen]) -> impl Iterator<Item = Problem> {
+        self.table
+            .list_texts()
+            .into_iter()
+            .filter(|(_, text)| secret::has_reference(text) && !secrets.iter().any(|seen| seen.text == *text))
+            .map(|(span, _)| {
+                Problem::at(&self.source, span, "`${…}` is filled in only where a secret belongs")
+                    .with_hint("write the value itself; it is no secret")
+            })
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
+    fn list_literal_secrets(&self, secrets: &[secret::Seen]) -> impl Iterator<Item = Problem> {
+        self.table
+            .list_texts()
+            .into_iter()
+            .filter(|(_, text)| secrets.iter().any(|seen| seen.literal && seen.text == *text))
+            .map(|(span, _)| {
+                Problem::at(&self.source, span, "a secret stands in the file itself")
+                    .as_warning()
+                    .with_hint("name it instead: \"${ENV_NAME}\", \"${file:path}\" or \"${cred:name}\"")
+            })
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+}
+
+impl fmt::Debug for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Section").field("name", &self.name).field("kind", &self.kind).finish_non_exhaustive()
+    }
+}

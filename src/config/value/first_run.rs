@@ -1,0 +1,59 @@
+//! What a job tells on its very first run.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{BadValue, text_value};
+
+/// What the first successful look at a source announces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstRun {
+    /// Nothing: what is there is recorded as known.
+    Baseline,
+    /// The newest entries, this many.
+    Latest(u32),
+    /// Everything.
+    All,
+}
+
+impl FromStr for FirstRun {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let number = text.strip_prefix("latest:").map(|number| number.trim().parse::<u32>());
+        match (text, number) {
+            ("baseline", _) => Ok(Self::Baseline),
+            ("all", _) => Ok(Self::All),
+            (_, Some(Ok(number))) if number > 0 => Ok(Self::Latest(number)),
+            _ => Err(BadValue::new(format!("`{text}` is not something to do on the first run"))
+                .with_hint("write \"baseline\" (tell nothing), \"latest:3\" (the newest three) or \"all\"")),
+        }
+    }
+}
+
+impl fmt::Display for FirstRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Baseline => f.write_str("baseline"),
+            Self::Latest(number) => write!(f, "latest:{number}"),
+            Self::All => f.write_str("all"),
+        }
+    }
+}
+
+text_value!(FirstRun, "what the first run tells", "latest:3");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_three_forms_read_back_and_others_are_refused() {
+        for text in ["baseline", "latest:1", "latest:500", "all"] {
+            assert_eq!(text.parse::<FirstRun>().unwrap().to_string(), text);
+        }
+        for text in ["", "none", "latest", "latest:0", "latest:-1", "latest:x", "latest:99999999999", "All"] {
+            assert!(text.parse::<FirstRun>().is_err(), "{text}");
+        }
+    }
+}
