@@ -1,0 +1,216 @@
+//! A response body as it arrives: decoded, counted and timed, so that no limit is passed before we know.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::TryStreamExt as _;
+use reqwest::header::CONTENT_ENCODING;
+use tokio::io::{AsyncBufRead, AsyncRead, AsyncReadExt as _, ReadBuf};
+use tokio::time::Instant;
+use tokio_util::io::StreamReader;
+
+use super::cause;
+use super::coding::{self, Coding};
+use super::error::Error;
+use super::limits::{Limits, Pace, Size};
+
+/// The decoded body of one response.
+pub(super) struct Body {
+    source: Source,
+    host: String,
+    limits: Limits,
+    wire: Arc<AtomicU64>,
+    decoded: u64,
+    meter: Meter,
+}
+
+enum Source {
+    Plain(reqwest::Response),
+    Decoded(coding::Reader, BytesMut),
+}
+
+impl Body {
+    /// Prepares to read the body of `response` within `left`.
+    pub(super) async fn open(
+        response: reqwest::Response,
+        limits: &Limits,
+        left: Duration,
+        host: &str,
+    ) -> Result<Self, Error> {
+        let codings = coding::listed(response.headers().get_all(CONTENT_ENCODING))
+            .map_err(|error| cause::from_coding(&error, host))?;
+        let wire = Arc::new(AtomicU64::new(0));
+        let mut body = Self {
+            source: Source::Decoded(Box::pin(tokio::io::empty()), BytesMut::new()),
+            host: host.to_owned(),
+            limits: limits.clone(),
+            meter: Meter::new(limits, left, Arc::clone(&wire)),
+            wire: Arc::clone(&wire),
+            decoded: 0,
+        };
+        if codings.is_empty() {
+            if response.content_length().is_some_and(|length| length > limits.body_bytes) {
+                return Err(Error::TooBig { limit: Size::Body(limits.body_bytes) });
+            }
+            body.source = Source::Plain(response);
+            return Ok(body);
+        }
+        let stream = response.bytes_stream().map_err(io::Error::other);
+        let counted = Counted { inner: StreamReader::new(Box::pin(stream)), wire, limit: limits.body_bytes };
+        let opening = open_all(Box::pin(counted), codings);
+        let reader = body.meter.watch(opening).await?.map_err(|error| cause::from_body(&error, host))?;
+        body.source = Source::Decoded(reader, BytesMut::new());
+        Ok(body)
+    }
+
+    /// The next piece, or `None` at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        const PIECE: usize = 32 * 1024;
+        let piece = match &mut self.source {
+            Source::Plain(response) => {
+                let chunk = self.meter.watch(response.chunk()).await?;
+                let chunk = chunk.map_err(|error| cause::from_client(&error, &self.host))?;
+                if let Some(chunk) = &chunk {
+                    self.wire.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+                }
+                chunk
+            }
+            Source::Decoded(reader, buffer) => {
+                buffer.reserve(PIECE);
+                let read = self.meter.watch(reader.read_buf(buffer)).await?;
+                let read = read.map_err(|error| cause::from_body(&error, &self.host))?;
+                (read > 0).then(|| buffer.split().freeze())
+            }
+        };
+        self.decoded += piece.as_ref().map_or(0, Bytes::len) as u64;
+        self.check_size()?;
+        Ok(piece)
+    }
+
+    fn check_size(&self) -> Result<(), Error> {
+        let Limits { body_bytes, ratio, ratio_floor_bytes, .. } = self.limits;
+        if self.decoded > body_bytes {
+            return Err(Error::TooBig { limit: Size::Body(body_bytes) });
+        }
+        let wire = self.wire.load(Ordering::Relaxed);
+        if self.decoded > ratio_floor_bytes && self.decoded > wire.saturating_mul(ratio) {
+            return Err(Error::TooBig { limit: Size::Ratio(ratio) });
+        }
+        Ok(())
+    }
+
+    /// Time that passed for reasons of our own and is not held against the server.
+    pub(super) fn excuse(&mut self, waited: Duration) {
+        self.meter.excuse(waited);
+    }
+}
+
+async fn open_all(wire: coding::BufReader, codings: Vec<Coding>) -> io::Result<coding::Reader> {
+    let mut codings = codings.into_iter().rev();
+    let Some(first) = codings.next() else { return Ok(Box::pin(tokio::io::empty())) };
+    let mut reader = coding::open(wire, first).await?;
+    for next in codings {
+        reader = coding::open(Box::pin(tokio::io::BufReader::new(reader)), next).await?;
+    }
+    Ok(reader)
+}
+
+/// Watches the clock while a body arrives.
+struct Meter {
+    deadline: Instant,
+    window_ends: Instant,
+    wire: Arc<AtomicU64>,
+    wire_at_start: u64,
+    limits: (Duration, u64, Duration),
+}
+
+impl Meter {
+    fn new(limits: &Limits, left: Duration, wire: Arc<AtomicU64>) -> Self {
+        let now = Instant::now();
+        Self {
+            deadline: now + left,
+            window_ends: now + limits.speed_window,
+            wire,
+            wire_at_start: 0,
+            limits: (limits.in_all, limits.min_bytes_per_sec, limits.speed_window),
+        }
+    }
+
+    /// Runs `work` for as long as the body keeps its pace.
+    async fn watch<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Error> {
+        let mut work = std::pin::pin!(work);
+        loop {
+            let done = tokio::time::timeout_at(self.window_ends.min(self.deadline), work.as_mut()).await;
+            self.check(Instant::now())?;
+            if let Ok(done) = done {
+                return Ok(done);
+            }
+        }
+    }
+
+    fn check(&mut self, now: Instant) -> Result<(), Error> {
+        let (in_all, min_per_sec, window) = self.limits;
+        if now >= self.deadline {
+            return Err(Error::TooSlow { limit: Pace::InAll(in_all) });
+        }
+        if now >= self.window_ends {
+            let wire = self.wire.load(Ordering::Relaxed);
+            let least = (window.as_secs_f64() * min_per_sec as f64) as u64;
+            if wire - self.wire_at_start < least {
+                return Err(Error::TooSlow { limit: Pace::Speed(min_per_sec) });
+            }
+            self.wire_at_start = wire;
+            self.window_ends = now + window;
+        }
+        Ok(())
+    }
+
+    fn excuse(&mut self, waited: Duration) {
+        self.deadline += waited;
+        self.window_ends += waited;
+    }
+}
+
+/// The body as it travels, counted as the decoder takes it.
+struct Counted<R> {
+    inner: R,
+    wire: Arc<AtomicU64>,
+    limit: u64,
+}
+
+/// The undecoded body is larger than the decoded one may be.
+#[derive(Debug, thiserror::Error)]
+#[error("the compressed body is too large")]
+pub(super) struct WireTooBig(pub(super) u64);
+
+impl<R: AsyncBufRead + Unpin> AsyncBufRead for Counted<R> {
+    fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
+        let this = self.get_mut();
+        if this.wire.load(Ordering::Relaxed) > this.limit {
+            return Poll::Ready(Err(io::Error::other(WireTooBig(this.limit))));
+        }
+        Pin::new(&mut this.inner).poll_fill_buf(cx)
+    }
+
+    fn consume(self: Pin<&mut Self>, amount: usize) {
+        let this = self.get_mut();
+        this.wire.fetch_add(amount as u64, Ordering::Relaxed);
+        Pin::new(&mut this.inner).consume(amount);
+    }
+}
+
+impl<R: AsyncBufRead + Unpin> AsyncRead for Counted<R> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let available = std::task::ready!(Pin::new(&mut *this).poll_fill_buf(cx))?;
+        let amount = available.len().min(buf.remaining());
+        buf.put_slice(&available[..amount]);
+        Pin::new(this).consume(amount);
+        Poll::Ready(Ok(()))
+    }
+}

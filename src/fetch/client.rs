@@ -1,0 +1,191 @@
+//! The factory of HTTP clients: one TLS configuration, guarded names, no proxies from the environment, no cookies.
+//!
+//! `llm` and `channel` take their clients from here too, so that the guard holds for them as well.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use rustls::client::Resumption;
+use tokio::sync::Semaphore;
+use url::Url;
+
+use super::error::Error;
+use super::guard::{self, AllowPrivate};
+use super::tls;
+
+/// Name look-ups at the same time; each holds a thread.
+const LOOK_UPS: usize = 64;
+/// Clients kept, one pair per distinct `allow_private` set; configurations have a handful.
+const CLIENTS: usize = 64;
+/// A connection that nobody used for this long is closed: ten thousand idle ones would fill a small machine.
+const IDLE: Duration = Duration::from_secs(15);
+
+/// How clients are made.
+#[derive(Debug, Clone, Default)]
+pub struct ClientConfig {
+    /// The `User-Agent` header, with a way to reach the operator.
+    pub user_agent: String,
+    /// A PEM file of further authorities to trust.
+    pub extra_ca: Option<PathBuf>,
+    /// A proxy to use for everything; names are then resolved, and judged, by the proxy.
+    pub proxy: Option<Url>,
+    /// Where names are looked up.
+    pub names: Names,
+}
+
+/// Where names are looked up.
+#[derive(Debug, Clone, Default)]
+pub enum Names {
+    /// The machine's resolver.
+    #[default]
+    System,
+    /// A fixed table; other names do not exist.
+    Fixed(Arc<HashMap<String, Vec<IpAddr>>>),
+}
+
+/// Hands out HTTP clients; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Clients(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    config: ClientConfig,
+    tls: rustls::ClientConfig,
+    look_ups: Arc<Semaphore>,
+    made: Mutex<HashMap<AllowPrivate, Pair>>,
+}
+
+/// Two clients for one `allow_private` set: one keeps connections, the other closes them after use.
+#[derive(Debug, Clone)]
+struct Pair {
+    keeping: reqwest::Client,
+    closing: reqwest::Client,
+}
+
+impl Clients {
+    /// Reads certificates and prepares the factory.
+    pub fn new(config: ClientConfig) -> Result<Self, Error> {
+        let tls = tls::config(config.extra_ca.as_deref())?;
+        let look_ups = Arc::new(Semaphore::new(LOOK_UPS));
+        Ok(Self(Arc::new(Inner { config, tls, look_ups, made: Mutex::default() })))
+    }
+
+    /// A client for requests to `url`, which is judged first; one that follows no redirects and decodes nothing.
+    ///
+    /// Ask again for every address: the client's own guard sees names only, not literal addresses or ports.
+    pub fn client_for(&self, url: &Url, allow: &AllowPrivate) -> Result<reqwest::Client, Error> {
+        guard::check_url(url, allow)?;
+        self.pick(url, allow, true)
+    }
+
+    /// The client for an address that has been judged.
+    pub(super) fn pick(&self, url: &Url, allow: &AllowPrivate, keep: bool) -> Result<reqwest::Client, Error> {
+        let allow = allow.for_port(url.port_or_known_default().unwrap_or(80));
+        let mut made = self.0.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let pair = match made.get(&allow) {
+            Some(pair) => pair,
+            None => {
+                if made.len() >= CLIENTS {
+                    made.clear();
+                }
+                let pair = Pair { keeping: self.build(&allow, true)?, closing: self.build(&allow, false)? };
+                made.entry(allow).or_insert(pair)
+            }
+        };
+        Ok(if keep { pair.keeping.clone() } else { pair.closing.clone() })
+    }
+
+    fn build(&self, allow: &AllowPrivate, keep: bool) -> Result<reqwest::Client, Error> {
+        let inner = &self.0;
+        let mut tls = inner.tls.clone();
+        tls.resumption = Resumption::in_memory_sessions(256);
+        let proxy_host = inner.config.proxy.as_ref().and_then(Url::host_str).map(str::to_owned);
+        let resolver = Guarded {
+            names: inner.config.names.clone(),
+            look_ups: Arc::clone(&inner.look_ups),
+            allow: allow.clone(),
+            proxy_host,
+        };
+        let mut builder = reqwest::Client::builder()
+            .user_agent(&inner.config.user_agent)
+            .tls_backend_preconfigured(tls)
+            .dns_resolver(resolver)
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .no_proxy()
+            .connect_timeout(Duration::from_secs(15))
+            .pool_max_idle_per_host(if keep { 4 } else { 0 })
+            .pool_idle_timeout(IDLE)
+            .tcp_keepalive(None)
+            .http1_allow_obsolete_multiline_headers_in_responses(true)
+            .http1_ignore_invalid_headers_in_responses(true)
+            .http1_allow_spaces_after_header_name_in_responses(true)
+            .http2_max_header_list_size(64 * 1024)
+            .http2_initial_stream_window_size(256 * 1024)
+            .http2_initial_connection_window_size(1024 * 1024);
+        if let Some(proxy) = &inner.config.proxy {
+            let proxy = reqwest::Proxy::all(proxy.clone()).map_err(|error| setup(&error))?;
+            builder = builder.proxy(proxy);
+        }
+        builder.build().map_err(|error| setup(&error))
+    }
+}
+
+fn setup(error: &reqwest::Error) -> Error {
+    Error::Setup { why: super::cause::deepest(error) }
+}
+
+/// Looks names up and refuses those that lead where we may not go.
+#[derive(Debug, Clone)]
+struct Guarded {
+    names: Names,
+    look_ups: Arc<Semaphore>,
+    allow: AllowPrivate,
+    proxy_host: Option<String>,
+}
+
+impl Resolve for Guarded {
+    fn resolve(&self, name: Name) -> Resolving {
+        let this = self.clone();
+        Box::pin(async move {
+            let host = name.as_str();
+            let addresses = this.look_up(host).await?;
+            if this.proxy_host.as_deref() != Some(host) {
+                guard::check_resolved(host, &addresses, &this.allow)?;
+            }
+            Ok(Box::new(addresses.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
+        })
+    }
+}
+
+impl Guarded {
+    async fn look_up(&self, host: &str) -> io::Result<Vec<IpAddr>> {
+        if guard::is_localhost(host) {
+            return Ok(guard::LOOPBACK.to_vec());
+        }
+        let found = match &self.names {
+            Names::Fixed(table) => table.get(host.trim_end_matches('.')).cloned().unwrap_or_default(),
+            Names::System => {
+                // The permit lives as long as the thread does its work, even if nobody waits for it any more.
+                let permit = Arc::clone(&self.look_ups).acquire_owned().await.map_err(io::Error::other)?;
+                let host = host.to_owned();
+                tokio::task::spawn_blocking(move || {
+                    let found =
+                        (host.as_str(), 0).to_socket_addrs().map(|all| all.map(|at| at.ip()).collect());
+                    drop(permit);
+                    found
+                })
+                .await??
+            }
+        };
+        if found.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
+        }
+        Ok(found)
+    }
+}

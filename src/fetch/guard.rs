@@ -1,0 +1,451 @@
+//! The address guard: which hosts we may connect to, decided before every hop and for every resolved address.
+//!
+//! Only addresses that the open internet can reach are allowed, unless `allow_private` of the job names them.
+//! The address is judged as the `url` crate reads it, which is how it is dialled: octal, hexadecimal, short and
+//! full-width spellings have become plain addresses by then, so there is one spelling to judge.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use url::{Host, Url};
+
+use super::error::Error;
+use super::ranges::{Range, Reach, reach};
+
+/// What a job may reach beyond the open internet: `allow_private = ["127.0.0.1", "10.0.0.0/8", "intra.example:8080"]`.
+///
+/// An entry is an address, a range, a host name or `*.name`, each with an optional port.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct AllowPrivate(Arc<[Entry]>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Entry {
+    what: What,
+    port: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum What {
+    Range(Range),
+    Host(String),
+    Below(String),
+}
+
+/// An `allow_private` entry that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not an address, a range such as 10.0.0.0/8, a host name or one of these with :port")]
+pub struct NotAnEntry(String);
+
+impl AllowPrivate {
+    /// Nothing beyond the open internet.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Reads the entries of an `allow_private` list.
+    pub fn parse<S: AsRef<str>>(entries: &[S]) -> Result<Self, NotAnEntry> {
+        let mut read =
+            entries.iter().map(|entry| Entry::parse(entry.as_ref())).collect::<Result<Vec<_>, _>>()?;
+        read.sort();
+        read.dedup();
+        Ok(Self(read.into()))
+    }
+
+    /// The entries that hold for `port`, without their ports: what a resolver, which sees no port, can decide by.
+    pub(super) fn for_port(&self, port: u16) -> Self {
+        if self.0.iter().all(|entry| entry.port.is_none()) {
+            return self.clone();
+        }
+        let mut entries: Vec<Entry> = self
+            .0
+            .iter()
+            .filter(|entry| entry.port.is_none_or(|only| only == port))
+            .map(|entry| Entry { what: entry.what.clone(), port: None })
+            .collect();
+        entries.sort();
+        entries.dedup();
+        Self(entries.into())
+    }
+
+    fn names_port(&self, port: u16) -> bool {
+        self.0.iter().any(|entry| entry.port == Some(port))
+    }
+
+    fn names_host(&self, host: &str) -> bool {
+        let host = host.strip_suffix('.').unwrap_or(host);
+        self.0.iter().any(|entry| match &entry.what {
+            What::Range(_) => false,
+            What::Host(name) => name == host,
+            What::Below(name) => host.strip_suffix(name.as_str()).is_some_and(|rest| rest.ends_with('.')),
+        })
+    }
+
+    fn names_address(&self, address: IpAddr) -> bool {
+        let plain = address.to_canonical();
+        self.0.iter().any(|entry| match &entry.what {
+            What::Range(range) => range.contains(address) || range.contains(plain),
+            What::Host(_) | What::Below(_) => false,
+        })
+    }
+}
+
+impl Entry {
+    fn parse(text: &str) -> Result<Self, NotAnEntry> {
+        let fail = || NotAnEntry(text.to_owned());
+        let text = text.trim();
+        if let Ok(range) = text.parse::<Range>() {
+            return Ok(Self { what: What::Range(range), port: None });
+        }
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, digits)) if !host.contains(':') || host.ends_with(']') => {
+                let port = digits.parse::<u16>().ok().filter(|port| *port != 0).ok_or_else(fail)?;
+                (host, Some(port))
+            }
+            _ => (text, None),
+        };
+        let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+        if let Ok(range) = bare.parse::<Range>() {
+            return Ok(Self { what: What::Range(range), port });
+        }
+        let (below, name) = match host.strip_prefix("*.") {
+            Some(name) => (true, name),
+            None => (false, host),
+        };
+        match Host::parse(name.strip_suffix('.').unwrap_or(name)) {
+            Ok(Host::Domain(name)) if below => Ok(Self { what: What::Below(name), port }),
+            Ok(Host::Domain(name)) => Ok(Self { what: What::Host(name), port }),
+            _ => Err(fail()),
+        }
+    }
+}
+
+/// Why an address or a host was refused, and what would allow it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{target} is refused: {why}")]
+pub struct Denied {
+    /// The host or address.
+    pub target: String,
+    /// The rule, in words.
+    pub why: String,
+    /// The `allow_private` entry that would allow it, if one can.
+    pub allow: Option<String>,
+}
+
+impl From<Denied> for Error {
+    fn from(denied: Denied) -> Self {
+        Error::Blocked { target: denied.target, why: denied.why, allow: denied.allow }
+    }
+}
+
+/// Judges everything about `url` that can be judged without a resolver: scheme, port, and a literal address.
+pub(super) fn check_url(url: &Url, allow: &AllowPrivate) -> Result<(), Error> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(Error::BadUrl { why: format!("the scheme `{}` is not http or https", url.scheme()) });
+    }
+    let Some(host) = url.host() else {
+        return Err(Error::BadUrl { why: "it has no host".to_owned() });
+    };
+    let port = url.port_or_known_default().unwrap_or(80);
+    if port == 0 || (BAD_PORTS.contains(&port) && !allow.names_port(port)) {
+        return Err(Denied {
+            target: format!("port {port} of {host}"),
+            why: "that port belongs to another protocol".to_owned(),
+            allow: (port != 0).then(|| format!("{host}:{port}")),
+        }
+        .into());
+    }
+    let address = match host {
+        Host::Domain(_) => return Ok(()),
+        Host::Ipv4(address) => IpAddr::V4(address),
+        Host::Ipv6(address) => IpAddr::V6(address),
+    };
+    let refused = match reach(address) {
+        Reach::Global => None,
+        Reach::Translated(_) => Some("an address of a NAT64 translator"),
+        Reach::Special(what) => Some(what),
+    };
+    match refused {
+        Some(what) if !allow.for_port(port).names_address(address) => {
+            let entry = address.to_canonical().to_string();
+            Err(denied(address.to_string(), what, address, entry).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Judges what `host` resolved to; `allow` holds for the port already.
+///
+/// One refused address refuses the name: a public name that also points inside is an attack or a mistake.
+/// DNS64 networks show every IPv4 host through `64:ff9b::/96`, so there the address inside is what counts.
+pub(super) fn check_resolved(host: &str, addresses: &[IpAddr], allow: &AllowPrivate) -> Result<(), Denied> {
+    if allow.names_host(host) {
+        return Ok(());
+    }
+    for address in addresses {
+        let refused = match reach(*address) {
+            Reach::Global => None,
+            Reach::Translated(inner) => match reach(IpAddr::V4(inner)) {
+                Reach::Special(what) => Some(what),
+                _ => None,
+            },
+            Reach::Special(what) => Some(what),
+        };
+        if let Some(what) = refused
+            && !allow.names_address(*address)
+        {
+            return Err(denied(host.to_owned(), what, *address, host.to_owned()));
+        }
+    }
+    Ok(())
+}
+
+fn denied(target: String, what: &str, address: IpAddr, entry: String) -> Denied {
+    let why = format!("{address} is {what}, not a place on the open internet");
+    Denied { target, why, allow: Some(entry) }
+}
+
+/// Names that mean this machine whatever a resolver says (RFC 6761).
+pub(super) fn is_localhost(host: &str) -> bool {
+    let host = host.strip_suffix('.').unwrap_or(host);
+    let last = host.rsplit('.').next().unwrap_or(host);
+    last.eq_ignore_ascii_case("localhost")
+}
+
+/// What the guard thinks of an address.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Verdict {
+    /// `allow` or `deny`.
+    pub verdict: Ruling,
+    /// The reason, for people.
+    pub why: String,
+}
+
+/// The two verdicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ruling {
+    /// We would connect.
+    Allow,
+    /// We would not.
+    Deny,
+}
+
+/// The guard's opinion of `url` when names resolve as `resolve` says; touches no network.
+pub fn opinion(url: &str, resolve: &BTreeMap<String, Vec<IpAddr>>, allow: &AllowPrivate) -> Verdict {
+    match judge(url, resolve, allow) {
+        Ok(why) => Verdict { verdict: Ruling::Allow, why },
+        Err(error) => Verdict { verdict: Ruling::Deny, why: error.to_string() },
+    }
+}
+
+fn judge(text: &str, resolve: &BTreeMap<String, Vec<IpAddr>>, allow: &AllowPrivate) -> Result<String, Error> {
+    let url = Url::parse(text.trim()).map_err(|error| Error::BadUrl { why: error.to_string() })?;
+    check_url(&url, allow)?;
+    let Some(Host::Domain(host)) = url.host() else {
+        return Ok(format!("{} may be reached", url.host_str().unwrap_or_default()));
+    };
+    let bare = |name: &str| name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+    let addresses = if is_localhost(host) {
+        LOOPBACK.to_vec()
+    } else {
+        let as_unicode = idna::domain_to_unicode(host).0;
+        resolve
+            .iter()
+            .find(|(name, _)| bare(name) == bare(host) || bare(name) == bare(&as_unicode))
+            .map(|(_, addresses)| addresses.clone())
+            .filter(|addresses| !addresses.is_empty())
+            .ok_or_else(|| Error::Dns { host: host.to_owned(), why: "it does not resolve".to_owned() })?
+    };
+    check_resolved(host, &addresses, &allow.for_port(url.port_or_known_default().unwrap_or(80)))?;
+    Ok(format!("every address of {host} may be reached"))
+}
+
+/// What localhost names resolve to.
+pub(super) const LOOPBACK: [IpAddr; 2] =
+    [IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), IpAddr::V6(std::net::Ipv6Addr::LOCALHOST)];
+
+/// Ports of other protocols that an HTTP request could speak to by accident; the list browsers keep.
+const BAD_PORTS: &[u16] = &[
+    1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
+    109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515,
+    526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049,
+    3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allow(entries: &[&str]) -> AllowPrivate {
+        AllowPrivate::parse(entries).unwrap()
+    }
+
+    fn names(pairs: &[(&str, &[&str])]) -> BTreeMap<String, Vec<IpAddr>> {
+        pairs
+            .iter()
+            .map(|(host, ips)| ((*host).to_owned(), ips.iter().map(|ip| ip.parse().unwrap()).collect()))
+            .collect()
+    }
+
+    fn ruling(url: &str, entries: &[&str]) -> Ruling {
+        let resolve = names(&[
+            ("public.example", &["93.184.215.14", "2606:4700::1111"]),
+            ("inside.example", &["10.1.2.3"]),
+            ("mixed.example", &["93.184.215.14", "127.0.0.1"]),
+            ("dns64.example", &["64:ff9b::808:808"]),
+            ("dns64-inside.example", &["64:ff9b::a00:1"]),
+            ("xn--r8jz45g.example", &["93.184.215.14"]),
+        ]);
+        opinion(url, &resolve, &allow(entries)).verdict
+    }
+
+    #[test]
+    fn no_spelling_of_a_private_address_passes() {
+        for url in [
+            "http://127.0.0.1/",
+            "http://127.1/",
+            "http://127.0.1/",
+            "http://0177.0.0.1/",
+            "http://0x7f.0.0.1/",
+            "http://0x7f000001/",
+            "http://2130706433/",
+            "http://017700000001/",
+            "http://127.0.0.1./",
+            "http://127.0.0.1:80/",
+            "http://1.1.1.1@127.0.0.1/",
+            "http://1.1.1.1:80@127.0.0.1:80/",
+            "http://127.0.0.1\\@1.1.1.1/",
+            "http://127.0.0.1#@1.1.1.1/",
+            "http://１２７.０.０.１/",
+            "http://127。0。0。1/",
+            "http://①②⑦.⓪.⓪.①/",
+            "http://%31%32%37.0.0.1/",
+            "http://127.0.0.1%2e/",
+            "http:/\\127.0.0.1/",
+            "http:127.0.0.1",
+            "HTTP://0/",
+            "http://0.0.0.0/",
+            "http://10.0.0.1/",
+            "http://169.254.169.254/latest/meta-data/",
+            "http://0xa9fea9fe/",
+            "http://[::1]/",
+            "http://[::]/",
+            "http://[0:0:0:0:0:0:0:1]/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://[::ffff:7f00:1]/",
+            "http://[::127.0.0.1]/",
+            "http://[64:ff9b::127.0.0.1]/",
+            "http://[64:ff9b::8.8.8.8]/",
+            "http://[2002:7f00:1::]/",
+            "http://[2001:0:7f00:1::]/",
+            "http://[fe80::1]/",
+            "http://[fd12:3456::1]/",
+            "http://localhost/",
+            "http://LocalHost./",
+            "http://a.b.localhost/",
+            "http://ｌｏｃａｌｈｏｓｔ/",
+            "http://inside.example/",
+            "http://INSIDE.example./",
+            "http://mixed.example/",
+            "http://dns64-inside.example/",
+            "http://unknown.example/",
+            "http://public.example:25/",
+            "http://public.example:0/",
+            "http://127.0.0.1.:8080/",
+            "http://[fe80::1%25eth0]/",
+            "http://256.256.256.256/",
+            "http:///",
+            "file:///etc/passwd",
+            "ftp://public.example/",
+            "gopher://public.example/",
+            "data:text/plain,x",
+            "javascript:alert(1)",
+            "//public.example/",
+            "",
+        ] {
+            assert_eq!(ruling(url, &[]), Ruling::Deny, "{url}");
+        }
+    }
+
+    #[test]
+    fn the_open_internet_is_open() {
+        for url in [
+            "http://public.example/",
+            "https://PUBLIC.example.:8443/x",
+            "https://user:secret@public.example/",
+            "http://1.1.1.1/",
+            "http://0x01010101/",
+            "http://[2606:4700::1111]/",
+            "http://dns64.example/",
+            "http://例え.example/",
+            " https://public.example/ ",
+        ] {
+            assert_eq!(ruling(url, &[]), Ruling::Allow, "{url}");
+        }
+    }
+
+    #[test]
+    fn an_entry_allows_what_it_names_and_nothing_else() {
+        use Ruling::{Allow, Deny};
+        for (entry, url, expected) in [
+            ("127.0.0.1", "http://127.0.0.1:8080/", Allow),
+            ("127.0.0.1", "http://127.0.0.2/", Deny),
+            ("127.0.0.1", "http://0x7f.1/", Allow),
+            ("127.0.0.1", "http://[::ffff:127.0.0.1]/", Allow),
+            ("127.0.0.1", "http://[::1]/", Deny),
+            ("127.0.0.1", "http://localhost/", Deny),
+            ("localhost", "http://localhost/", Allow),
+            ("localhost", "http://127.0.0.1/", Deny),
+            ("127.0.0.1:8080", "http://127.0.0.1:8080/", Allow),
+            ("127.0.0.1:8080", "http://127.0.0.1:8081/", Deny),
+            ("[::1]:8080", "http://[::1]:8080/", Allow),
+            ("[::1]:8080", "http://[::1]/", Deny),
+            ("::1", "http://[::1]/", Allow),
+            ("10.0.0.0/8", "http://inside.example/", Allow),
+            ("10.0.0.0/8", "http://mixed.example/", Deny),
+            ("inside.example", "http://inside.example./", Allow),
+            ("Inside.Example.", "http://inside.example/", Allow),
+            ("inside.example:443", "https://inside.example/", Allow),
+            ("inside.example:443", "http://inside.example/", Deny),
+            ("*.example", "http://inside.example/", Allow),
+            ("*.example", "http://mixed.example/", Allow),
+            ("*.ample", "http://inside.example/", Deny),
+            ("inside.example", "http://10.1.2.3/", Deny),
+            ("0.0.0.0/0", "http://169.254.169.254/", Allow),
+            ("0.0.0.0/0", "http://public.example:25/", Deny),
+            ("public.example:25", "http://public.example:25/", Allow),
+            ("127.0.0.1", "file:///etc/passwd", Deny),
+        ] {
+            assert_eq!(ruling(url, &[entry]), expected, "{entry} for {url}");
+        }
+    }
+
+    #[test]
+    fn entries_that_mean_nothing_are_refused() {
+        for entry in
+            ["", "10.0.0.0/99", "host:0", "host:99999", "a b", "http://x/", "host:port", "*.127.0.0.1"]
+        {
+            assert!(AllowPrivate::parse(&[entry]).is_err(), "{entry}");
+        }
+    }
+
+    #[test]
+    fn sets_are_equal_whatever_their_order() {
+        assert_eq!(allow(&["10.0.0.1", "a.example", "a.example"]), allow(&["A.EXAMPLE", "10.0.0.1"]));
+    }
+
+    #[test]
+    fn a_refusal_names_the_entry_that_would_allow_it() {
+        let url = Url::parse("http://0x7f.1:8080/").unwrap();
+        let error = check_url(&url, &AllowPrivate::none()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "127.0.0.1 is refused: 127.0.0.1 is this machine (loopback), not a place on the open internet"
+        );
+        assert_eq!(
+            error.hint().unwrap(),
+            "if you trust it, add `allow_private = [\"127.0.0.1\"]` to the job"
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! What one response may cost us at most, and the names of those limits in messages.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Bounds on one request and its response; every breach is a named error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of the decoded body, and of the body as it travels.
+    pub body_bytes: u64,
+    /// How many decoded bytes one byte on the wire may become.
+    pub ratio: u64,
+    /// Decoded bytes that are never a bomb, whatever the ratio.
+    pub ratio_floor_bytes: u64,
+    /// Bytes of all response headers together.
+    pub header_bytes: usize,
+    /// Redirects followed before giving up.
+    pub redirects: usize,
+    /// From the start of a hop to the end of its response headers.
+    pub to_headers: Duration,
+    /// All hops and the body together, without the time spent waiting for our own turn.
+    pub in_all: Duration,
+    /// Bytes a second that the body must bring on average over each window.
+    pub min_bytes_per_sec: u64,
+    /// The window over which the speed is averaged.
+    pub speed_window: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 16 * 1024 * 1024,
+            ratio: 100,
+            ratio_floor_bytes: 1024 * 1024,
+            header_bytes: 64 * 1024,
+            redirects: 10,
+            to_headers: Duration::from_secs(30),
+            in_all: Duration::from_secs(60),
+            min_bytes_per_sec: 1024,
+            speed_window: Duration::from_secs(20),
+        }
+    }
+}
+
+impl Limits {
+    /// The same limits with another bound on the body, and time in proportion for large ones.
+    pub fn with_body_bytes(mut self, bytes: u64) -> Self {
+        let usual = Self::default();
+        if bytes > usual.body_bytes {
+            let times = u32::try_from(bytes.div_ceil(usual.body_bytes)).unwrap_or(u32::MAX);
+            self.in_all = self.in_all.max(usual.in_all.saturating_mul(times));
+        }
+        self.body_bytes = bytes;
+        self
+    }
+}
+
+/// A size that was exceeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    /// The decoded body, in bytes.
+    Body(u64),
+    /// The body before decoding, in bytes.
+    Wire(u64),
+    /// Decoded bytes for one byte on the wire.
+    Ratio(u64),
+    /// All headers together, in bytes.
+    Headers(usize),
+    /// The window a compressed body asks us to keep in memory.
+    Window,
+    /// Encodings applied on top of each other.
+    Encodings(usize),
+}
+
+impl Size {
+    /// A short stable word for events.
+    pub fn code(self) -> &'static str {
+        match self {
+            Size::Body(_) => "body_too_big",
+            Size::Wire(_) => "transfer_too_big",
+            Size::Ratio(_) => "compression_bomb",
+            Size::Headers(_) => "headers_too_big",
+            Size::Window => "compression_window",
+            Size::Encodings(_) => "too_many_encodings",
+        }
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Size::Body(bytes) => write!(f, "the body is larger than {}", bytes_text(*bytes)),
+            Size::Wire(bytes) => write!(f, "the compressed body is larger than {}", bytes_text(*bytes)),
+            Size::Ratio(ratio) => write!(f, "the body unpacks to more than {ratio} times its size"),
+            Size::Headers(bytes) => {
+                write!(f, "the headers are larger than {} or too many", bytes_text(*bytes as u64))
+            }
+            Size::Window => write!(f, "the compressed body needs a window larger than 16 MiB"),
+            Size::Encodings(count) => write!(f, "the body is encoded more than {count} times over"),
+        }
+    }
+}
+
+/// A time that ran out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// No response headers within this span.
+    Headers(Duration),
+    /// Not complete within this span.
+    InAll(Duration),
+    /// Fewer bytes a second than this.
+    Speed(u64),
+}
+
+impl Pace {
+    /// A short stable word for events.
+    pub fn code(self) -> &'static str {
+        match self {
+            Pace::Headers(_) => "no_answer",
+            Pace::InAll(_) => "took_too_long",
+            Pace::Speed(_) => "too_slow",
+        }
+    }
+}
+
+impl fmt::Display for Pace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pace::Headers(span) => write!(f, "no answer within {}", span_text(*span)),
+            Pace::InAll(span) => write!(f, "not complete within {}", span_text(*span)),
+            Pace::Speed(bytes) => write!(f, "the body came slower than {} a second", bytes_text(*bytes)),
+        }
+    }
+}
+
+/// A size for people: `16 MiB`, `1500 bytes`.
+pub(super) fn bytes_text(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    for (size, unit) in UNITS {
+        if bytes >= size && bytes.is_multiple_of(size) {
+            return format!("{} {unit}", bytes / size);
+        }
+    }
+    format!("{bytes} bytes")
+}
+
+/// A span for people: `30 s`, `250 ms`, `2 h 5 min`.
+pub(super) fn span_text(span: Duration) -> String {
+    let secs = span.as_secs();
+    match secs {
+        0 => format!("{} ms", span.as_millis()),
+        1..=119 => format!("{secs} s"),
+        120..=7199 => format!("{} min", secs / 60),
+        _ if secs % 3600 < 60 => format!("{} h", secs / 3600),
+        _ => format!("{} h {} min", secs / 3600, secs % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_told_in_units_people_use() {
+        for (text, bytes) in
+            [("16 MiB", 16 << 20), ("64 KiB", 65_536), ("1500 bytes", 1_500), ("1 GiB", 1 << 30)]
+        {
+            assert_eq!(bytes_text(bytes), text);
+        }
+        for (text, secs) in
+            [("30 s", 30), ("2 min", 150), ("2 h", 7_200), ("2 h 5 min", 7_500), ("24 h", 86_400)]
+        {
+            assert_eq!(span_text(Duration::from_secs(secs)), text);
+        }
+        assert_eq!(span_text(Duration::from_millis(250)), "250 ms");
+    }
+
+    #[test]
+    fn a_larger_body_gets_more_time_and_a_smaller_one_not_less() {
+        let large = Limits::default().with_body_bytes(50 << 20);
+        assert_eq!(large.in_all, Duration::from_secs(240));
+        assert_eq!(Limits::default().with_body_bytes(1024).in_all, Duration::from_secs(60));
+    }
+}

@@ -1,0 +1,256 @@
+//! Which addresses the open internet can reach: the special-purpose ranges, as a table.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+/// A range of addresses in CIDR form; a single address is the longest prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Range {
+    first: IpAddr,
+    prefix: u8,
+}
+
+impl Range {
+    /// Whether `address` lies in the range; the two families never match each other.
+    pub(super) fn contains(&self, address: IpAddr) -> bool {
+        match (self.first, address) {
+            (IpAddr::V4(first), IpAddr::V4(address)) => v4_in(address, first, self.prefix),
+            (IpAddr::V6(first), IpAddr::V6(address)) => v6_in(address, first, self.prefix),
+            _ => false,
+        }
+    }
+}
+
+impl FromStr for Range {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (address, prefix) = match text.split_once('/') {
+            Some((address, prefix)) => (address, Some(prefix)),
+            None => (text, None),
+        };
+        let first: IpAddr = address.parse().map_err(|_| ())?;
+        let longest = if first.is_ipv4() { 32 } else { 128 };
+        let prefix = match prefix {
+            Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => digits.parse().map_err(|_| ())?,
+            Some(_) => return Err(()),
+            None => longest,
+        };
+        if prefix > longest {
+            return Err(());
+        }
+        Ok(Self { first, prefix })
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.first, self.prefix) {
+            (IpAddr::V4(first), 32) => first.fmt(f),
+            (IpAddr::V6(first), 128) => first.fmt(f),
+            (first, prefix) => write!(f, "{first}/{prefix}"),
+        }
+    }
+}
+
+fn v4_in(address: Ipv4Addr, first: Ipv4Addr, prefix: u8) -> bool {
+    let shift = 32 - u32::from(prefix);
+    shift == 32 || address.to_bits() >> shift == first.to_bits() >> shift
+}
+
+fn v6_in(address: Ipv6Addr, first: Ipv6Addr, prefix: u8) -> bool {
+    let shift = 128 - u32::from(prefix);
+    shift == 128 || address.to_bits() >> shift == first.to_bits() >> shift
+}
+
+/// How the internet sees an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Anybody can reach it.
+    Global,
+    /// It stands for an IPv4 address behind a translator (RFC 6052), as DNS64 hands out.
+    Translated(Ipv4Addr),
+    /// It is for a special purpose, in words that follow "it is".
+    Special(&'static str),
+}
+
+/// How the internet sees `address`.
+pub(super) fn reach(address: IpAddr) -> Reach {
+    match address {
+        IpAddr::V4(address) => reach_v4(address),
+        IpAddr::V6(address) => reach_v6(address),
+    }
+}
+
+/// Reachable islands inside special ranges, then the ranges; the first match decides.
+const V4: &[([u8; 4], u8, Option<&str>)] = &[
+    ([192, 0, 0, 9], 32, None),
+    ([192, 0, 0, 10], 32, None),
+    ([0, 0, 0, 0], 8, Some("an address of \"this network\"")),
+    ([10, 0, 0, 0], 8, Some("a private address")),
+    ([100, 64, 0, 0], 10, Some("a shared address behind a provider's NAT")),
+    ([127, 0, 0, 0], 8, Some("this machine (loopback)")),
+    ([169, 254, 0, 0], 16, Some("a link-local address")),
+    ([172, 16, 0, 0], 12, Some("a private address")),
+    ([192, 0, 0, 0], 24, Some("an address for protocol assignments")),
+    ([192, 0, 2, 0], 24, Some("a documentation address")),
+    ([192, 88, 99, 0], 24, Some("a 6to4 relay")),
+    ([192, 168, 0, 0], 16, Some("a private address")),
+    ([198, 18, 0, 0], 15, Some("a benchmarking address")),
+    ([198, 51, 100, 0], 24, Some("a documentation address")),
+    ([203, 0, 113, 0], 24, Some("a documentation address")),
+    ([224, 0, 0, 0], 4, Some("a multicast address")),
+    ([255, 255, 255, 255], 32, Some("the broadcast address")),
+    ([240, 0, 0, 0], 4, Some("a reserved address")),
+];
+
+fn reach_v4(address: Ipv4Addr) -> Reach {
+    V4.iter()
+        .find(|(first, prefix, _)| v4_in(address, Ipv4Addr::from(*first), *prefix))
+        .and_then(|(_, _, special)| *special)
+        .map_or(Reach::Global, Reach::Special)
+}
+
+/// As `V4`. Only `2000::/3` is in public use, so everything outside it ends in the last row.
+const V6: &[([u16; 8], u8, Option<&str>)] = &[
+    ([0, 0, 0, 0, 0, 0, 0, 0], 128, Some("the unspecified address")),
+    ([0, 0, 0, 0, 0, 0, 0, 1], 128, Some("this machine (loopback)")),
+    ([0, 0, 0, 0, 0, 0xffff, 0, 0], 96, Some("an IPv4 address in IPv6 clothes (mapped)")),
+    ([0, 0, 0, 0, 0xffff, 0, 0, 0], 96, Some("an IPv4 address in IPv6 clothes (translated)")),
+    ([0, 0, 0, 0, 0, 0, 0, 0], 96, Some("an IPv4 address in IPv6 clothes (compatible)")),
+    ([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48, Some("an address of a local NAT64 translator")),
+    ([0x100, 0, 0, 0, 0, 0, 0, 0], 64, Some("a discard-only address")),
+    ([0x100, 0, 0, 1, 0, 0, 0, 0], 64, Some("a dummy prefix")),
+    ([0x2001, 1, 0, 0, 0, 0, 0, 1], 128, None),
+    ([0x2001, 1, 0, 0, 0, 0, 0, 2], 128, None),
+    ([0x2001, 1, 0, 0, 0, 0, 0, 3], 128, None),
+    ([0x2001, 3, 0, 0, 0, 0, 0, 0], 32, None),
+    ([0x2001, 4, 0x112, 0, 0, 0, 0, 0], 48, None),
+    ([0x2001, 0x20, 0, 0, 0, 0, 0, 0], 28, None),
+    ([0x2001, 0x30, 0, 0, 0, 0, 0, 0], 28, None),
+    ([0x2001, 0, 0, 0, 0, 0, 0, 0], 32, Some("a Teredo tunnel")),
+    ([0x2001, 2, 0, 0, 0, 0, 0, 0], 48, Some("a benchmarking address")),
+    ([0x2001, 0, 0, 0, 0, 0, 0, 0], 23, Some("an address for protocol assignments")),
+    ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32, Some("a documentation address")),
+    ([0x2002, 0, 0, 0, 0, 0, 0, 0], 16, Some("a 6to4 tunnel")),
+    ([0x3ffe, 0, 0, 0, 0, 0, 0, 0], 16, Some("a reserved address")),
+    ([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20, Some("a documentation address")),
+    ([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16, Some("a segment-routing address")),
+    ([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7, Some("a private address")),
+    ([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10, Some("a link-local address")),
+    ([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10, Some("a site-local address")),
+    ([0xff00, 0, 0, 0, 0, 0, 0, 0], 8, Some("a multicast address")),
+    ([0x2000, 0, 0, 0, 0, 0, 0, 0], 3, None),
+    ([0, 0, 0, 0, 0, 0, 0, 0], 0, Some("a reserved address")),
+];
+
+fn reach_v6(address: Ipv6Addr) -> Reach {
+    if let [0x64, 0xff9b, 0, 0, 0, 0, high, low] = address.segments() {
+        let [a, b] = high.to_be_bytes();
+        let [c, d] = low.to_be_bytes();
+        return Reach::Translated(Ipv4Addr::new(a, b, c, d));
+    }
+    V6.iter()
+        .find(|(first, prefix, _)| v6_in(address, Ipv6Addr::from(*first), *prefix))
+        .and_then(|(_, _, special)| *special)
+        .map_or(Reach::Global, Reach::Special)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_global(address: &str) -> bool {
+        reach(address.parse().unwrap()) == Reach::Global
+    }
+
+    #[test]
+    fn special_ranges_end_exactly_where_the_registry_ends_them() {
+        // Each row: the last address before, the first and last inside, the first after; `-` where there is none
+        // or where a neighbouring special range begins.
+        for row in [
+            "-               0.0.0.0         0.255.255.255   1.0.0.0",
+            "9.255.255.255   10.0.0.0        10.255.255.255  11.0.0.0",
+            "100.63.255.255  100.64.0.0      100.127.255.255 100.128.0.0",
+            "126.255.255.255 127.0.0.0       127.255.255.255 128.0.0.0",
+            "169.253.255.255 169.254.0.0     169.254.255.255 169.255.0.0",
+            "172.15.255.255  172.16.0.0      172.31.255.255  172.32.0.0",
+            "191.255.255.255 192.0.0.0       192.0.0.8       192.0.0.9",
+            "192.0.0.10      192.0.0.11      192.0.0.255     192.0.1.0",
+            "192.0.1.255     192.0.2.0       192.0.2.255     192.0.3.0",
+            "192.88.98.255   192.88.99.0     192.88.99.255   192.88.100.0",
+            "192.167.255.255 192.168.0.0     192.168.255.255 192.169.0.0",
+            "198.17.255.255  198.18.0.0      198.19.255.255  198.20.0.0",
+            "198.51.99.255   198.51.100.0    198.51.100.255  198.51.101.0",
+            "203.0.112.255   203.0.113.0     203.0.113.255   203.0.114.0",
+            "223.255.255.255 224.0.0.0       255.255.255.255 -",
+            "-               2001::          2001:1::        2001:1::1",
+            "2001:1::3       2001:1::4       2001:2:0:ffff:ffff:ffff:ffff:ffff -",
+            "2001:3::        2001:4::        2001:4:111:ffff:ffff:ffff:ffff:ffff 2001:4:112::",
+            "2001:3f:ffff:ffff:ffff:ffff:ffff:ffff 2001:40:: 2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff 2001:200::",
+            "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff 2001:db8:: 2001:db8:ffff:ffff:ffff:ffff:ffff:ffff 2001:db9::",
+            "2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff 2002:: 2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff 2003::",
+            "3ffd:ffff:ffff:ffff:ffff:ffff:ffff:ffff 3ffe:: 3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff 3fff:1000::",
+            "3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 4000:: ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff -",
+            "-               ::              1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 2000::",
+        ] {
+            let [before, first, last, after] = row.split_whitespace().collect::<Vec<_>>()[..] else {
+                panic!("{row}")
+            };
+            assert!(before == "-" || is_global(before), "{before} is outside");
+            assert!(!is_global(first), "{first} is inside");
+            assert!(!is_global(last), "{last} is inside");
+            assert!(after == "-" || is_global(after), "{after} is outside");
+        }
+    }
+
+    #[test]
+    fn ordinary_addresses_are_global() {
+        for address in
+            ["1.1.1.1", "8.8.8.8", "93.184.215.14", "192.31.196.1", "2606:4700::1111", "2a00:1450::1"]
+        {
+            assert!(is_global(address), "{address}");
+        }
+    }
+
+    #[test]
+    fn ipv4_in_ipv6_clothes_is_recognised() {
+        for (address, words) in [
+            ("::ffff:127.0.0.1", "mapped"),
+            ("::ffff:8.8.8.8", "mapped"),
+            ("::ffff:0:127.0.0.1", "translated"),
+            ("::127.0.0.1", "compatible"),
+            ("2002:7f00:1::", "6to4"),
+            ("2001:0:7f00:1::", "Teredo"),
+            ("64:ff9b:1::7f00:1", "local NAT64"),
+            ("fd00::1", "private"),
+            ("fe80::1", "link-local"),
+            ("fec0::1", "site-local"),
+            ("ff02::1", "multicast"),
+            ("5f00::1", "segment"),
+            ("100::1", "discard"),
+        ] {
+            let Reach::Special(what) = reach(address.parse().unwrap()) else { panic!("{address}") };
+            assert!(what.contains(words), "{address} is {what}");
+        }
+        let inner = Ipv4Addr::new(127, 0, 0, 1);
+        assert_eq!(reach("64:ff9b::7f00:1".parse().unwrap()), Reach::Translated(inner));
+    }
+
+    #[test]
+    fn ranges_are_read_and_written() {
+        for text in ["10.0.0.0/8", "127.0.0.1", "::1", "fd00::/8", "0.0.0.0/0", "::/0"] {
+            assert_eq!(text.parse::<Range>().unwrap().to_string(), text);
+        }
+        for text in ["", "10.0.0.0/33", "10.0.0/8", "::/129", "10.0.0.0/+8", "10.0.0.0/", "example"] {
+            assert!(text.parse::<Range>().is_err(), "{text}");
+        }
+        let range: Range = "10.1.2.3/8".parse().unwrap();
+        assert!(
+            range.contains("10.255.0.1".parse().unwrap()) && !range.contains("11.0.0.1".parse().unwrap())
+        );
+        assert!("0.0.0.0/0".parse::<Range>().unwrap().contains("1.2.3.4".parse().unwrap()));
+        assert!(!"0.0.0.0/0".parse::<Range>().unwrap().contains("::1".parse().unwrap()));
+    }
+}

@@ -1,0 +1,270 @@
+//! What to fetch and under which conditions: the request that pipelines build.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+use percent_encoding::percent_decode_str;
+use reqwest::Method;
+use reqwest::header::{
+    ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+};
+use secrecy::{ExposeSecret as _, SecretString};
+use url::Url;
+
+use super::error::Error;
+use super::guard::AllowPrivate;
+use super::limits::Limits;
+use super::polite::Manners;
+use super::validators::Validators;
+
+/// One request; its secrets go only to the origin it names and appear in no output.
+#[derive(Clone)]
+pub struct Request {
+    pub(super) method: Method,
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    pub(super) secret_headers: HeaderMap,
+    pub(super) secret_query: Vec<(String, SecretString)>,
+    pub(super) body: Option<Bytes>,
+    pub(super) validators: Validators,
+    pub(super) allow_private: AllowPrivate,
+    pub(super) limits: Option<Limits>,
+    pub(super) manners: Option<Manners>,
+    problem: Option<String>,
+}
+
+/// How we prove who we are.
+#[derive(Clone, Debug)]
+pub enum Credential {
+    /// `Authorization: Bearer …`.
+    Bearer(SecretString),
+    /// `Authorization: Basic …`.
+    Basic {
+        /// The user name.
+        user: String,
+        /// The password.
+        password: SecretString,
+    },
+    /// A header of the service's own, such as `PRIVATE-TOKEN`.
+    Header {
+        /// The name of the header.
+        name: &'static str,
+        /// Its value.
+        value: SecretString,
+    },
+}
+
+impl Request {
+    /// Asks for the resource at `url`.
+    pub fn get(url: Url) -> Self {
+        Self::new(Method::GET, url)
+    }
+
+    /// Asks for the headers of the resource at `url` only.
+    pub fn head(url: Url) -> Self {
+        Self::new(Method::HEAD, url)
+    }
+
+    /// Sends `body` to `url`.
+    pub fn post(url: Url, content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        let mut request = Self::new(Method::POST, url);
+        request.headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        request.body = Some(body.into());
+        request
+    }
+
+    fn new(method: Method, mut url: Url) -> Self {
+        let userinfo = take_userinfo(&mut url);
+        url.set_fragment(None);
+        let request = Self {
+            method,
+            url,
+            headers: HeaderMap::new(),
+            secret_headers: HeaderMap::new(),
+            secret_query: Vec::new(),
+            body: None,
+            validators: Validators::default(),
+            allow_private: AllowPrivate::none(),
+            limits: None,
+            manners: None,
+            problem: None,
+        };
+        match userinfo {
+            Some(credential) => request.credential(&credential),
+            None => request,
+        }
+    }
+
+    /// Asks only for what changed since the version that `validators` describe.
+    pub fn validators(mut self, validators: &Validators) -> Self {
+        self.validators = validators.clone();
+        self
+    }
+
+    /// Allows addresses beyond the open internet.
+    pub fn allow_private(mut self, allowed: &AllowPrivate) -> Self {
+        self.allow_private = allowed.clone();
+        self
+    }
+
+    /// Replaces the fetcher's limits for this request.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = Some(limits);
+        self
+    }
+
+    /// Replaces the fetcher's manners for this request.
+    pub fn manners(mut self, manners: Manners) -> Self {
+        self.manners = Some(manners);
+        self
+    }
+
+    /// Says which media types are welcome.
+    pub fn accept(self, media_types: &str) -> Self {
+        self.header(ACCEPT, media_types)
+    }
+
+    /// Says which languages are welcome.
+    pub fn accept_language(self, languages: &str) -> Self {
+        self.header(ACCEPT_LANGUAGE, languages)
+    }
+
+    /// Adds a header that holds no secret; it is sent on every hop.
+    pub fn header(mut self, name: HeaderName, value: &str) -> Self {
+        match HeaderValue::from_str(value) {
+            Ok(value) => {
+                self.headers.insert(name, value);
+            }
+            Err(_) => self.problem = Some(format!("the value for header `{name}` cannot be sent")),
+        }
+        self
+    }
+
+    /// Adds a header that holds a secret; it is sent to the origin of the request only.
+    pub fn secret_header(mut self, name: HeaderName, value: &SecretString) -> Self {
+        match HeaderValue::from_str(value.expose_secret()) {
+            Ok(mut value) => {
+                value.set_sensitive(true);
+                self.secret_headers.insert(name, value);
+            }
+            Err(_) => self.problem = Some(format!("the secret for header `{name}` cannot be sent")),
+        }
+        self
+    }
+
+    /// Adds a query parameter that holds a secret; it is in no address that we return, print or store.
+    pub fn secret_query(mut self, name: &str, value: &SecretString) -> Self {
+        self.secret_query.push((name.to_owned(), value.clone()));
+        self
+    }
+
+    /// Proves who we are to the origin of the request, and to no other.
+    pub fn credential(self, credential: &Credential) -> Self {
+        match credential {
+            Credential::Bearer(token) => {
+                self.secret_header(AUTHORIZATION, &format!("Bearer {}", token.expose_secret()).into())
+            }
+            Credential::Basic { user, password } => {
+                let pair = BASE64.encode(format!("{user}:{}", password.expose_secret()));
+                self.secret_header(AUTHORIZATION, &format!("Basic {pair}").into())
+            }
+            Credential::Header { name, value } => match HeaderName::from_bytes(name.as_bytes()) {
+                Ok(name) => self.secret_header(name, value),
+                Err(_) => Self { problem: Some(format!("`{name}` is not a header name")), ..self },
+            },
+        }
+    }
+
+    /// A mistake made while building, told when the request is used.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        match &self.problem {
+            Some(why) => Err(Error::BadUrl { why: why.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The address to dial first, with its secret parameters.
+    pub(super) fn url_with_secrets(&self) -> Url {
+        let mut url = self.url.clone();
+        if !self.secret_query.is_empty() {
+            url.query_pairs_mut()
+                .extend_pairs(self.secret_query.iter().map(|(name, value)| (name, value.expose_secret())));
+        }
+        url
+    }
+
+    /// `url` without the secret parameters, wherever a server put them.
+    pub(super) fn without_secrets(&self, url: &Url) -> Url {
+        let is_secret = |text: &str| self.secret_query.iter().any(|(_, value)| text == value.expose_secret());
+        if self.secret_query.is_empty() || !url.query_pairs().any(|(_, value)| is_secret(&value)) {
+            return url.clone();
+        }
+        let kept: Vec<(String, String)> =
+            url.query_pairs().into_owned().filter(|(_, value)| !is_secret(value)).collect();
+        let mut shown = url.clone();
+        shown.set_query(None);
+        if !kept.is_empty() {
+            shown.query_pairs_mut().extend_pairs(kept);
+        }
+        shown
+    }
+}
+
+/// Shows what is asked for, never how we prove who we are.
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request")
+            .field("method", &self.method)
+            .field("url", &self.url.as_str())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Takes `user:password@` out of `url`.
+fn take_userinfo(url: &mut Url) -> Option<Credential> {
+    if url.username().is_empty() && url.password().is_none() {
+        return None;
+    }
+    let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let user = decode(url.username());
+    let password = decode(url.password().unwrap_or_default()).into();
+    url.set_username("").and_then(|()| url.set_password(None)).ok()?;
+    Some(Credential::Basic { user, password })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn userinfo_becomes_a_credential_and_leaves_the_address() {
+        let request = Request::get(Url::parse("https://me:p%40ss@a.example/x#top").unwrap());
+        assert_eq!(request.url.as_str(), "https://a.example/x");
+        assert_eq!(
+            request.secret_headers[AUTHORIZATION],
+            format!("Basic {}", BASE64.encode("me:p@ss")).as_str()
+        );
+        assert!(!format!("{request:?}").contains("ss"), "{request:?}");
+    }
+
+    #[test]
+    fn secret_parameters_are_sent_but_never_shown() {
+        let request = Request::get(Url::parse("https://a.example/v1?q=rust").unwrap())
+            .secret_query("key", &SecretString::from("s3 cret"));
+        assert_eq!(request.url_with_secrets().as_str(), "https://a.example/v1?q=rust&key=s3+cret");
+        assert_eq!(request.without_secrets(&request.url_with_secrets()), request.url);
+        let echoed = Url::parse("https://b.example/?k=s3%20cret&page=2").unwrap();
+        assert_eq!(request.without_secrets(&echoed).as_str(), "https://b.example/?page=2");
+    }
+
+    #[test]
+    fn a_secret_that_cannot_be_sent_is_told_without_telling_it() {
+        let request = Request::get(Url::parse("https://a.example/").unwrap())
+            .credential(&Credential::Bearer(SecretString::from("se\ncret")));
+        let error = request.check().unwrap_err().to_string();
+        assert!(
+            error.contains("authorization") && !error.contains("cret`") && !error.contains("se\n"),
+            "{error}"
+        );
+    }
+}
