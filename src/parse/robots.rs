@@ -1,1 +1,320 @@
-//! (being written)
+//! robots.txt: what a site asks of programs that read it (RFC 9309, as lenient as Google's reference reader).
+//!
+//! A file never fails to parse: a line that is not understood is a line that says nothing.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::url::{escaped_byte, is_unreserved};
+
+/// Bytes of a file that are read; RFC 9309 asks for at least 500 KiB.
+pub const MAX_BYTES: usize = 500 * 1024;
+
+/// Bytes of one line that are read.
+const MAX_LINE_BYTES: usize = 16 * 1024;
+
+/// The longest delay between requests that a site can ask for.
+const MAX_CRAWL_DELAY: Duration = Duration::from_hours(24);
+
+/// What a robots.txt says, for every agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Robots {
+    groups: Vec<Group>,
+    delays: Vec<Delay>,
+    sitemaps: Vec<String>,
+}
+
+/// Rules for the agents named above them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Group {
+    agents: Vec<String>,
+    rules: Vec<Rule>,
+}
+
+/// A pause asked of the agents directly above it.
+///
+/// Kept apart from the groups: a delay is no rule and does not end a group of rules, yet a file that gives one
+/// delay each to several agents means each of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Delay {
+    agents: Vec<String>,
+    pause: Duration,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rule {
+    verdict: Verdict,
+    pattern: Pattern,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    Disallow,
+    /// Greater on purpose: of two equally long matches, the allowing one wins.
+    Allow,
+}
+
+/// A path with `*` for anything and `$` for the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Pattern {
+    /// The text between the `*`, in comparable form.
+    pieces: Vec<String>,
+    anchored: bool,
+    /// How specific the pattern is: its length as written.
+    weight: usize,
+}
+
+/// Reads a robots.txt; of a file above [`MAX_BYTES`] only whole lines below it count.
+pub fn parse(bytes: &[u8]) -> Robots {
+    let mut robots = Robots::default();
+    let mut group = Group::default();
+    let mut group_has_rules = false;
+    let mut latest_agents: Vec<String> = Vec::new();
+    let mut after_agent_line = false;
+    for line in whole_lines(without_bom(bytes)) {
+        let Some((key, value)) = key_and_value(line) else { continue };
+        let key = Key::read(key);
+        let was_after_agent_line = std::mem::replace(&mut after_agent_line, matches!(key, Key::UserAgent));
+        match key {
+            Key::UserAgent => {
+                if !was_after_agent_line {
+                    latest_agents.clear();
+                }
+                latest_agents.extend(agent_names(value));
+                if group_has_rules {
+                    robots.groups.push(std::mem::take(&mut group));
+                    group_has_rules = false;
+                }
+                group.agents.extend(agent_names(value));
+            }
+            Key::Rule(verdict) if !group.agents.is_empty() => {
+                group_has_rules = true;
+                group.rules.extend(rules(verdict, value));
+            }
+            Key::CrawlDelay => {
+                // The first delay under a list of agents counts, and takes the list.
+                if let Some(pause) = pause(value).filter(|_| !latest_agents.is_empty()) {
+                    robots.delays.push(Delay { agents: std::mem::take(&mut latest_agents), pause });
+                }
+            }
+            Key::Sitemap => {
+                let address = String::from_utf8_lossy(value).into_owned();
+                if !address.is_empty() && !robots.sitemaps.contains(&address) && robots.sitemaps.len() < 1000
+                {
+                    robots.sitemaps.push(address);
+                }
+            }
+            Key::Rule(_) | Key::Other => {}
+        }
+    }
+    robots.groups.push(group);
+    robots
+}
+
+impl Robots {
+    /// Whether `agent` may fetch `url`: the longest matching rule decides, an allowing one in a tie.
+    ///
+    /// `agent` is a product name (`tsuzuki`) or a whole User-Agent header (`tsuzuki/1.0 (+https://…)`).
+    pub fn allows(&self, agent: &str, url: &str) -> bool {
+        let path = comparable(path_and_query(url).as_bytes(), Marks::Literal);
+        let name = self.name_of(agent);
+        self.groups
+            .iter()
+            .filter(|group| group.agents.contains(&name))
+            .flat_map(|group| &group.rules)
+            .filter(|rule| rule.pattern.matches(&path))
+            .map(|rule| (rule.pattern.weight, rule.verdict))
+            .max()
+            .is_none_or(|(_, verdict)| verdict == Verdict::Allow)
+    }
+
+    /// The pause that the site asks `agent` to make between two requests.
+    pub fn crawl_delay(&self, agent: &str) -> Option<Duration> {
+        let name = self.name_of(agent);
+        self.delays.iter().find(|delay| delay.agents.contains(&name)).map(|delay| delay.pause)
+    }
+
+    /// The sitemaps that the site names, as written, in order.
+    pub fn sitemaps(&self) -> &[String] {
+        &self.sitemaps
+    }
+
+    /// The name under which the file speaks to `agent`: its own if any group has it, else `*`.
+    fn name_of(&self, agent: &str) -> String {
+        let product = agent.split('/').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let is_named = !product.is_empty() && self.groups.iter().any(|group| group.agents.contains(&product));
+        if is_named { product } else { "*".to_owned() }
+    }
+}
+
+enum Key {
+    UserAgent,
+    Rule(Verdict),
+    CrawlDelay,
+    Sitemap,
+    Other,
+}
+
+impl Key {
+    /// Reads a key by its beginning, with the misspellings that are common enough to matter.
+    fn read(key: &[u8]) -> Key {
+        let starts = |names: &[&str]| {
+            names.iter().any(|name| {
+                key.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()))
+            })
+        };
+        if starts(&["user-agent", "useragent", "user agent"]) {
+            Key::UserAgent
+        } else if starts(&["allow"]) {
+            Key::Rule(Verdict::Allow)
+        } else if starts(&["disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"]) {
+            Key::Rule(Verdict::Disallow)
+        } else if starts(&["sitemap", "site-map"]) {
+            Key::Sitemap
+        } else if starts(&["crawl-delay", "crawldelay"]) {
+            Key::CrawlDelay
+        } else {
+            Key::Other
+        }
+    }
+}
+
+/// The names that a `User-agent` line can be matched by: `*`, the product token, and the first word as written.
+fn agent_names(value: &[u8]) -> Vec<String> {
+    if value.first() == Some(&b'*') && value.get(1).is_none_or(u8::is_ascii_whitespace) {
+        return vec!["*".to_owned()];
+    }
+    let text = String::from_utf8_lossy(value).to_ascii_lowercase();
+    let token_end =
+        text.find(|c: char| !(c.is_ascii_alphabetic() || matches!(c, '-' | '_'))).unwrap_or(text.len());
+    let word_end = text.find(|c: char| c.is_whitespace() || c == '/').unwrap_or(text.len());
+    // A name that matches nobody still opens a group: its rules must not fall to the agents before it.
+    let mut names = vec![text[..token_end].to_owned()];
+    if word_end > token_end {
+        names.push(text[..word_end].to_owned());
+    }
+    names
+}
+
+/// A rule, and for `Allow: /dir/index.html` also the directory itself, which is the same page.
+fn rules(verdict: Verdict, value: &[u8]) -> Vec<Rule> {
+    if value.is_empty() {
+        return Vec::new();
+    }
+    let mut rules = vec![Rule { verdict, pattern: Pattern::read(value) }];
+    let slash = value.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+    if verdict == Verdict::Allow && value[slash..].starts_with(b"/index.htm") {
+        let mut directory = value[..=slash].to_vec();
+        directory.push(b'$');
+        rules.push(Rule { verdict, pattern: Pattern::read(&directory) });
+    }
+    rules
+}
+
+impl Pattern {
+    fn read(value: &[u8]) -> Pattern {
+        let anchored = value.last() == Some(&b'$');
+        let body = if anchored { &value[..value.len() - 1] } else { value };
+        let pieces: Vec<String> =
+            body.split(|byte| *byte == b'*').map(|piece| comparable(piece, Marks::Literal)).collect();
+        let weight = comparable(value, Marks::Special).len();
+        Pattern { pieces, anchored, weight }
+    }
+
+    /// Takes each piece at its first place after the one before: linear in the path for every piece.
+    fn matches(&self, path: &str) -> bool {
+        let Some((first, others)) = self.pieces.split_first() else { return true };
+        let Some(mut rest) = path.strip_prefix(first.as_str()) else { return false };
+        let Some((last, middle)) = others.split_last() else { return !self.anchored || rest.is_empty() };
+        for piece in middle {
+            let Some(at) = rest.find(piece.as_str()) else { return false };
+            rest = &rest[at + piece.len()..];
+        }
+        if self.anchored { rest.ends_with(last.as_str()) } else { rest.contains(last.as_str()) }
+    }
+}
+
+/// What `*` and `$` are: part of the address, or marks of a rule.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Marks {
+    Literal,
+    Special,
+}
+
+/// One form for both sides: other than ASCII escaped, unreserved ASCII not, hex digits in upper case.
+///
+/// A literal `*` or `$` is written as its escape, which is how a rule can name it.
+fn comparable(bytes: &[u8], marks: Marks) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        at += 1;
+        let escaped = if byte == b'%' { escaped_byte(&bytes[at..]) } else { None };
+        match escaped {
+            Some(octet) if is_unreserved(octet) => text.push(char::from(octet)),
+            Some(octet) => escape(&mut text, octet),
+            None if !byte.is_ascii() => escape(&mut text, byte),
+            None if marks == Marks::Literal && matches!(byte, b'*' | b'$') => escape(&mut text, byte),
+            None => text.push(char::from(byte)),
+        }
+        if escaped.is_some() {
+            at += 2;
+        }
+    }
+    text
+}
+
+fn escape(text: &mut String, byte: u8) {
+    let _ = write!(text, "%{byte:02X}");
+}
+
+/// The part of an address that rules speak of: path and query, always with a slash in front.
+fn path_and_query(url: &str) -> String {
+    let url = url.split('#').next().unwrap_or_default();
+    let start = if url.starts_with("//") { 2 } else { 0 };
+    let first_path = url[start..].find(['/', '?', ';']).map_or(url.len(), |at| at + start);
+    let authority = match url[start..].find("://").map(|at| at + start) {
+        Some(at) if at < first_path => at + 3,
+        _ => start,
+    };
+    let path = url[authority..].find(['/', '?', ';']).map_or("", |at| &url[authority + at..]);
+    if path.starts_with('/') { path.to_owned() } else { format!("/{path}") }
+}
+
+fn without_bom(bytes: &[u8]) -> &[u8] {
+    // A cut-off mark is skipped like a whole one.
+    let marks: [&[u8]; 3] = [b"\xEF\xBB\xBF", b"\xEF\xBB", b"\xEF"];
+    marks.iter().find_map(|mark| bytes.strip_prefix(*mark)).unwrap_or(bytes)
+}
+
+fn whole_lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    let read = match bytes.get(..MAX_BYTES) {
+        Some(start) if bytes.len() > MAX_BYTES && !is_end(&bytes[MAX_BYTES]) => {
+            start.iter().rposition(is_end).map_or(&[][..], |end| &start[..end])
+        }
+        Some(start) => start,
+        None => bytes,
+    };
+    read.split(is_end).map(|line| line.get(..MAX_LINE_BYTES).unwrap_or(line))
+}
+
+/// `key: value` without comment; a forgotten colon is forgiven when there are exactly two words.
+fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let line = line.split(|byte| *byte == b'#').next()?.trim_ascii();
+    let at = line.iter().position(|byte| *byte == b':').or_else(|| {
+        let is_gap = |byte: &u8| matches!(byte, b' ' | b'\t');
+        let gap = line.iter().position(is_gap)?;
+        (!line[gap..].trim_ascii().iter().any(is_gap)).then_some(gap)
+    })?;
+    let key = line[..at].trim_ascii();
+    (!key.is_empty()).then(|| (key, line[at + 1..].trim_ascii()))
+}
+
+fn pause(value: &[u8]) -> Option<Duration> {
+    let seconds: f64 = std::str::from_utf8(value).ok()?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok().map(|delay| delay.min(MAX_CRAWL_DELAY))
+}
+
+#[cfg(test)]
+mod tests;

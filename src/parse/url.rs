@@ -1,12 +1,299 @@
 //! Addresses: resolving against a base, and one normal form for comparison.
+//!
+//! Two forms are made, for two questions. [`normalize`]: is this the same address, however it was written?
+//! [`comparison_key`]: is this the same page, even after its site moved from `http` to `https`?
+//! Both only serve comparison; what is fetched and shown is the address as it was found.
 
 pub use ::url::Url;
 
 /// `href` as an absolute address, read as browsers read it; `None` when it is none.
+///
+/// White space is trimmed as browsers trim it: controls and ASCII spaces at both ends, tabs and line ends
+/// everywhere; an ideographic space is part of the address.
 pub fn resolve(base: Option<&Url>, href: &str) -> Option<Url> {
-    let href = href.trim();
     match base {
         Some(base) => base.join(href).ok(),
         None => Url::parse(href).ok(),
+    }
+}
+
+/// Like [`resolve`], but only addresses that can be fetched: `http` and `https` with a host.
+pub fn resolve_web(base: Option<&Url>, href: &str) -> Option<Url> {
+    resolve(base, href).filter(is_web)
+}
+
+/// Whether the address is one that can be fetched over HTTP.
+pub fn is_web(url: &Url) -> bool {
+    matches!(url.scheme(), "http" | "https") && url.has_host()
+}
+
+/// The normal form of an address: equal for two spellings of the same address, and stable when applied again.
+///
+/// - Scheme and host in lower case, host names in punycode without a final dot, default ports left out, dot
+///   segments resolved, an empty path is `/`. A final slash stays: `/a` and `/a/` can be two pages.
+/// - Percent-encoding: hex digits in upper case, unreserved characters decoded, a stray `%` encoded.
+/// - The fragment is left out, except `#!…`, which names the page on sites that route in the browser.
+/// - Parameters that only say where the visitor came from (`utm_…`, `fbclid`, …) are left out, the others are
+///   sorted by name; values of one name keep their order, because programs read them as a list.
+/// - Addresses that are no `http` or `https` only lose their fragment.
+pub fn normalize(url: &Url) -> String {
+    if !is_web(url) {
+        let mut plain = url.clone();
+        plain.set_fragment(None);
+        return plain.into();
+    }
+    format!("{}:{}", url.scheme(), comparison_key(url))
+}
+
+/// The key of the page behind an address: its normal form without the scheme, `//host/path?query`.
+///
+/// A site that moves from `http` to `https` offers no new pages. `www.` stays: it can be another site.
+pub fn comparison_key(url: &Url) -> String {
+    let Some(host) = url.host_str().filter(|_| is_web(url)) else { return normalize(url) };
+    let mut key = String::with_capacity(url.as_str().len());
+    key.push_str("//");
+    if !url.username().is_empty() || url.password().is_some() {
+        key.push_str(url.username());
+        if let Some(password) = url.password() {
+            key.push(':');
+            key.push_str(password);
+        }
+        key.push('@');
+    }
+    key.push_str(without_root_dot(host));
+    if let Some(port) = url.port() {
+        key.push(':');
+        key.push_str(&port.to_string());
+    }
+    push_normal_escapes(&mut key, url.path());
+    push_query(&mut key, url.query().unwrap_or_default());
+    if let Some(route) = url.fragment().filter(|fragment| fragment.starts_with('!')) {
+        key.push('#');
+        push_normal_escapes(&mut key, route);
+    }
+    key
+}
+
+/// `example.com.` is `example.com`; a host of dots alone is left as it is.
+fn without_root_dot(host: &str) -> &str {
+    host.strip_suffix('.').filter(|name| !name.is_empty() && !name.ends_with('.')).unwrap_or(host)
+}
+
+fn push_query(key: &mut String, query: &str) {
+    let mut kept: Vec<(String, String)> = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let mut normal = String::with_capacity(pair.len());
+        push_normal_escapes(&mut normal, pair);
+        let name = normal.split('=').next().unwrap_or_default();
+        if !is_tracking(name) {
+            kept.push((name.to_owned(), normal));
+        }
+    }
+    kept.sort_by(|a, b| a.0.cmp(&b.0));
+    for (at, (_, pair)) in kept.iter().enumerate() {
+        key.push(if at == 0 { '?' } else { '&' });
+        key.push_str(pair);
+    }
+}
+
+/// Appends `text` with upper-case escapes, unreserved characters decoded, and no `%` that escapes nothing.
+fn push_normal_escapes(out: &mut String, text: &str) {
+    let mut rest = text;
+    while let Some(at) = rest.find('%') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        match escaped_byte(rest.as_bytes()) {
+            Some(byte) => {
+                push_byte(out, byte);
+                rest = &rest[2..];
+            }
+            None => out.push_str("%25"),
+        }
+    }
+    out.push_str(rest);
+}
+
+/// The byte that the two hex digits at the start of `digits` stand for.
+pub(super) fn escaped_byte(digits: &[u8]) -> Option<u8> {
+    let high = char::from(*digits.first()?).to_digit(16)?;
+    let low = char::from(*digits.get(1)?).to_digit(16)?;
+    u8::try_from(high * 16 + low).ok()
+}
+
+fn push_byte(out: &mut String, byte: u8) {
+    if is_unreserved(byte) {
+        out.push(char::from(byte));
+    } else {
+        out.push_str(percent_encoding::percent_encode_byte(byte));
+    }
+}
+
+/// Characters that mean the same escaped and unescaped (RFC 3986 §2.3).
+pub(super) fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+/// Families of parameters that name a campaign, by their prefix.
+const TRACKING_PREFIXES: [&str; 6] = ["utm_", "hsa_", "mtm_", "pk_", "piwik_", "matomo_"];
+
+/// Parameters that name a click, a mail or a visitor, never the page.
+const TRACKING_NAMES: [&str; 46] = [
+    "__hsfp",
+    "__hssc",
+    "__hstc",
+    "__s",
+    "_ga",
+    "_gl",
+    "_hsenc",
+    "_hsmi",
+    "_openstat",
+    "cvid",
+    "dclid",
+    "epik",
+    "fb_action_ids",
+    "fb_action_types",
+    "fb_ref",
+    "fb_source",
+    "fbclid",
+    "gad_source",
+    "gbraid",
+    "gclid",
+    "gclsrc",
+    "hsctatracking",
+    "igsh",
+    "igshid",
+    "irclickid",
+    "li_fat_id",
+    "mc_cid",
+    "mc_eid",
+    "mibextid",
+    "mkt_tok",
+    "ml_subscriber",
+    "ml_subscriber_hash",
+    "msclkid",
+    "oly_anon_id",
+    "oly_enc_id",
+    "rb_clickid",
+    "ref_src",
+    "ref_url",
+    "s_cid",
+    "srsltid",
+    "ttclid",
+    "twclid",
+    "vero_id",
+    "wbraid",
+    "yclid",
+    "ysclid",
+];
+
+fn is_tracking(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    TRACKING_NAMES.binary_search(&name.as_str()).is_ok()
+        || TRACKING_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn normal(text: &str) -> String {
+        normalize(&Url::parse(text).unwrap())
+    }
+
+    #[test]
+    fn spellings_of_one_address_are_equal() {
+        for (text, expected) in [
+            ("HTTP://Example.COM:80", "http://example.com/"),
+            ("https://example.com:443/a/./b/../c", "https://example.com/a/c"),
+            ("https://example.com./a", "https://example.com/a"),
+            ("https://日本語.jp/ニュース", "https://xn--wgv71a119e.jp/%E3%83%8B%E3%83%A5%E3%83%BC%E3%82%B9"),
+            ("https://example.com/%7euser/%e3%81%82%2f", "https://example.com/~user/%E3%81%82%2F"),
+            ("https://example.com/100%", "https://example.com/100%25"),
+            ("https://example.com/a?", "https://example.com/a"),
+            ("https://example.com/a?b=2&a=1&b=1", "https://example.com/a?a=1&b=2&b=1"),
+            ("https://example.com/a?&&x&", "https://example.com/a?x"),
+            ("https://example.com/a?UTM_Source=x&id=3&fbclid=y", "https://example.com/a?id=3"),
+            ("https://example.com/a?utm%5Fsource=x", "https://example.com/a"),
+            ("https://example.com/a#top", "https://example.com/a"),
+            ("https://example.com/#!/news/3", "https://example.com/#!/news/3"),
+            ("https://u:p@example.com:8443/", "https://u:p@example.com:8443/"),
+            ("mailto:A@Example.com#x", "mailto:A@Example.com"),
+        ] {
+            assert_eq!(normal(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn different_pages_stay_different() {
+        for (one, other) in [
+            ("https://example.com/a", "https://example.com/a/"),
+            ("https://example.com/a", "https://example.com/A"),
+            ("https://example.com/?p=1", "https://example.com/?p=2"),
+            ("https://example.com/?a=1&a=2", "https://example.com/?a=2&a=1"),
+            ("https://example.com/a%2Fb", "https://example.com/a/b"),
+            ("https://example.com/a", "https://www.example.com/a"),
+            ("https://example.com/?ref=3", "https://example.com/"),
+        ] {
+            assert_ne!(normal(one), normal(other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn a_site_that_moves_to_https_offers_nothing_new() {
+        let key = |text| comparison_key(&Url::parse(text).unwrap());
+        assert_eq!(key("http://example.com/a?utm_id=1"), key("https://example.com:443/a"));
+        assert_ne!(key("http://example.com:8080/a"), key("https://example.com/a"));
+        assert_eq!(key("ftp://example.com/a#b"), "ftp://example.com/a");
+    }
+
+    #[test]
+    fn addresses_are_trimmed_as_browsers_trim_them() {
+        let base = Url::parse("https://example.com/dir/page").unwrap();
+        for (href, expected) in [
+            ("\t\n next\r\n", "https://example.com/dir/next"),
+            ("ne\nxt", "https://example.com/dir/next"),
+            ("//other.example/x", "https://other.example/x"),
+            ("", "https://example.com/dir/page"),
+            ("?q", "https://example.com/dir/page?q"),
+            ("..\\up", "https://example.com/up"),
+            ("\u{3000}a", "https://example.com/dir/%E3%80%80a"),
+        ] {
+            assert_eq!(resolve(Some(&base), href).unwrap().as_str(), expected, "{href:?}");
+        }
+        assert!(resolve(None, "relative").is_none());
+        assert!(resolve_web(Some(&base), "javascript:alert(1)").is_none());
+        assert!(resolve_web(Some(&base), "mailto:a@example.com").is_none());
+    }
+
+    #[test]
+    fn the_list_of_tracking_names_is_sorted_for_its_search() {
+        assert!(TRACKING_NAMES.is_sorted());
+    }
+
+    proptest! {
+        #[test]
+        fn normalising_twice_is_normalising_once(
+            text in r"https?://[a-zA-Z0-9.\-あ]{1,12}(:[0-9]{1,4})?(/[ -~あé%]{0,20}){0,4}(\?[ -~あ%&=]{0,30})?(#[!-~]{0,9})?"
+        ) {
+            if let Ok(url) = Url::parse(&text) {
+                let once = normalize(&url);
+                let again = Url::parse(&once).unwrap();
+                prop_assert_eq!(&normalize(&again), &once);
+                prop_assert_eq!(comparison_key(&again), comparison_key(&url));
+            }
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(base in ".{0,40}", href in ".{0,60}") {
+            let base = resolve(None, &base);
+            if let Some(url) = resolve(base.as_ref(), &href) {
+                let once = normalize(&url);
+                if let Ok(again) = Url::parse(&once) {
+                    prop_assert_eq!(normalize(&again), once);
+                }
+            }
+        }
     }
 }
