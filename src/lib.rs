@@ -14,8 +14,10 @@
 //! 8  cli
 //! ```
 
+pub mod app;
 pub mod config;
 pub mod db;
+pub mod engine;
 pub mod fetch;
 pub mod hash;
 pub mod id;

@@ -1,1 +1,20 @@
-//! (being written)
+//! Which jobs are due, and running them: the same code for `run`, `run-due` and `serve`.
+//!
+//! ```text
+//! config ──▶ Job ──is due?──▶ lease + last_run_at ──▶ Work::run ──▶ last_success_at, outcome, lease back
+//!                   │ no         │ held by another        │ stop: interrupted, nothing is lost
+//!                   ▼            ▼                        ▼
+//!                 wait          skip                    continue next time
+//! ```
+
+pub mod parts;
+pub mod runner;
+pub mod schedule;
+pub mod store;
+pub mod work;
+
+pub use parts::Parts;
+pub use runner::{Finished, Picked, Runner, Selection, Skipped};
+pub use schedule::Schedule;
+pub use store::{JobState, Outcome};
+pub use work::{Failure, Job, Plan, Progress, Report, Turn, Update, Work};

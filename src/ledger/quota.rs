@@ -1,24 +1,17 @@
 //! Daily quotas: a request is counted before it leaves, so no number of processes can overrun the limit.
 
-use jiff::ToSpan;
-use jiff::civil::Time;
-use jiff::tz::TimeZone;
-
+use crate::config;
 use crate::db::{self, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// How much of a provider may be used in a day, and when its day begins.
+/// How much of a provider may be used in a day.
 #[derive(Clone, Debug)]
 pub struct Quota {
     /// The provider's name, as in `api_usage`.
     pub provider: String,
-    /// Requests per day.
-    pub per_day: u32,
-    /// The zone whose calendar counts.
-    pub zone: TimeZone,
-    /// When the provider's day begins in that zone.
-    pub day_starts: Time,
+    /// How much a day, and when the provider's day begins.
+    pub rule: config::Quota,
 }
 
 /// The answer to a reservation.
@@ -50,27 +43,18 @@ pub struct Usage {
 impl Quota {
     /// The provider's calendar day at `now`, as `YYYY-MM-DD`.
     pub fn day(&self, now: Timestamp) -> String {
-        self.local_day(now).to_string()
-    }
-
-    fn local_day(&self, now: Timestamp) -> jiff::civil::Date {
-        let local = self.zone.to_datetime(now.to_jiff());
-        match local.time() < self.day_starts {
-            true => local.date().saturating_sub(1.day()),
-            false => local.date(),
-        }
+        self.rule.date_at(now).to_string()
     }
 
     /// When the provider's next day begins.
     pub fn resets_at(&self, now: Timestamp) -> Timestamp {
-        let tomorrow = self.local_day(now).saturating_add(1.day()).to_datetime(self.day_starts);
-        self.zone.to_timestamp(tomorrow).map_or(Timestamp::MAX, Timestamp::from)
+        self.rule.next_day_at(now)
     }
 
     /// Counts `amount` requests before they leave, or none at all.
     pub fn reserve(&self, tx: &mut Tx<'_>, amount: u32, now: Timestamp) -> db::Result<Grant> {
         let exhausted = Grant::Exhausted { resets_at: self.resets_at(now) };
-        if amount > self.per_day {
+        if amount > self.rule.per_day {
             return Ok(exhausted);
         }
         let used = tx.find(
@@ -80,12 +64,12 @@ impl Quota {
                  WHERE api_usage.count + excluded.count <= ?4
                  RETURNING count"
             ),
-            params![self.day(now), self.provider, amount, self.per_day],
+            params![self.day(now), self.provider, amount, self.rule.per_day],
             |row| row.get::<i64>(0),
         )?;
         Ok(match used {
             Some(used) => Grant::Granted {
-                left: u32::try_from(i64::from(self.per_day).saturating_sub(used)).unwrap_or(0),
+                left: u32::try_from(i64::from(self.rule.per_day).saturating_sub(used)).unwrap_or(0),
             },
             None => exhausted,
         })
@@ -125,14 +109,18 @@ pub fn reset_usage(tx: &mut Tx<'_>, provider: &str, date: &str) -> db::Result<Op
 mod tests {
     use super::*;
 
-    fn quota(zone: &str, day_starts: Time) -> Quota {
-        let zone = TimeZone::get(zone).unwrap();
-        Quota { provider: "google_books".into(), per_day: 100, zone, day_starts }
+    fn quota(zone: &str, day_starts: &str) -> Quota {
+        let rule = config::Quota {
+            per_day: 100,
+            day_starts: day_starts.parse().unwrap(),
+            zone: zone.parse().unwrap(),
+        };
+        Quota { provider: "google_books".into(), rule }
     }
 
     #[test]
     fn the_day_is_the_providers_calendar_day() {
-        let tokyo = quota("Asia/Tokyo", Time::midnight());
+        let tokyo = quota("Asia/Tokyo", "00:00");
         for (now, day, resets_at) in [
             ("2026-01-14T14:59:59.999Z", "2026-01-14", "2026-01-14T15:00:00.000Z"),
             ("2026-01-14T15:00:00.000Z", "2026-01-15", "2026-01-15T15:00:00.000Z"),
@@ -145,10 +133,10 @@ mod tests {
 
     #[test]
     fn a_day_may_begin_later_and_last_23_or_25_hours() {
-        let gemini = quota("America/Los_Angeles", Time::midnight());
+        let gemini = quota("America/Los_Angeles", "00:00");
         let before: Timestamp = "2026-03-08T08:00:00Z".parse().unwrap();
         assert_eq!(gemini.resets_at(before).to_string(), "2026-03-09T07:00:00.000Z", "23 hours");
-        let late = quota("UTC", Time::constant(6, 0, 0, 0));
+        let late = quota("UTC", "06:00");
         assert_eq!(late.day("2026-01-15T05:59:00Z".parse().unwrap()), "2026-01-14");
         assert_eq!(late.day("2026-01-15T06:00:00Z".parse().unwrap()), "2026-01-15");
     }

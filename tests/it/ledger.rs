@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use jiff::civil::Time;
-use jiff::tz::TimeZone;
 use tsuzuki::db::Tx;
 use tsuzuki::id::Owner;
 use tsuzuki::ledger::lease::{self, Claim, Lease, LeasedError};
@@ -25,12 +23,12 @@ fn taken(claim: Claim) -> Lease {
 }
 
 fn books_quota(per_day: u32) -> Quota {
-    Quota {
-        provider: "google_books".into(),
+    let rule = tsuzuki::config::Quota {
         per_day,
-        zone: TimeZone::get("Asia/Tokyo").unwrap(),
-        day_starts: Time::midnight(),
-    }
+        day_starts: "00:00".parse().unwrap(),
+        zone: "Asia/Tokyo".parse().unwrap(),
+    };
+    Quota { provider: "google_books".into(), rule }
 }
 
 on_both_databases! {

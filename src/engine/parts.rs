@@ -1,0 +1,24 @@
+//! What pipelines are made of: the shared tools that `app` builds once and hands to every job.
+
+use std::collections::BTreeMap;
+
+use crate::config;
+use crate::db::Db;
+use crate::fetch::Fetcher;
+use crate::ledger::quota::Quota;
+use crate::time::Clock;
+
+/// The tools of this process.
+#[derive(Clone)]
+pub struct Parts {
+    /// `[app]`: zone, language, how we call ourselves.
+    pub app: config::App,
+    /// The time.
+    pub clock: Clock,
+    /// The database.
+    pub db: Db,
+    /// HTTP, guarded, bounded and polite.
+    pub fetcher: Fetcher,
+    /// `[quota.NAME]`, ready to reserve from.
+    pub quotas: BTreeMap<String, Quota>,
+}

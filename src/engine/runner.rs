@@ -1,0 +1,250 @@
+//! Takes what is due, each under its lease, and writes down how it ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::store::{self, Outcome};
+use super::{Failure, Job, Progress, Report, Turn};
+use crate::db::{self, Db};
+use crate::id::{JobName, Owner};
+use crate::ledger::lease::{self, Claim, Holder, KeptLease, Lease};
+use crate::ledger::{event, pause};
+use crate::time::{Clock, Timestamp};
+
+/// How long a job's lease lasts between renewals.
+const LEASE: Duration = Duration::from_secs(60);
+/// Jobs that run at the same time in one process.
+const AT_ONCE: usize = 4;
+
+/// Runs jobs. Cheap to clone.
+#[derive(Clone)]
+pub struct Runner {
+    db: Db,
+    clock: Clock,
+    owner: Owner,
+    progress: Progress,
+}
+
+/// Which jobs to run, and whether their schedule counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// What is due, enabled and not paused.
+    Due,
+    /// Everything that was named, whatever its schedule says.
+    Forced,
+}
+
+/// Why a job was not run.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Skipped {
+    /// It is disabled in the config.
+    Disabled,
+    /// It is not due before this moment.
+    NotDue(Option<Timestamp>),
+    /// It was paused, for this reason.
+    Paused(String),
+    /// Another process is at it.
+    Held(Holder),
+}
+
+/// What became of a job that was looked at.
+#[derive(Debug)]
+pub enum Finished {
+    /// It was not run.
+    Skipped(Skipped),
+    /// It ran; some parts may have failed.
+    Ran(Report),
+    /// It ended early or badly.
+    Failed(Failure),
+}
+
+/// A job, and whether it would run now.
+#[derive(Debug, Clone)]
+pub struct Picked {
+    /// Its name.
+    pub job: JobName,
+    /// `None` when it would run.
+    pub skipped: Option<Skipped>,
+}
+
+impl Runner {
+    /// A runner that stands for this process.
+    pub fn new(db: Db, progress: Progress) -> Self {
+        let clock = db.clock().clone();
+        Self { db, clock, owner: Owner::this_process(), progress }
+    }
+
+    /// Which of `jobs` would run now; changes nothing.
+    pub async fn pick(&self, jobs: &[Job], selection: Selection) -> db::Result<Vec<Picked>> {
+        let mut picked = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let skipped = self.find_obstacle(job, selection).await?;
+            picked.push(Picked { job: job.name.clone(), skipped });
+        }
+        Ok(picked)
+    }
+
+    async fn find_obstacle(&self, job: &Job, selection: Selection) -> db::Result<Option<Skipped>> {
+        let (job, now) = (job.clone(), self.clock.now());
+        self.db
+            .read(move |tx| {
+                if let Some(skipped) = obstacle(tx, &job, selection, now)? {
+                    return Ok(Some(skipped));
+                }
+                Ok(lease::find_holder(tx, &lease_name(&job.name))?.map(Skipped::Held))
+            })
+            .await
+    }
+
+    /// Runs those of `jobs` that `selection` asks for, several at once, until they are done or `stop` is cancelled.
+    ///
+    /// The answers come in the order of `jobs`.
+    pub async fn run(
+        &self,
+        jobs: Vec<Job>,
+        selection: Selection,
+        stop: &CancellationToken,
+    ) -> Vec<(JobName, Finished)> {
+        let slots = Arc::new(Semaphore::new(AT_ONCE));
+        let mut running = JoinSet::new();
+        for (number, job) in jobs.into_iter().enumerate() {
+            let (runner, slots, stop) = (self.clone(), Arc::clone(&slots), stop.clone());
+            running.spawn(async move {
+                let _slot = slots.acquire_owned().await;
+                let finished = match stop.is_cancelled() {
+                    true => Finished::Failed(Failure::Interrupted),
+                    false => runner.run_one(&job, selection, &stop).await,
+                };
+                (number, job.name, finished)
+            });
+        }
+        let mut finished = running.join_all().await;
+        finished.sort_by_key(|(number, ..)| *number);
+        finished.into_iter().map(|(_, name, finished)| (name, finished)).collect()
+    }
+
+    async fn run_one(&self, job: &Job, selection: Selection, stop: &CancellationToken) -> Finished {
+        match self.begin(job, selection).await {
+            Ok(Begun::Mine(lease)) => self.run_leased(job, lease, stop).await,
+            Ok(Begun::Not(skipped)) => Finished::Skipped(skipped),
+            Err(error) => Finished::Failed(error.into()),
+        }
+    }
+
+    /// Takes the lease if the job is still due: another process may have run it a moment ago.
+    async fn begin(&self, job: &Job, selection: Selection) -> db::Result<Begun> {
+        let (job, owner, now) = (job.clone(), self.owner.clone(), self.clock.now());
+        self.db
+            .write(move |tx| {
+                if let Some(skipped) = obstacle(tx, &job, selection, now)? {
+                    return Ok(Begun::Not(skipped));
+                }
+                match lease::claim(tx, &lease_name(&job.name), &owner, LEASE)? {
+                    Claim::Held(holder) => Ok(Begun::Not(Skipped::Held(holder))),
+                    Claim::Taken(lease) => {
+                        store::mark_begun(tx, job.name.as_str(), now)?;
+                        Ok(Begun::Mine(lease))
+                    }
+                }
+            })
+            .await
+    }
+
+    async fn run_leased(&self, job: &Job, lease: Lease, stop: &CancellationToken) -> Finished {
+        let kept = KeptLease::keep(self.db.clone(), lease, LEASE, stop);
+        let turn = Turn {
+            job: job.name.clone(),
+            db: self.db.clone(),
+            clock: self.clock.clone(),
+            lease: kept.lease().clone(),
+            stop: kept.stop().clone(),
+            progress: self.progress.clone(),
+        };
+        // A task of its own: a panic in one job must not take the others down.
+        let work = Arc::clone(&job.work);
+        let outcome = tokio::spawn(async move { work.run(&turn).await }).await;
+        let outcome =
+            outcome.unwrap_or_else(|crash| Err(Failure::Failed(format!("the job crashed: {crash}"))));
+        let ended = self.end(job, kept.lease(), &outcome).await;
+        if let Err(error) = kept.release().await {
+            warn!(job = %job.name, "Could not give the lease back, it will expire: {error}");
+        }
+        match (outcome, ended) {
+            (Ok(report), Ok(())) => Finished::Ran(report),
+            (Ok(_), Err(failure)) | (Err(failure), _) => Finished::Failed(failure),
+        }
+    }
+
+    async fn end(&self, job: &Job, lease: &Lease, outcome: &Result<Report, Failure>) -> Result<(), Failure> {
+        let (outcome, message) = match outcome {
+            Ok(report) if !report.problems.is_empty() => (Outcome::Partly, report.problems.join("; ")),
+            Ok(report) if report.waiting_until.is_some() => (Outcome::Waiting, report.summary.clone()),
+            Ok(report) => (Outcome::Success, report.summary.clone()),
+            Err(Failure::Interrupted) => (Outcome::Interrupted, Failure::Interrupted.to_string()),
+            // Whoever took over writes down how it ends.
+            Err(Failure::Overtaken) => return Ok(()),
+            Err(failure) => (Outcome::Failed, failure.to_string()),
+        };
+        match outcome {
+            Outcome::Success | Outcome::Waiting => info!(job = %job.name, "{}: {message}", job.name),
+            _ => warn!(job = %job.name, "{}: {outcome}: {message}", job.name),
+        }
+        let (name, now) = (job.name.clone(), self.clock.now());
+        let written = lease.write(&self.db, move |tx| {
+            store::mark_ended(tx, name.as_str(), outcome, &message, now)?;
+            if matches!(outcome, Outcome::Failed | Outcome::Partly) {
+                let detail = serde_json::json!({ "message": message });
+                event::add(tx, Some(&name), &format!("job:{name}"), outcome.word(), &detail, now)?;
+            }
+            Ok(())
+        });
+        Ok(written.await?)
+    }
+}
+
+enum Begun {
+    Mine(Lease),
+    Not(Skipped),
+}
+
+/// What stands against running `job`, other than another process.
+fn obstacle(
+    tx: &mut db::Tx<'_>,
+    job: &Job,
+    selection: Selection,
+    now: Timestamp,
+) -> db::Result<Option<Skipped>> {
+    if selection == Selection::Forced {
+        return Ok(None);
+    }
+    if !job.enabled {
+        return Ok(Some(Skipped::Disabled));
+    }
+    if let Some(pause) = pause::find(tx, &pause_name(&job.name), now)? {
+        return Ok(Some(Skipped::Paused(pause.reason)));
+    }
+    let state = store::find_state(tx, job.name.as_str())?;
+    if state.as_ref().is_some_and(store::JobState::is_unfinished) {
+        return Ok(None);
+    }
+    match job.schedule.is_due(state.and_then(|state| state.last_run_at), now) {
+        true => Ok(None),
+        false => Ok(Some(Skipped::NotDue(job.schedule.next_after(now)))),
+    }
+}
+
+/// The name of a job's lease.
+pub fn lease_name(job: &JobName) -> String {
+    format!("job:{job}")
+}
+
+/// The name of a job's rest.
+pub fn pause_name(job: &JobName) -> String {
+    format!("job:{job}")
+}

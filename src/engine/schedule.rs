@@ -1,0 +1,211 @@
+//! When a job is due: a fixed grid from local midnight, or cron; missed points run once.
+
+use std::time::Duration;
+
+use jiff::ToSpan;
+use jiff::tz::TimeZone;
+
+use crate::config::ScheduleSpec;
+use crate::config::value::Cron;
+use crate::hash::sha256_hex;
+use crate::time::Timestamp;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// When a job runs, in its own time zone.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    rule: Rule,
+    zone: TimeZone,
+}
+
+#[derive(Clone, Debug)]
+enum Rule {
+    Every(Duration),
+    Cron(Cron),
+}
+
+impl Schedule {
+    /// The schedule of the config file, or `every` where it leaves the choice to the kind.
+    pub fn new(spec: &ScheduleSpec, default_every: Duration, zone: TimeZone) -> Self {
+        let rule = match spec {
+            ScheduleSpec::Every(span) => Rule::Every((*span).into()),
+            ScheduleSpec::Cron(cron) => Rule::Cron(cron.clone()),
+            ScheduleSpec::Default => Rule::Every(default_every),
+        };
+        Self { rule, zone }
+    }
+
+    /// Whether the job is due at `now`, given when it last began.
+    ///
+    /// However many points were missed, it is due once. A beginning that lies further ahead than the next point
+    /// was written by a clock that was wrong, and does not count.
+    pub fn is_due(&self, last_run_at: Option<Timestamp>, now: Timestamp) -> bool {
+        let Some(last) = last_run_at else { return true };
+        if self.next_after(now).is_some_and(|next| last > next) {
+            return true;
+        }
+        self.latest_until(now).is_some_and(|point| point > last)
+    }
+
+    /// When the job will be due: now if it is, else the next point of the schedule.
+    pub fn due_at(&self, last_run_at: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+        match self.is_due(last_run_at, now) {
+            true => Some(now),
+            false => self.next_after(now),
+        }
+    }
+
+    /// The latest point at or before `now`.
+    fn latest_until(&self, now: Timestamp) -> Option<Timestamp> {
+        match &self.rule {
+            Rule::Every(every) => Some(self.grid_point_until(*every, now)),
+            Rule::Cron(cron) => {
+                let local = now.to_jiff().to_zoned(self.zone.clone());
+                cron.parsed().find_previous_occurrence(&local, true).ok().map(|at| at.timestamp().into())
+            }
+        }
+    }
+
+    /// The first point after `now`.
+    pub fn next_after(&self, now: Timestamp) -> Option<Timestamp> {
+        match &self.rule {
+            Rule::Every(every) => Some(self.grid_point_after(*every, now)),
+            Rule::Cron(cron) => {
+                let local = now.to_jiff().to_zoned(self.zone.clone());
+                cron.parsed().find_next_occurrence(&local, false).ok().map(|at| at.timestamp().into())
+            }
+        }
+    }
+
+    fn grid_point_until(&self, every: Duration, now: Timestamp) -> Timestamp {
+        let (anchor, _) = self.anchors(every, now);
+        let step = every.as_millis().max(1);
+        let steps = now.since(anchor).as_millis() / step;
+        anchor.plus(Duration::from_millis(u64::try_from(steps * step).unwrap_or(0)))
+    }
+
+    fn grid_point_after(&self, every: Duration, now: Timestamp) -> Timestamp {
+        let (_, next_anchor) = self.anchors(every, now);
+        self.grid_point_until(every, now).plus(every).min(next_anchor)
+    }
+
+    /// The midnights between which the grid of `now` lies. A span of days starts anew every so many days,
+    /// counted from Monday 1970-01-05; anything shorter starts anew every midnight.
+    fn anchors(&self, every: Duration, now: Timestamp) -> (Timestamp, Timestamp) {
+        let today = now.date_in(&self.zone);
+        let days = i32::try_from((every.as_secs() / DAY.as_secs()).max(1)).unwrap_or(i32::MAX);
+        let monday = jiff::civil::date(1970, 1, 5);
+        let into = (today - monday).get_days().rem_euclid(days);
+        let first = today.saturating_sub(into.days());
+        (self.midnight(first), self.midnight(first.saturating_add(days.days())))
+    }
+
+    fn midnight(&self, date: jiff::civil::Date) -> Timestamp {
+        date.to_zoned(self.zone.clone()).map_or(Timestamp::MAX, |start| start.timestamp().into())
+    }
+
+    /// What a daemon adds to a point, so that not everything starts in the same second: the same for a job every
+    /// time, at most a minute and a twentieth of the grid.
+    pub fn jitter(&self, job: &str) -> Duration {
+        let most = match self.rule {
+            Rule::Every(every) => (every / 20).min(Duration::from_secs(60)),
+            Rule::Cron(_) => Duration::from_secs(5),
+        };
+        let number = u64::from_str_radix(&sha256_hex(job)[..8], 16).unwrap_or(0);
+        Duration::from_millis(number % (u64::try_from(most.as_millis()).unwrap_or(0) + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn every(text: &str, zone: &str) -> Schedule {
+        let spec = ScheduleSpec::Every(text.parse().unwrap());
+        Schedule::new(&spec, DAY, TimeZone::get(zone).unwrap())
+    }
+
+    fn cron(text: &str, zone: &str) -> Schedule {
+        Schedule::new(&ScheduleSpec::Cron(text.parse().unwrap()), DAY, TimeZone::get(zone).unwrap())
+    }
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_grid_begins_at_local_midnight() {
+        let schedule = every("3h", "Asia/Tokyo");
+        // 09:10 in Tokyo: the points of the day are 00:00, 03:00, …, 09:00, 12:00.
+        let now = at("2026-01-15T00:10:00Z");
+        assert_eq!(schedule.next_after(now), Some(at("2026-01-15T03:00:00Z")));
+        for (last, due) in [
+            (None, true),
+            (Some("2026-01-14T23:59:00Z"), true),
+            (Some("2026-01-15T00:00:00Z"), false),
+            (Some("2026-01-15T00:05:00Z"), false),
+            (Some("2025-01-01T00:00:00Z"), true),
+        ] {
+            assert_eq!(schedule.is_due(last.map(at), now), due, "{last:?}");
+        }
+    }
+
+    #[test]
+    fn a_grid_that_does_not_fit_the_day_starts_anew_at_midnight() {
+        let schedule = every("7h", "UTC");
+        assert_eq!(schedule.next_after(at("2026-01-15T22:00:00Z")), Some(at("2026-01-16T00:00:00Z")));
+        assert_eq!(schedule.next_after(at("2026-01-15T14:00:00Z")), Some(at("2026-01-15T21:00:00Z")));
+    }
+
+    #[test]
+    fn a_span_of_days_is_counted_in_days_of_its_zone() {
+        let schedule = every("7d", "Asia/Tokyo");
+        let next = schedule.next_after(at("2026-01-15T00:00:00Z")).unwrap();
+        assert_eq!(next, at("2026-01-18T15:00:00Z"), "Monday, 00:00 in Tokyo");
+        assert!(!schedule.is_due(Some(at("2026-01-12T00:00:00Z")), at("2026-01-18T14:59:59Z")));
+        assert!(schedule.is_due(Some(at("2026-01-12T00:00:00Z")), next));
+    }
+
+    #[test]
+    fn days_of_23_and_25_hours_keep_their_midnights() {
+        let schedule = every("6h", "Europe/Berlin");
+        // Clocks go forward on 2026-03-29 and back on 2026-10-25.
+        assert_eq!(schedule.next_after(at("2026-03-29T20:30:00Z")), Some(at("2026-03-29T22:00:00Z")));
+        assert_eq!(schedule.next_after(at("2026-10-25T22:30:00Z")), Some(at("2026-10-25T23:00:00Z")));
+    }
+
+    #[test]
+    fn cron_runs_by_the_wall_clock_of_its_zone_and_once_over_a_change() {
+        let schedule = cron("0 9 * * 1-5", "Asia/Tokyo");
+        assert_eq!(schedule.next_after(at("2026-01-16T00:00:00Z")), Some(at("2026-01-19T00:00:00Z")));
+        assert!(schedule.is_due(Some(at("2026-01-15T00:00:00Z")), at("2026-01-16T00:00:00Z")));
+        assert!(!schedule.is_due(Some(at("2026-01-16T00:00:00Z")), at("2026-01-18T23:59:00Z")));
+
+        let nightly = cron("30 2 * * *", "Europe/Berlin");
+        let mut now = at("2026-10-24T12:00:00Z");
+        let mut runs = Vec::new();
+        for _ in 0..2 {
+            now = nightly.next_after(now).unwrap();
+            runs.push(now.to_string());
+        }
+        assert_eq!(runs.len(), 2);
+        assert_ne!(&runs[0][..10], &runs[1][..10], "02:30 happens twice that night, the job once: {runs:?}");
+    }
+
+    #[test]
+    fn a_clock_that_was_far_ahead_does_not_silence_a_job() {
+        let schedule = every("1h", "UTC");
+        let now = at("2026-01-15T00:30:00Z");
+        assert!(!schedule.is_due(Some(at("2026-01-15T00:40:00Z")), now), "a little ahead: wait");
+        assert!(schedule.is_due(Some(at("2099-01-01T00:00:00Z")), now), "absurd: it does not count");
+    }
+
+    #[test]
+    fn jitter_is_small_and_always_the_same() {
+        let schedule = every("5m", "UTC");
+        assert_eq!(schedule.jitter("a"), schedule.jitter("a"));
+        assert!(schedule.jitter("a") <= Duration::from_secs(15));
+        assert_ne!(schedule.jitter("a"), schedule.jitter("b"));
+    }
+}

@@ -1,0 +1,142 @@
+//! The seed's `job_state`: when each job last began, and when it last ended well.
+
+use std::fmt;
+
+use crate::db::{self, Row, Tx};
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// What is remembered about a job.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct JobState {
+    /// Its name.
+    pub job_name: String,
+    /// When it last ended well, completely.
+    pub last_success_at: Option<Timestamp>,
+    /// When it last began.
+    pub last_run_at: Option<Timestamp>,
+    /// How its last run ended; `None` while it runs, and after a crash.
+    pub last_outcome: Option<Outcome>,
+    /// What its last run said.
+    pub last_message: Option<String>,
+    /// How many runs in a row have failed.
+    pub failures_in_a_row: i64,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// Everything was done.
+    Success,
+    /// A quota or a provider made it wait; the rest is done.
+    Waiting,
+    /// Some parts failed; the rest is saved.
+    Partly,
+    /// It failed.
+    Failed,
+    /// It was told to stop.
+    Interrupted,
+}
+
+impl Outcome {
+    const ALL: [Outcome; 5] =
+        [Outcome::Success, Outcome::Waiting, Outcome::Partly, Outcome::Failed, Outcome::Interrupted];
+
+    /// The word that is stored and shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Success => "success",
+            Outcome::Waiting => "waiting",
+            Outcome::Partly => "partly",
+            Outcome::Failed => "failed",
+            Outcome::Interrupted => "interrupted",
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl JobState {
+    /// Whether the last run was cut off, by a signal or a crash, so that the next one is due at once.
+    pub fn is_unfinished(&self) -> bool {
+        self.last_run_at.is_some() && matches!(self.last_outcome, None | Some(Outcome::Interrupted))
+    }
+}
+
+fn read(row: &Row<'_>) -> db::Result<JobState> {
+    let word: Option<String> = row.get(3)?;
+    Ok(JobState {
+        job_name: row.get(0)?,
+        last_success_at: row.get(1)?,
+        last_run_at: row.get(2)?,
+        last_outcome: word.and_then(|word| Outcome::ALL.into_iter().find(|outcome| outcome.word() == word)),
+        last_message: row.get(4)?,
+        failures_in_a_row: row.get(5)?,
+    })
+}
+
+/// What is remembered about one job.
+pub fn find_state(tx: &mut Tx<'_>, job_name: &str) -> db::Result<Option<JobState>> {
+    tx.find(
+        sql!(
+            "SELECT job_name, last_success_at, last_run_at, last_outcome, last_message, failures_in_a_row
+             FROM job_state WHERE job_name = ?1"
+        ),
+        params![job_name],
+        read,
+    )
+}
+
+/// What is remembered about every job, also those that have left the config.
+pub fn list_states(tx: &mut Tx<'_>) -> db::Result<Vec<JobState>> {
+    tx.list(
+        sql!(
+            "SELECT job_name, last_success_at, last_run_at, last_outcome, last_message, failures_in_a_row
+             FROM job_state ORDER BY job_name"
+        ),
+        params![],
+        read,
+    )
+}
+
+/// Remembers that a run has begun; written when the lease is taken.
+pub fn mark_begun(tx: &mut Tx<'_>, job_name: &str, now: Timestamp) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "INSERT INTO job_state (job_name, last_run_at) VALUES (?1, ?2)
+             ON CONFLICT (job_name) DO UPDATE SET last_run_at = excluded.last_run_at, last_outcome = NULL"
+        ),
+        params![job_name, now],
+    )?;
+    Ok(())
+}
+
+/// Remembers how a run ended; only a full success moves `last_success_at`.
+pub fn mark_ended(
+    tx: &mut Tx<'_>,
+    job_name: &str,
+    outcome: Outcome,
+    message: &str,
+    now: Timestamp,
+) -> db::Result<()> {
+    let success_at = (outcome == Outcome::Success).then_some(now);
+    let failed = matches!(outcome, Outcome::Failed);
+    // An interruption says nothing about whether the job works.
+    let keeps_count = matches!(outcome, Outcome::Interrupted);
+    tx.execute(
+        sql!(
+            "UPDATE job_state SET last_outcome = ?2, last_message = ?3,
+               last_success_at = COALESCE(?4, last_success_at),
+               failures_in_a_row = CASE WHEN ?5 = 1 THEN failures_in_a_row + 1
+                                        WHEN ?6 = 1 THEN failures_in_a_row ELSE 0 END
+             WHERE job_name = ?1"
+        ),
+        params![job_name, outcome.word(), message, success_at, failed, keeps_count],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! What a pipeline is to the engine: something that can be run under a lease, and that can say what it would do.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::Schedule;
+use crate::config::Problem;
+use crate::db::{self, Db};
+use crate::id::JobName;
+use crate::ledger::lease::{Lease, LeasedError};
+use crate::time::{Clock, Timestamp};
+
+/// A future that can be kept in a trait object.
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A job of the config file, ready to run.
+#[derive(Clone)]
+pub struct Job {
+    /// Its name.
+    pub name: JobName,
+    /// `press`, `books`, `blogs` or `commits`.
+    pub kind: &'static str,
+    /// Whether it runs by itself.
+    pub enabled: bool,
+    /// When it runs.
+    pub schedule: Schedule,
+    /// What it does.
+    pub work: Arc<dyn Work>,
+}
+
+/// What a job does. Implemented once per pipeline.
+pub trait Work: Send + Sync {
+    /// Does one run. It checks `turn.stop` between steps and writes through `turn`.
+    fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>>;
+
+    /// Says what a run would do now, without changing anything or calling anything that costs.
+    fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>>;
+}
+
+/// What a run would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Plan {
+    /// One line per step.
+    pub steps: Vec<String>,
+}
+
+/// What a run is handed.
+pub struct Turn {
+    /// The job that runs.
+    pub job: JobName,
+    /// The database; writes that decide something go through [`Turn::write`].
+    pub db: Db,
+    /// The time.
+    pub clock: Clock,
+    /// The lease that this run holds.
+    pub lease: Lease,
+    /// Cancelled when the run is to stop: Ctrl-C, shutdown, or a lost lease.
+    pub stop: CancellationToken,
+    /// Where to tell how far we are.
+    pub progress: Progress,
+}
+
+impl Turn {
+    /// Writes only while this run still holds its lease.
+    pub async fn write<T, F>(&self, work: F) -> Result<T, Failure>
+    where
+        T: Send + 'static,
+        F: Fn(&mut db::Tx<'_>) -> db::Result<T> + Send + 'static,
+    {
+        Ok(self.lease.write(&self.db, work).await?)
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// An error as soon as the run is to stop; for use between steps.
+    pub fn check_stop(&self) -> Result<(), Failure> {
+        match self.stop.is_cancelled() {
+            true => Err(Failure::Interrupted),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What a run did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Report {
+    /// One line for people: what was found, decided and queued.
+    pub summary: String,
+    /// What went wrong in parts, one line each; the rest is saved.
+    pub problems: Vec<String>,
+    /// Set when the run ended early because a quota or a provider rests: fine, but not complete.
+    pub waiting_until: Option<Timestamp>,
+}
+
+/// Why a run did not end well; what was saved stays saved.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// It was told to stop. Nothing is lost, the next run continues.
+    #[error("interrupted; the next run continues")]
+    Interrupted,
+    /// Another process has taken over; this one wrote nothing more.
+    #[error("another process has taken over this job")]
+    Overtaken,
+    /// A credential was refused.
+    #[error("{0}")]
+    Credentials(String),
+    /// The config cannot be used for this job, e.g. a secret is missing.
+    #[error("{0}")]
+    Config(String),
+    /// Anything else.
+    #[error("{0}")]
+    Failed(String),
+    /// The database refused.
+    #[error(transparent)]
+    Db(#[from] db::Error),
+}
+
+impl From<LeasedError> for Failure {
+    fn from(error: LeasedError) -> Self {
+        match error {
+            LeasedError::Lost(_) => Failure::Overtaken,
+            LeasedError::Db(error) => Failure::Db(error),
+        }
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Failure::Config(problem.to_string())
+    }
+}
+
+/// How far a run is; the command line draws it.
+#[derive(Clone, Default)]
+pub struct Progress(Option<Arc<Draw>>);
+
+type Draw = dyn Fn(&JobName, Update) + Send + Sync;
+
+/// A step of progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// So many things are to be done.
+    Total(u64),
+    /// So many more are done.
+    Done(u64),
+    /// What is being done at this moment.
+    Now(String),
+}
+
+impl Progress {
+    /// Progress that is told to `draw`.
+    pub fn new(draw: impl Fn(&JobName, Update) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(draw)))
+    }
+
+    /// Tells one step of `job`.
+    pub fn tell(&self, job: &JobName, update: Update) {
+        if let Some(draw) = &self.0 {
+            draw(job, update);
+        }
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Progress" } else { "Progress (silent)" })
+    }
+}
