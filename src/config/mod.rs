@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 mod diagnostic;
+mod edit;
 mod env;
 mod explain;
 mod mask;
@@ -29,6 +30,7 @@ mod tree;
 pub mod value;
 
 pub use diagnostic::{Colour, Problem, Problems, Severity, Source};
+pub use edit::{ConfigFile, Document, EditError, read_value};
 pub use env::Env;
 pub use model::{App, Job, Quota, ScheduleSpec, Store};
 pub use overrides::{OVERRIDES, Override};
