@@ -162,7 +162,7 @@ impl Problem {
             Colour::Never => Renderer::plain(),
             Colour::Always => Renderer::styled(),
         };
-        super::secret::redact(&renderer.render(&[group])).into_owned()
+        super::redact::redact(&renderer.render(&[group])).into_owned()
     }
 
     /// The whole lines that `span` touches.

@@ -2,8 +2,8 @@
 
 use super::Config;
 use super::diagnostic::{Problem, Problems, Source};
+use super::kind::Place;
 use super::model::Quota;
-use super::schema::Place;
 use super::secret::Surroundings;
 use super::secret_url::SecretUrl;
 use super::value::{TimeOfDay, Zone};

@@ -8,17 +8,18 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
-use super::diagnostic::{Problem, Problems, Source};
+use super::diagnostic::{Problem, Problems, Severity, Source};
 use super::env::Env;
+use super::explain::list_homes;
+use super::kind::{Kind, Place};
 use super::model::{
     App, Defaults, HEAD_KEYS, Job, JobHead, Quota, QuotaTable, ScheduleSpec, Store, StoreTable,
 };
-use super::schema::{Kind, Place};
 use super::secret::Surroundings;
 use super::secret_url::SecretUrl;
 use super::section::Section;
 use super::tree::{Data, Table, Value};
-use super::{Config, overrides};
+use super::{Config, SecretUse, overrides};
 use crate::id::JobName;
 use crate::text::nearest;
 
@@ -39,13 +40,14 @@ pub(super) fn read_file(source: Source, kinds: &'static [Kind], env: &Env) -> Re
         surroundings,
         problems: Problems::default(),
         warnings: Problems::default(),
+        secrets: Vec::new(),
         names: BTreeMap::new(),
     };
     let config = reader.read_root();
     if !reader.problems.is_empty() {
         return Err(reader.problems.in_order());
     }
-    Ok(Config { warnings: reader.warnings.in_order(), ..config })
+    Ok(Config { warnings: reader.warnings.in_order(), secrets: reader.secrets, ..config })
 }
 
 fn list_syntax_errors(source: &Source, errors: &[toml::de::Error]) -> Problems {
@@ -66,6 +68,7 @@ struct Reader {
     surroundings: Surroundings,
     problems: Problems,
     warnings: Problems,
+    secrets: Vec<SecretUse>,
     /// The jobs so far, and the lines that name them.
     names: BTreeMap<JobName, usize>,
 }
@@ -90,6 +93,7 @@ impl Reader {
             channels: Vec::new(),
             jobs: Vec::new(),
             warnings: Problems::default(),
+            secrets: Vec::new(),
             source: self.source.clone(),
         };
         self.apply_overrides(&mut config, Place::App);
@@ -123,7 +127,10 @@ impl Reader {
                         .with_label(format!("did you mean `{near}`?"))
                         .with_hint(format!("write `{header}`"))
                 }
-                None => problem.with_hint(format!("tables that belong here: {}", known.join(", "))),
+                None => match list_homes(key, self.kinds).as_slice() {
+                    [] => problem.with_hint(format!("tables that belong here: {}", known.join(", "))),
+                    homes => problem.with_hint(format!("`{key}` belongs in {}", homes.join(" or "))),
+                },
             };
             self.problems.push(problem);
         }
@@ -135,8 +142,8 @@ impl Reader {
     }
 
     fn read_section<T: DeserializeOwned>(&mut self, section: &Section) -> Option<T> {
-        let (value, warnings) = self.problems.note(section.read_with_warnings())?;
-        self.warnings.extend(warnings);
+        let (value, secrets) = self.problems.note(section.read_noting_secrets())?;
+        self.note_secrets(secrets);
         Some(value)
     }
 
@@ -252,12 +259,26 @@ impl Reader {
     fn check_by_kind(&mut self, section: &Section) -> bool {
         let kind = self.kinds.iter().find(|kind| kind.place == section.place && kind.name == section.kind);
         let Some(kind) = kind else { return true };
-        match self.problems.note(kind.check(section)) {
-            Some(warnings) => {
-                self.warnings.extend(warnings);
-                true
+        let Some((secrets, told)) = self.problems.note(kind.check(section)) else { return false };
+        self.note_secrets(secrets);
+        let (errors, warnings): (Vec<_>, Vec<_>) =
+            told.into_iter().partition(|problem| problem.severity == Severity::Error);
+        let is_fine = errors.is_empty();
+        self.problems.extend(errors);
+        self.warnings.extend(warnings);
+        is_fine
+    }
+
+    fn note_secrets(&mut self, secrets: Vec<SecretUse>) {
+        for used in secrets {
+            if used.literal {
+                self.warnings.push(
+                    Problem::at(&self.source, used.span.clone(), "a secret stands in the file itself")
+                        .as_warning()
+                        .with_hint("name it instead: \"${ENV_NAME}\", \"${file:path}\" or \"${cred:name}\""),
+                );
             }
-            None => false,
+            self.secrets.push(used);
         }
     }
 

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::env::Env;
-pub use super::redact::{Redacting, redact};
+use super::redact;
 
 /// The longest secret we read from a file.
 const MAX_FILE_BYTES: u64 = 64 * 1024;
@@ -37,7 +37,17 @@ impl Default for Surroundings {
 #[derive(Clone)]
 pub struct Secret {
     parts: Vec<Part>,
+    hides: Hides,
     surroundings: Surroundings,
+}
+
+/// What of a text must not be seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hides {
+    /// All of it.
+    Whole,
+    /// The password in an address; host and database may be seen.
+    Password,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -74,7 +84,15 @@ pub enum MissingSecret {
 impl Secret {
     /// A secret from its text in the config file.
     pub fn parse(text: &str, surroundings: &Surroundings) -> Result<Self, BadReference> {
-        Ok(Self { parts: parse_parts(text)?, surroundings: surroundings.clone() })
+        Self::parse_hiding(text, Hides::Whole, surroundings)
+    }
+
+    pub(super) fn parse_hiding(
+        text: &str,
+        hides: Hides,
+        surroundings: &Surroundings,
+    ) -> Result<Self, BadReference> {
+        Ok(Self { parts: parse_parts(text)?, hides, surroundings: surroundings.clone() })
     }
 
     /// Whether the secret itself stands in the file.
@@ -84,36 +102,16 @@ impl Secret {
 
     /// Looks the secret up and makes every log writer hide it from now on.
     pub fn reveal(&self) -> Result<Revealed, MissingSecret> {
-        let mut whole = String::new();
-        for part in &self.parts {
-            match part {
-                Part::Text(text) => whole.push_str(text),
-                part => {
-                    let value = self.look_up(part)?;
-                    super::redact::register(&value);
-                    whole.push_str(&value);
-                }
-            }
-        }
-        super::redact::register(&whole);
-        Ok(Revealed(whole.into()))
-    }
-
-    /// Looks an address up; only its password is hidden in logs, not the host and the database.
-    pub(super) fn reveal_address(&self) -> Result<Revealed, MissingSecret> {
         let values = self.parts.iter().map(|part| self.look_up(part)).collect::<Result<Vec<_>, _>>()?;
         let whole = values.concat();
-        match url::Url::parse(&whole) {
-            Ok(address) => {
-                let in_query = address.query_pairs().filter(|(key, _)| key.ends_with("password"));
-                in_query.for_each(|(_, value)| super::redact::register(&value));
-                if let Some(password) = address.password() {
-                    super::redact::register(password);
-                    let plain = percent_encoding::percent_decode_str(password).decode_utf8_lossy();
-                    super::redact::register(&plain);
-                }
+        match (self.hides, url::Url::parse(&whole)) {
+            (Hides::Password, Ok(address)) => register_passwords(&address),
+            _ => {
+                let referred =
+                    self.parts.iter().zip(&values).filter(|(part, _)| !matches!(part, Part::Text(_)));
+                referred.for_each(|(_, value)| redact::register(value));
+                redact::register(&whole);
             }
-            Err(_) => values.iter().for_each(|value| super::redact::register(value)),
         }
         Ok(Revealed(whole.into()))
     }
@@ -132,9 +130,11 @@ impl Secret {
                 }
             }
         }
-        if let Ok(revealed) = self.reveal() {
+        if self.hides == Hides::Whole
+            && let Ok(revealed) = self.reveal()
+        {
             let value = revealed.expose();
-            if value.chars().count() < super::redact::SHORTEST {
+            if value.chars().count() < redact::SHORTEST {
                 warnings.push("the secret is too short to be hidden in logs".to_owned());
             }
             if value.trim() != value {
@@ -213,8 +213,7 @@ impl<'de> serde::Deserialize<'de> for Secret {
         let text = deserializer.deserialize_str(SecretTextVisitor)?;
         let secret = Secret::parse(&text, &current_surroundings())
             .map_err(|err| serde::de::Error::custom(err.with_hint()))?;
-        let literal = secret.is_literal();
-        note_seen(Seen { text, literal });
+        note_seen(Seen { literal: secret.is_literal(), text, secret: secret.clone() });
         Ok(secret)
     }
 }
@@ -315,6 +314,15 @@ fn parse_parts(text: &str) -> Result<Vec<Part>, BadReference> {
     Ok(parts)
 }
 
+fn register_passwords(address: &url::Url) {
+    let in_query = address.query_pairs().filter(|(key, _)| key.ends_with("password"));
+    in_query.for_each(|(_, value)| redact::register(&value));
+    if let Some(password) = address.password() {
+        redact::register(password);
+        redact::register(&percent_encoding::percent_decode_str(password).decode_utf8_lossy());
+    }
+}
+
 fn is_variable_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -358,6 +366,7 @@ fn is_world_readable(_: &Path) -> bool {
 pub(super) struct Seen {
     pub(super) text: String,
     pub(super) literal: bool,
+    pub(super) secret: Secret,
 }
 
 struct Reading {
