@@ -19,6 +19,7 @@ mod edit;
 mod env;
 mod explain;
 mod kind;
+mod lookup;
 mod mask;
 mod model;
 mod overrides;
@@ -29,6 +30,7 @@ mod schema;
 mod secret;
 mod secret_url;
 mod section;
+mod surroundings;
 mod tree;
 pub mod value;
 
@@ -40,7 +42,7 @@ pub use model::{App, Job, Quota, ScheduleSpec, Store};
 pub use overrides::{OVERRIDES, Override};
 pub use redact::{Redacting, redact};
 pub use reference::render_reference;
-pub use schema::json_schema;
+pub use schema::schema;
 pub use secret::{MissingSecret, Revealed, Secret};
 pub use secret_url::{BadLocation, Location, SecretUrl};
 pub use section::Section;
@@ -166,5 +168,5 @@ pub fn load(path: &Path, kinds: &'static [Kind], env: &Env) -> Result<Config, Pr
 
 /// Checks `text`, which stands or would stand at `path`.
 pub fn parse(text: &str, path: &Path, kinds: &'static [Kind], env: &Env) -> Result<Config, Problems> {
-    read::read_file(Source::new(path, text), kinds, env)
+    read::read_file(Source::new(path, text).with_kinds(kinds), kinds, env)
 }

@@ -8,7 +8,7 @@ use super::kind::{Kind, Place};
 use super::model::{App, Defaults, JobHead, QuotaTable, StoreTable};
 
 /// The schema of a config file with these kinds.
-pub fn json_schema(kinds: &[Kind]) -> Value {
+pub fn schema(kinds: &[Kind]) -> Value {
     // Editors for TOML read draft 7 without exception, later drafts with some.
     let mut generator = SchemaSettings::draft07().into_generator();
     let mut properties = Map::new();
@@ -59,8 +59,10 @@ pub(super) fn list_tables(place: Place, kinds: &[Kind], generator: &mut SchemaGe
                 let mut schema = Value::from(kind.schema(generator));
                 match place {
                     Place::Web => {}
-                    Place::Job => add_head(&mut schema, plain::<JobHead>(generator)),
-                    _ => add_head(&mut schema, json!({ "properties": { "kind": {} }, "required": ["kind"] })),
+                    Place::Job => add_head(&mut schema, &plain::<JobHead>(generator)),
+                    _ => {
+                        add_head(&mut schema, &json!({ "properties": { "kind": {} }, "required": ["kind"] }));
+                    }
                 }
                 let name = (!kind.name.is_empty()).then_some(kind.name);
                 if let Some(name) = name {
@@ -78,7 +80,7 @@ fn plain<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
 }
 
 /// Puts the keys that every table of a place has beside those of the kind.
-fn add_head(schema: &mut Value, head: Value) {
+fn add_head(schema: &mut Value, head: &Value) {
     if let (Value::Object(own), Value::Object(head)) = (&mut schema["properties"], &head["properties"]) {
         for (key, value) in head {
             own.entry(key.clone()).or_insert_with(|| value.clone());
@@ -89,6 +91,36 @@ fn add_head(schema: &mut Value, head: Value) {
     let mut required: Vec<Value> = head["required"].as_array().cloned().unwrap_or_default();
     required.extend(schema["required"].as_array().cloned().unwrap_or_default());
     schema["required"] = Value::Array(required);
+}
+
+/// Whether a value is a secret, a list of them, or one that may be absent.
+fn is_secret(property: &Value) -> bool {
+    property["$ref"].as_str().is_some_and(|path| path.ends_with("/Secret"))
+        || property.get("items").is_some_and(is_secret)
+        || ["allOf", "anyOf"]
+            .iter()
+            .any(|key| property[key].as_array().is_some_and(|all| all.iter().any(is_secret)))
+}
+
+/// The names of all keys that hold secrets.
+pub(super) fn list_secret_keys(kinds: &[Kind]) -> Vec<String> {
+    fn walk(schema: &Value, keys: &mut Vec<String>) {
+        let Value::Object(object) = schema else { return };
+        for (key, property) in object.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            if is_secret(property) {
+                keys.push(key.clone());
+            }
+        }
+        object.values().for_each(|inner| match inner {
+            Value::Array(items) => items.iter().for_each(|item| walk(item, keys)),
+            inner => walk(inner, keys),
+        });
+    }
+    let mut keys = Vec::new();
+    if !kinds.is_empty() {
+        walk(&schema(kinds), &mut keys);
+    }
+    keys
 }
 
 /// TOML has no null: a key that may be absent is simply not required.

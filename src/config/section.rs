@@ -11,7 +11,8 @@ use super::SecretUse;
 use super::diagnostic::{Problem, Problems, Source};
 use super::explain::{Explainer, explain};
 use super::kind::{Kind, Place};
-use super::secret::{self, Surroundings};
+use super::lookup::has_reference;
+use super::surroundings::{Seen, Surroundings, reading};
 use super::tree::Table;
 
 /// After this many problems in one table, the rest can wait: each costs another reading.
@@ -56,7 +57,7 @@ impl Section {
         loop {
             let spanned = Spanned::new(self.span.clone(), table.to_parsed());
             let (outcome, secrets) =
-                secret::reading(&self.surroundings, || T::deserialize(toml::de::Deserializer::from(spanned)));
+                reading(&self.surroundings, || T::deserialize(toml::de::Deserializer::from(spanned)));
             match outcome {
                 Ok(value) => {
                     problems.extend(self.list_stray_references(&secrets));
@@ -128,11 +129,11 @@ impl Section {
     }
 
     /// References in keys that are no secrets are not filled in; saying so beats using `${NAME}` as it stands.
-    fn list_stray_references(&self, secrets: &[secret::Seen]) -> Vec<Problem> {
+    fn list_stray_references(&self, secrets: &[Seen]) -> Vec<Problem> {
         self.table
             .list_texts()
             .into_iter()
-            .filter(|(_, text)| secret::has_reference(text) && !secrets.iter().any(|seen| seen.text == *text))
+            .filter(|(_, text)| has_reference(text) && !secrets.iter().any(|seen| seen.text == *text))
             .map(|(span, _)| {
                 Problem::at(&self.source, span, "`${…}` is filled in only where a secret belongs")
                     .with_hint("write the value itself; it is no secret")
@@ -140,12 +141,11 @@ impl Section {
             .collect()
     }
 
-    fn list_secret_uses(&self, secrets: Vec<secret::Seen>) -> Vec<SecretUse> {
+    fn list_secret_uses(&self, secrets: Vec<Seen>) -> Vec<SecretUse> {
         let texts = self.table.list_texts();
-        let find = |seen: &secret::Seen| {
-            texts.iter().find(|(_, text)| *text == seen.text).map(|(span, _)| span.clone())
-        };
-        let in_file = |seen: secret::Seen| {
+        let find =
+            |seen: &Seen| texts.iter().find(|(_, text)| *text == seen.text).map(|(span, _)| span.clone());
+        let in_file = |seen: Seen| {
             let span = find(&seen)?;
             Some(SecretUse { span, literal: seen.literal, secret: seen.secret })
         };

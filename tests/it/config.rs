@@ -118,6 +118,9 @@ fn every_bad_file_gets_the_diagnostics_beside_it() {
         let text = std::fs::read_to_string(&file).unwrap();
         let problems = parse(&text).expect_err(&format!("{} is accepted", file.display()));
         let said = problems.render(Colour::Never) + "\n";
+        for secret in ["literal", "hunter2", "123456"] {
+            assert!(!said.contains(secret), "{} shows a secret:\n{said}", file.display());
+        }
         let expected = file.with_extension("txt");
         if std::env::var_os("UPDATE_FIXTURES").is_some() {
             std::fs::write(&expected, &said).unwrap();
@@ -447,7 +450,7 @@ fn the_reference_page_is_made_from_the_structs() {
 
 #[test]
 fn the_schema_knows_every_key_and_nothing_else() {
-    let schema = config::json_schema(KINDS);
+    let schema = config::schema(KINDS);
     let text = schema.to_string();
     assert!(!text.contains("\"null\""), "TOML has no null");
     let jobs = schema["properties"]["job"]["items"]["oneOf"].as_array().unwrap();
