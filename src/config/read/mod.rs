@@ -80,7 +80,8 @@ struct Reader {
 impl Reader {
     fn read_root(&mut self) -> Config {
         self.check_root_keys();
-        let app = self.read_table(Place::App).unwrap_or_default();
+        let app: App = self.read_table(Place::App).unwrap_or_default();
+        self.check_header_texts(&app);
         let store: StoreTable = self.read_table(Place::Store).unwrap_or_default();
         let fallback = || SecretUrl::parse("sqlite:tsuzuki.db", &self.surroundings).ok();
         let mut config = Config {
@@ -109,6 +110,18 @@ impl Reader {
         config.channels = self.read_named(Place::Channel);
         config.jobs = self.read_jobs(&config);
         config
+    }
+
+    /// What goes into a request header has to fit into one.
+    fn check_header_texts(&mut self, app: &App) {
+        let section = self.find_section(Place::App);
+        for (key, text) in [("user_agent", &app.user_agent), ("contact", &app.contact)] {
+            let Some(text) = text else { continue };
+            if text.trim().is_empty() || !text.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
+                let message = format!("`{key}` goes into request headers: plain ASCII, one line, not empty");
+                self.problems.push(section.problem(key, message));
+            }
+        }
     }
 
     fn apply_overrides(&mut self, config: &mut Config, place: Place) {
