@@ -1,11 +1,12 @@
 //! The one place that lists kinds, channels and providers, and wires them together.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{self, Config, Kind, Problems};
 use crate::db::Db;
-use crate::engine::{Job, Parts, Schedule};
+use crate::engine::{Job, Parts, Schedule, Work};
 use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher};
 use crate::ledger::quota::Quota;
 
@@ -16,8 +17,10 @@ pub const KINDS: &[Kind] = &[];
 struct Pipeline {
     kind: &'static str,
     every: Duration,
-    make: fn(&config::Job, &Parts) -> Result<std::sync::Arc<dyn crate::engine::Work>, Problems>,
+    make: Make,
 }
+
+type Make = fn(&config::Job, &Parts) -> Result<Arc<dyn Work>, Problems>;
 
 const PIPELINES: &[Pipeline] = &[];
 

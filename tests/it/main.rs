@@ -1,5 +1,7 @@
 //! The one integration binary: real databases, real sockets, the real program.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
 #[macro_use]
 mod databases;
 
@@ -7,6 +9,6 @@ mod architecture;
 mod concurrency;
 mod config;
 mod ledger;
-mod schema;
+mod seed_contract;
 mod statements;
 mod transactions;
