@@ -1,2 +1,3 @@
-#[test]
-fn t() {}
+//! The one integration binary: real databases, real sockets, the real program.
+
+mod fetching;

@@ -1,0 +1,10 @@
+//! The fetcher against real sockets on loopback: honest servers, broken ones and hostile ones.
+
+mod conditional;
+mod decoding;
+mod guarding;
+mod hostile;
+mod manners;
+mod memory;
+mod secrets;
+mod server;
