@@ -8,3 +8,4 @@ mod manners;
 mod memory;
 mod secrets;
 mod server;
+mod trust;
