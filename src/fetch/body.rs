@@ -14,6 +14,7 @@ use tokio::io::{AsyncBufRead, AsyncRead, AsyncReadExt as _, ReadBuf};
 use tokio::time::Instant;
 use tokio_util::io::StreamReader;
 
+use super::Head;
 use super::cause;
 use super::coding::{self, Coding};
 use super::error::Error;
@@ -35,21 +36,22 @@ enum Source {
 }
 
 impl Body {
-    /// Prepares to read the body of `response` within `left`.
+    /// Prepares to read the body of `response`, whose fetch has spent some of its time already.
     pub(super) async fn open(
         response: reqwest::Response,
+        head: &Head,
         limits: &Limits,
-        left: Duration,
-        host: &str,
+        spent: Duration,
     ) -> Result<Self, Error> {
-        let codings = coding::listed(response.headers().get_all(CONTENT_ENCODING))
+        let host = head.final_url.host_str().unwrap_or_default();
+        let codings = coding::listed(head.headers.get_all(CONTENT_ENCODING))
             .map_err(|error| cause::from_coding(&error, host))?;
         let wire = Arc::new(AtomicU64::new(0));
         let mut body = Self {
             source: Source::Decoded(Box::pin(tokio::io::empty()), BytesMut::new()),
             host: host.to_owned(),
             limits: limits.clone(),
-            meter: Meter::new(limits, left, Arc::clone(&wire)),
+            meter: Meter::new(limits, limits.in_all.saturating_sub(spent), Arc::clone(&wire)),
             wire: Arc::clone(&wire),
             decoded: 0,
         };

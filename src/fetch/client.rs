@@ -22,8 +22,8 @@ use super::tls;
 const LOOK_UPS: usize = 64;
 /// Clients kept, one pair per distinct `allow_private` set; configurations have a handful.
 const CLIENTS: usize = 64;
-/// A connection that nobody used for this long is closed: ten thousand idle ones would fill a small machine.
-const IDLE: Duration = Duration::from_secs(15);
+/// A connection that nobody used for this long is closed, before the five seconds after which many servers do.
+const IDLE: Duration = Duration::from_secs(4);
 
 /// How clients are made.
 #[derive(Debug, Clone, Default)]

@@ -1,5 +1,7 @@
 //! The fetcher against real sockets on loopback: honest servers, broken ones and hostile ones.
 
+#![allow(clippy::unwrap_used, reason = "servers and helpers of tests")]
+
 mod conditional;
 mod decoding;
 mod guarding;

@@ -180,3 +180,17 @@ async fn a_closed_port_is_no_connection() {
     assert_eq!(error.to_string(), "no connection to 127.0.0.1: connection refused");
     assert!(!error.may_have_been_received());
 }
+
+#[tokio::test]
+async fn a_kept_connection_that_dies_under_the_next_request_is_replaced() {
+    let server = Server::start(|mut asked: Asked| async move {
+        asked.say(answer(200, "", "page")).await;
+        asked.wait_for_more().await;
+    })
+    .await;
+    let fetcher = fetcher(Limits::default());
+    for turn in 1..=4 {
+        let response = fetcher.fetch(&get(server.url("/"))).await;
+        assert!(response.is_ok(), "request {turn}: {response:?}");
+    }
+}

@@ -44,6 +44,11 @@ impl Asked {
         sent
     }
 
+    /// Waits for the next request on the same connection, without answering it.
+    pub(crate) async fn wait_for_more(&mut self) {
+        let _ = self.stream.read(&mut [0; 4096]).await;
+    }
+
     /// Waits until the client hangs up.
     pub(crate) async fn hang(&mut self) {
         let mut rest = [0; 64];
