@@ -152,3 +152,14 @@ async fn a_stream_that_unpacks_to_nothing_for_ever_is_cut_too() {
     let error = fetcher(limits).fetch(&get(server.url("/"))).await.unwrap_err();
     assert!(matches!(error, Error::TooBig { limit: Size::Wire(0x10_0000) }), "{error:?}");
 }
+
+#[tokio::test]
+async fn a_bomb_between_two_codings_is_cut_although_nothing_comes_out_of_it() {
+    let nothing = encoded("gzip", b"").await.repeat(200_000);
+    let bytes = encoded("gzip", &nothing).await;
+    assert!(bytes.len() * 100 < nothing.len());
+    let server = serving("gzip, gzip", bytes).await;
+    let limits = Limits { body_bytes: 1 << 20, ..Limits::default() };
+    let error = fetcher(limits).fetch(&get(server.url("/"))).await.unwrap_err();
+    assert!(matches!(error, Error::TooBig { limit: Size::Wire(_) }), "{error:?}");
+}
