@@ -12,3 +12,4 @@ mod ledger;
 mod seed_contract;
 mod statements;
 mod transactions;
+mod fetching;
