@@ -14,6 +14,7 @@
 //! 8  cli
 //! ```
 
+pub mod cli;
 pub mod config;
 pub mod db;
 pub mod fetch;

@@ -5,8 +5,8 @@ mod databases;
 
 mod architecture;
 mod concurrency;
+mod config;
 mod ledger;
 mod schema;
 mod statements;
 mod transactions;
-mod config;
