@@ -6,6 +6,7 @@ mod databases;
 mod architecture;
 mod concurrency;
 mod config;
+mod documents;
 mod ledger;
 mod schema;
 mod statements;
