@@ -9,6 +9,7 @@ use crate::db::Db;
 use crate::engine::{Job, Parts, Schedule, Work};
 use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher};
 use crate::ledger::quota::Quota;
+use crate::time::Clock;
 
 /// Every kind of job, channel and LLM, with the struct its table is read into. `config` checks files against it.
 pub const KINDS: &[Kind] = &[];
@@ -47,8 +48,7 @@ impl App {
     /// Builds the tools and every job; all problems of the file are reported at once.
     pub fn new(config: &Config, db: Db) -> Result<Self, Error> {
         let clock = db.clock().clone();
-        let client = ClientConfig { user_agent: user_agent(&config.app), ..ClientConfig::default() };
-        let fetcher = Fetcher::new(FetchConfig { client, ..FetchConfig::default() }, clock.clone())?;
+        let fetcher = fetcher(&config.app, clock.clone())?;
         let parts = Parts { app: config.app.clone(), clock, db, fetcher, quotas: quotas(config) };
         let mut problems = Problems::default();
         let jobs = config.jobs.iter().filter_map(|job| problems.note(make_job(job, &parts))).collect();
@@ -57,6 +57,12 @@ impl App {
             false => Err(problems.into()),
         }
     }
+}
+
+/// The fetcher of this process.
+pub fn fetcher(app: &config::App, clock: Clock) -> Result<Fetcher, fetch::Error> {
+    let client = ClientConfig { user_agent: user_agent(app), ..ClientConfig::default() };
+    Fetcher::new(FetchConfig { client, ..FetchConfig::default() }, clock)
 }
 
 fn make_job(job: &config::Job, parts: &Parts) -> Result<Job, Problems> {
