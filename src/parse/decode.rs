@@ -144,7 +144,7 @@ fn believed(
     }
     let lost = text.matches('\u{fffd}').count();
     let kept = text.chars().filter(|c| !c.is_ascii()).count() - lost;
-    (valid_utf8.is_none() && lost * 8 <= kept + 8).then(|| text.into_owned())
+    (valid_utf8.is_none() && lost * 32 <= kept + 31).then(|| text.into_owned())
 }
 
 /// A few broken sequences among many good ones: truncation or one bad paste, not another encoding.

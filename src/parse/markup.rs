@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use quick_xml::escape::resolve_html5_entity;
+use markup5ever::data::NAMED_ENTITIES;
 
 /// One piece of an HTML fragment; comments, declarations and processing instructions are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +82,9 @@ impl<'a> Iterator for Pieces<'a> {
             match bytes.get(1) {
                 Some(b'!' | b'?') => {
                     let length = declaration_length(self.rest);
+                    if length == 0 {
+                        return Some(Piece::Text(self.take(bytes.len())));
+                    }
                     self.take(length);
                 }
                 Some(b'/') if bytes.get(2).is_some_and(u8::is_ascii_alphabetic) => {
@@ -128,7 +131,7 @@ fn name_length(bytes: &[u8]) -> usize {
         .unwrap_or(bytes.len())
 }
 
-/// The length of a comment, declaration or processing instruction at the start of `text`.
+/// The length of a comment, declaration or processing instruction at the start of `text`; 0 when it never ends.
 fn declaration_length(text: &str) -> usize {
     let all = text.len();
     if let Some(comment) = text.strip_prefix("<!--") {
@@ -140,7 +143,7 @@ fn declaration_length(text: &str) -> usize {
         }
         return comment.find("-->").map_or(all, |at| 4 + at + 3);
     }
-    text.find('>').map_or(all, |at| at + 1)
+    text.find('>').map_or(0, |at| at + 1)
 }
 
 /// Where the tag ends, and how many attributes it has; quotes count only where a value may start.
@@ -421,6 +424,7 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
         match if closed { reference(name) } else { unclosed_reference(name) } {
             Some(Reference::Text(value)) => out.push_str(value),
             Some(Reference::Char(value)) => out.push(value),
+            Some(Reference::Pair(first, second)) => out.extend([first, second]),
             None => {
                 out.push('&');
                 out.push_str(name);
@@ -441,6 +445,7 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
 pub(super) enum Reference {
     Text(&'static str),
     Char(char),
+    Pair(char, char),
 }
 
 /// Reads what stands between `&` and `;`.
@@ -459,8 +464,22 @@ pub(super) fn reference(name: &str) -> Option<Reference> {
         "quot" => "\"",
         "apos" => "'",
         "nbsp" => "\u{a0}",
-        _ => resolve_html5_entity(name)?,
+        _ => return named(name),
     }))
+}
+
+/// An entity of HTML beyond the common ones.
+fn named(name: &str) -> Option<Reference> {
+    let mut buffer = [0_u8; 34];
+    let key = buffer.get_mut(..=name.len())?;
+    key[..name.len()].copy_from_slice(name.as_bytes());
+    key[name.len()] = b';';
+    let (first, second) = *NAMED_ENTITIES.get(std::str::from_utf8(key).ok()?)?;
+    let first = char::from_u32(first).filter(|c| *c != '\0')?;
+    match char::from_u32(second).filter(|c| *c != '\0') {
+        Some(second) => Some(Reference::Pair(first, second)),
+        None => Some(Reference::Char(first)),
+    }
 }
 
 /// References that browsers read without their semicolon, as far as they are safe in addresses.

@@ -4,8 +4,10 @@
 mod databases;
 
 mod architecture;
+mod charsets;
 mod concurrency;
 mod config;
+mod feeds;
 mod ledger;
 mod schema;
 mod statements;

@@ -40,11 +40,13 @@ pub(super) fn read_text<'a>(xml: &mut Xml<'a>, tag: Tag<'a>, default: Default) -
             && !stated.contains("xml")
             && !stated.contains("html")
     });
-    if mode.as_deref() == Some("base64") || (binary && !has_elements && default == Default::Text) {
-        value = if binary { String::new() } else { from_base64(&value).unwrap_or(value) };
+    let encoded = mode.as_deref() == Some("base64") || (binary && !has_elements && default == Default::Text);
+    if encoded {
+        // What is no text cannot be shown.
+        value = from_base64(&value).or_else(|| (!binary).then_some(value)).unwrap_or_default();
     }
     let kind = match stated.as_deref() {
-        _ if has_elements => TextKind::Html,
+        _ if has_elements || encoded => TextKind::Html,
         Some("text" | "text/plain" | "plain") => TextKind::Text,
         Some(stated) if stated.contains("xhtml") => TextKind::Text,
         Some(stated) if stated.contains("html") => TextKind::Html,
@@ -52,6 +54,9 @@ pub(super) fn read_text<'a>(xml: &mut Xml<'a>, tag: Tag<'a>, default: Default) -
         _ if default == Default::Text => TextKind::Text,
         _ => TextKind::Html,
     };
+    if value.trim().len() != value.len() {
+        value = value.trim().to_owned();
+    }
     Content { value: rss::unmangled(value), kind, base, language, src }
 }
 
@@ -156,12 +161,17 @@ fn from_base64(text: &str) -> Option<String> {
             .with_decode_allow_trailing_bits(true),
     );
     let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    LENIENT.decode(compact).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    String::from_utf8(LENIENT.decode(compact).ok()?).ok()
 }
 
 /// A link with its address in an attribute.
 pub(super) fn read_link(xml: &Xml<'_>, tag: Tag<'_>) -> Option<Link> {
-    let href = address(xml.base(), &tag.attribute("href")?)?;
+    let href = tag.attribute("href")?;
+    // An empty address is the document itself.
+    let href = match (href.trim(), xml.base()) {
+        ("", Some(base)) => base.as_str().to_owned(),
+        (href, base) => address(base, href)?,
+    };
     let text =
         |name: &str| tag.attribute(name).map(|value| single_spaced(&value)).filter(|value| !value.is_empty());
     Some(Link {

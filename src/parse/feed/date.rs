@@ -377,14 +377,11 @@ fn loose(text: &str, local: i64) -> Option<Timestamp> {
         } else if matches!(c, '+' | '-')
             && at.is_some()
             && rest[1..].starts_with(|c: char| c.is_ascii_digit())
-            && zone.is_none()
         {
             let length =
                 rest[1..].find(|c: char| !(c.is_ascii_digit() || c == ':')).map_or(rest.len(), |at| at + 1);
-            match zone::offset(&rest[..length]) {
-                Some(offset) => zone = Some(offset),
-                None => return None,
-            }
+            // A number counts more than the name before it.
+            zone = Some(zone::offset(&rest[..length])?);
             rest = &rest[length..];
         } else {
             rest = &rest[c.len_utf8()..];
@@ -433,8 +430,7 @@ fn assemble(numbers: &[(i32, usize)], month: Option<i32>, separator: char) -> Op
         (Some(month), &[only]) if only.1 == 4 => civil(only.0, month, 1),
         (None, &[first, second, third]) => {
             if first.1 == 4 {
-                let (month, day) = if second.0 > 12 { (third.0, second.0) } else { (second.0, third.0) };
-                return civil(first.0, month, day);
+                return civil(first.0, second.0, third.0);
             }
             let (month, day) = match (first.0, second.0) {
                 (a, b) if a > 12 => (b, a),

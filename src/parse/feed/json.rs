@@ -41,7 +41,8 @@ pub(super) fn read(text: &str, encoding: &'static str, context: &Context) -> Res
     feed.image = document.icon.0.and_then(|href| address(base.as_ref(), &href));
     feed.icon = document.favicon.0.and_then(|href| address(base.as_ref(), &href));
     feed.authors = people(document.authors, document.author, base.as_ref());
-    feed.entries = document.items.0.into_iter().map(|item| entry(item, base.as_ref())).collect();
+    let items = document.items.0.into_iter().filter(|item| !item.is_empty());
+    feed.entries = items.map(|item| entry(item, base.as_ref())).collect();
     Ok(feed)
 }
 
@@ -136,6 +137,11 @@ struct Item {
 }
 
 impl Item {
+    /// Whether this was no item at all.
+    fn is_empty(&self) -> bool {
+        self.id.0.is_none() && self.url.0.is_none() && self.summary.0.is_none() && !self.has_content()
+    }
+
     fn has_content(&self) -> bool {
         self.title.0.is_some() || self.content_html.0.is_some() || self.content_text.0.is_some()
     }

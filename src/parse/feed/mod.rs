@@ -390,7 +390,8 @@ pub fn parse(bytes: &[u8], context: &Context) -> Result<Feed, Refused> {
     let text = decoded.text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
     let mut feed = match text.as_bytes().first() {
         None => return Err(Refused::Empty),
-        Some(b'{' | b'[') => json::read(text, decoded.encoding, context)?,
+        Some(b'{') => json::read(text, decoded.encoding, context)?,
+        Some(b'[') => return Err(Refused::OtherJson),
         Some(_) => reader::read(&rss::repaired(text), decoded.encoding, context)?,
     };
     if feed.language.is_none() {

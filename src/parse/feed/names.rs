@@ -194,7 +194,7 @@ fn core(name: &str) -> Field {
         "copyright" | "rights" => Field::Rights,
         "generator" => Field::Generator,
         "ttl" => Field::Ttl,
-        "keywords" => Field::Keywords,
+        "keywords" | "tags" => Field::Keywords,
         "rss" | "feed" | "rdf" | "xml" => Field::Root,
         "channel" => Field::Channel,
         _ => Field::Unknown,

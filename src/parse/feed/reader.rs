@@ -467,7 +467,7 @@ impl<'a> Reader<'a> {
             Some((_, entry)) => &mut entry.authors,
             None => &mut self.feed.authors,
         };
-        let same = |known: &Person| known.name == person.name && known.email == person.email;
+        let same = |known: &Person| (&known.name, &known.email, &known.url) == (&person.name, &person.email, &person.url);
         if authors.iter().any(same) {
             return;
         }
