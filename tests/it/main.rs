@@ -14,3 +14,6 @@ mod ledger;
 mod seed_contract;
 mod statements;
 mod transactions;
+mod charsets;
+mod feeds;
+mod schema;
