@@ -5,8 +5,9 @@ mod databases;
 
 mod architecture;
 mod concurrency;
+mod config;
 mod ledger;
+mod outbox;
 mod schema;
 mod statements;
 mod transactions;
-mod config;
