@@ -16,4 +16,4 @@ mod statements;
 mod transactions;
 mod charsets;
 mod feeds;
-mod schema;
+mod outbox;
