@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use markup5ever::data::NAMED_ENTITIES;
+use html5ever::data::NAMED_ENTITIES;
 
 /// One piece of an HTML fragment; comments, declarations and processing instructions are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -446,7 +446,7 @@ fn assemble(numbers: &[(i32, usize)], month: Option<i32>, separator: char) -> Op
 
 /// A date; a day that the month does not have is its last one.
 fn civil(year: i32, month: i32, day: i32) -> Option<Date> {
-    let year = i16::try_from(year).ok().filter(|year| (1..=9999).contains(year))?;
+    let year = i16::try_from(year).ok().filter(|year| (0..=9999).contains(year))?;
     let month = i8::try_from(month).ok()?;
     if !(1..=31).contains(&day) {
         return None;

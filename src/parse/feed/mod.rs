@@ -31,6 +31,12 @@ mod zone;
 /// How many entries of one document are read; the others are ignored and the feed says so.
 pub const ENTRY_LIMIT: usize = 10_000;
 
+/// How many links, categories, people and files of one entry are kept.
+const LIST_LIMIT: usize = 256;
+
+/// How long one text may be; the rest of a longer one is left out.
+const TEXT_LIMIT: usize = 1 << 20;
+
 /// What is known about a document besides its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Context {
@@ -386,13 +392,13 @@ impl Content {
 
 /// Reads a feed, or says why the document is none.
 pub fn parse(bytes: &[u8], context: &Context) -> Result<Feed, Refused> {
-    let decoded = decode::decode(bytes, context.content_type.as_deref(), Kind::Xml);
-    let text = decoded.text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
+    let (decoded, encoding) = decode::decode_in_place(bytes, context.content_type.as_deref(), Kind::Xml);
+    let text = decoded.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
     let mut feed = match text.as_bytes().first() {
         None => return Err(Refused::Empty),
-        Some(b'{') => json::read(text, decoded.encoding, context)?,
+        Some(b'{') => json::read(text, encoding, context)?,
         Some(b'[') => return Err(Refused::OtherJson),
-        Some(_) => reader::read(&rss::repaired(text), decoded.encoding, context)?,
+        Some(_) => reader::read(&rss::repaired(text), encoding, context)?,
     };
     if feed.language.is_none() {
         feed.language = context.content_language.clone().filter(|language| !language.contains(','));

@@ -9,8 +9,8 @@ use super::atom::{self, Default as TextDefault};
 use super::names::{Field, Space, field};
 use super::xml::{Tag as XmlTag, Token, Xml};
 use super::{
-    Content, Context, ENTRY_LIMIT, Enclosure, Entry, Feed, Format, Link, Person, Refused, Tag, base_of, date,
-    rss,
+    Content, Context, ENTRY_LIMIT, Enclosure, Entry, Feed, Format, LIST_LIMIT, Link, Person, Refused, Tag,
+    base_of, date, rss,
 };
 use crate::parse::markup::{single_spaced, text_of};
 use crate::parse::url::resolve;
@@ -231,10 +231,11 @@ impl<'a> Reader<'a> {
             Field::Contributor | Field::WebMaster => {
                 let person = atom::read_person(&mut self.xml);
                 if field == Field::Contributor && !person.is_empty() {
-                    match &mut self.entry {
-                        Some((_, entry)) => entry.contributors.push(person),
-                        None => self.feed.contributors.push(person),
-                    }
+                    let place = match &mut self.entry {
+                        Some((_, entry)) => &mut entry.contributors,
+                        None => &mut self.feed.contributors,
+                    };
+                    push_some(place, person);
                 }
             }
             _ => self.text_field(field, tag),
@@ -356,7 +357,7 @@ impl<'a> Reader<'a> {
     fn media_content(&mut self, tag: XmlTag<'a>) {
         let Some((_, entry)) = &mut self.entry else { return };
         let Some(url) = tag.attribute("url").and_then(|url| address(self.xml.base(), &url)) else { return };
-        if entry.enclosures.iter().any(|known| known.url == url) {
+        if entry.enclosures.len() >= LIST_LIMIT || entry.enclosures.iter().any(|known| known.url == url) {
             return;
         }
         let kind = tag.attribute("type").map(Cow::into_owned).filter(|kind| !kind.is_empty());
@@ -398,13 +399,13 @@ impl<'a> Reader<'a> {
             *known = Some(href.clone());
         }
         *strong |= in_place;
-        links.push(alternate(href));
+        push_some(links, alternate(href));
     }
 
     fn add_link(&mut self, link: Link) {
         let links = match &mut self.entry {
             Some((_, entry)) => {
-                if link.rel == "enclosure" {
+                if link.rel == "enclosure" && entry.enclosures.len() < LIST_LIMIT {
                     entry.enclosures.retain(|known| known.url != link.href);
                     entry.enclosures.push(Enclosure {
                         url: link.href.clone(),
@@ -416,7 +417,7 @@ impl<'a> Reader<'a> {
             }
             None => &mut self.feed.links,
         };
-        links.push(link);
+        push_some(links, link);
     }
 
     fn category(&mut self, tag: XmlTag<'a>) {
@@ -453,10 +454,11 @@ impl<'a> Reader<'a> {
     }
 
     fn add_tag(&mut self, tag: Tag) {
-        match &mut self.entry {
-            Some((_, entry)) => entry.tags.push(tag),
-            None => self.feed.tags.push(tag),
-        }
+        let place = match &mut self.entry {
+            Some((_, entry)) => &mut entry.tags,
+            None => &mut self.feed.tags,
+        };
+        push_some(place, tag);
     }
 
     fn add_author(&mut self, person: Person, field: Field) {
@@ -467,7 +469,12 @@ impl<'a> Reader<'a> {
             Some((_, entry)) => &mut entry.authors,
             None => &mut self.feed.authors,
         };
-        let same = |known: &Person| (&known.name, &known.email, &known.url) == (&person.name, &person.email, &person.url);
+        if authors.len() >= LIST_LIMIT {
+            return;
+        }
+        let same = |known: &Person| {
+            (&known.name, &known.email, &known.url) == (&person.name, &person.email, &person.url)
+        };
         if authors.iter().any(same) {
             return;
         }
@@ -529,14 +536,14 @@ impl<'a> Reader<'a> {
             Field::Description | Field::Summary => match entry.summary {
                 None => entry.summary = Some(content),
                 Some(_) if !in_place => {}
-                Some(_) => entry.content.push(content),
+                Some(_) => push_some(&mut entry.content, content),
             },
             Field::ItunesSummary | Field::MediaDescription | Field::Subtitle => {
                 if entry.summary.is_none() {
                     entry.summary = Some(content);
                 }
             }
-            Field::Content | Field::Encoded => entry.content.push(content),
+            Field::Content | Field::Encoded => push_some(&mut entry.content, content),
             Field::Published => put_date(&mut entry.published, &content),
             Field::Updated | Field::LastBuild => put_date(&mut entry.updated, &content),
             Field::Created => put_date(&mut entry.created, &content),
@@ -545,8 +552,8 @@ impl<'a> Reader<'a> {
             }
             Field::Rights => entry.rights = Some(content),
             Field::Language => entry.language = non_empty(&content.value),
-            Field::Subject => entry.tags.push(Tag { term: content.text(), ..Tag::default() }),
-            Field::Keywords => entry.tags.extend(keywords(&content)),
+            Field::Subject => push_some(&mut entry.tags, Tag { term: content.text(), ..Tag::default() }),
+            Field::Keywords if entry.tags.len() < LIST_LIMIT => entry.tags.extend(keywords(&content)),
             _ => {}
         }
     }
@@ -577,8 +584,8 @@ impl<'a> Reader<'a> {
             Field::Ttl => feed.ttl = non_empty(&content.value),
             Field::Icon => feed.icon = address(content.base.as_ref(), &content.value),
             Field::Logo => feed.image = address(content.base.as_ref(), &content.value),
-            Field::Subject => feed.tags.push(Tag { term: content.text(), ..Tag::default() }),
-            Field::Keywords => feed.tags.extend(keywords(&content)),
+            Field::Subject => push_some(&mut feed.tags, Tag { term: content.text(), ..Tag::default() }),
+            Field::Keywords if feed.tags.len() < LIST_LIMIT => feed.tags.extend(keywords(&content)),
             _ => {}
         }
     }
@@ -589,6 +596,13 @@ fn push_part(url: &mut Option<String>, own: &mut String, in_url: bool, outside: 
         Some(url) if in_url => url.push_str(text),
         _ if outside => own.push_str(text),
         _ => {}
+    }
+}
+
+/// Appends to a list that a document may not grow without end.
+fn push_some<T>(list: &mut Vec<T>, one: T) {
+    if list.len() < LIST_LIMIT {
+        list.push(one);
     }
 }
 
@@ -604,6 +618,7 @@ fn keywords(content: &Content) -> Vec<Tag> {
         .split([',', '、'])
         .map(str::trim)
         .filter(|word| !word.is_empty())
+        .take(LIST_LIMIT)
         .map(|word| Tag { term: word.to_owned(), ..Tag::default() })
         .collect()
 }
