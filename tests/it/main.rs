@@ -6,14 +6,14 @@
 mod databases;
 
 mod architecture;
+mod charsets;
 mod concurrency;
 mod config;
 mod documents;
+mod feeds;
 mod fetching;
 mod ledger;
+mod outbox;
 mod seed_contract;
 mod statements;
 mod transactions;
-mod charsets;
-mod feeds;
-mod outbox;

@@ -8,8 +8,8 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use url::Url;
 
+use super::address::address;
 use super::names::{Field, Space, field};
-use super::reader::address;
 use super::rss;
 use super::xml::{Tag, Token, Xml};
 use super::{Content, Link, Person, TEXT_LIMIT, TextKind};
