@@ -3,6 +3,7 @@
 //! Nothing here touches the network, the clock or the disk, and nothing panics on any input.
 
 pub mod decode;
+mod elements;
 pub mod feed;
 pub mod html;
 pub mod opml;
