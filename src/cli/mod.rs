@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod error;
 mod init;
+pub mod inspect;
 mod job;
 mod log;
 mod output;
@@ -123,6 +124,8 @@ enum Command {
     Job(job::Args),
     /// Show or reset what was used of daily quotas
     Quota(quota::Args),
+    /// Show what we read from a document, as JSON
+    Inspect(inspect::Args),
     /// Look after the database
     Db(db::Args),
     /// Show the config file, its place, and its schema
@@ -180,6 +183,7 @@ async fn dispatch(command: Command, context: &Context) -> Result {
         Command::Why(args) => why::run(&args, context).await,
         Command::Job(args) => job::run(args, context).await,
         Command::Quota(args) => quota::run(args, context).await,
+        Command::Inspect(args) => inspect::command(&args, context).await,
         Command::Db(args) => db::run(args, context).await,
         Command::Config(args) => config::run(&args, context),
         Command::Completions(args) => complete::completions(&args, context),
