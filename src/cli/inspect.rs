@@ -280,11 +280,11 @@ pub fn batch(
         }
         let answered = if line.len() as u64 == MAX_BYTES && line.last() != Some(&b'\n') {
             skip_line(input)?;
-            answer::refusal(Value::Null, &format!("the line is longer than {MAX_BYTES} bytes"))
+            answer::refusal(&Value::Null, &format!("the line is longer than {MAX_BYTES} bytes"))
         } else {
             match std::str::from_utf8(&line) {
                 Ok(text) => answer(kind, text, allow),
-                Err(error) => answer::refusal(Value::Null, &format!("the line is no UTF-8: {error}")),
+                Err(error) => answer::refusal(&Value::Null, &format!("the line is no UTF-8: {error}")),
             }
         };
         serde_json::to_writer(&mut *out, &answered)?;

@@ -8,6 +8,7 @@ mod databases;
 mod architecture;
 mod concurrency;
 mod config;
+mod documents;
 mod ledger;
 mod seed_contract;
 mod statements;

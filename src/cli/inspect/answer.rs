@@ -114,20 +114,20 @@ pub fn of_address(address: &str, resolve: &BTreeMap<String, Vec<IpAddr>>, allow:
 pub fn answer(kind: Kind, line: &str, allow: &AllowPrivate) -> Value {
     let case: Value = match serde_json::from_str(line) {
         Ok(case @ Value::Object(_)) => case,
-        Ok(_) => return refusal(Value::Null, "the line is no JSON object"),
-        Err(error) => return refusal(Value::Null, &format!("the line is no JSON: {error}")),
+        Ok(_) => return refusal(&Value::Null, "the line is no JSON object"),
+        Err(error) => return refusal(&Value::Null, &format!("the line is no JSON: {error}")),
     };
     let id = case.get("id").cloned().unwrap_or(Value::Null);
     // A reader that fails on one case must not cost the others their answers.
     match catch_unwind(AssertUnwindSafe(|| answer_case(kind, &case, allow))) {
         Ok(Ok(out)) => json!({ "id": id, "out": out }),
-        Ok(Err(why)) => refusal(id, &why),
-        Err(_) => refusal(id, "the reader failed on this document; please report it"),
+        Ok(Err(why)) => refusal(&id, &why),
+        Err(_) => refusal(&id, "the reader failed on this document; please report it"),
     }
 }
 
 /// The answer to a line that cannot be read at all.
-pub(super) fn refusal(id: Value, why: &str) -> Value {
+pub(super) fn refusal(id: &Value, why: &str) -> Value {
     json!({ "id": id, "out": null, "error": why })
 }
 
