@@ -6,9 +6,11 @@
 mod databases;
 
 mod architecture;
+mod charsets;
 mod concurrency;
 mod config;
 mod documents;
+mod feeds;
 mod ledger;
 mod seed_contract;
 mod statements;

@@ -10,8 +10,9 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Value, json};
 
 use crate::fetch::guard::{self, AllowPrivate};
+use crate::parse::feed::inspect::Headers;
 use crate::parse::url::{self, Url};
-use crate::parse::{html, opml, robots, sitemap};
+use crate::parse::{feed, html, opml, robots, sitemap};
 
 /// What is to be inspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -73,9 +74,14 @@ pub fn of_document(kind: Kind, document: &Document) -> Result<Value, String> {
     }
 }
 
-/// What we read from a feed. The one place that knows the reader of feeds.
-fn of_feed(_document: &Document) -> Result<Value, String> {
-    Err("feeds are not read yet".to_owned())
+fn of_feed(document: &Document) -> Result<Value, String> {
+    let headers = Headers {
+        content_type: document.content_type.clone(),
+        content_location: document.content_location.clone(),
+        content_language: document.content_language.clone(),
+    };
+    feed::inspect::inspect(&document.bytes, document.url.as_deref(), headers)
+        .map_err(|refused| refused.to_string())
 }
 
 /// What a robots.txt says to `agent` about `page`.
