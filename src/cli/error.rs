@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use super::inspect;
 use crate::config::Problems;
 use crate::engine::Failure;
 use crate::{app, db, fetch};
@@ -116,17 +115,6 @@ impl From<app::Error> for Error {
 impl From<fetch::Error> for Error {
     fn from(error: fetch::Error) -> Self {
         Self { hints: error.hint().into_iter().collect(), ..Self::failed(error.to_string()) }
-    }
-}
-
-impl From<inspect::Error> for Error {
-    fn from(error: inspect::Error) -> Self {
-        let exit = match error {
-            inspect::Error::Usage(_) => Exit::Usage,
-            _ => Exit::Failed,
-        };
-        let hint = error.hint();
-        Self { hints: hint.into_iter().collect(), ..Self::new(exit, error.to_string()) }
     }
 }
 
