@@ -11,12 +11,16 @@
 //! A channel is one file with its config, its rendering, its `send` and its resolver; a variant of [`Place`]; and
 //! an entry in [`KINDS`].
 
+mod count;
 mod error;
 mod header_text;
 mod http;
+mod mastodon;
 mod notice;
 pub mod outbox;
+mod plain;
 mod settings;
+mod template;
 mod webhook;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +28,7 @@ use std::time::Duration;
 
 pub use error::{Finding, SendError, Sent};
 pub use header_text::HeaderText;
+pub use mastodon::{MastodonConfig, Visibility};
 pub use notice::{Entry, MailBody, News, Notice};
 pub use settings::Settings;
 pub use webhook::WebhookConfig;
@@ -36,7 +41,8 @@ use crate::time::Clock;
 use outbox::Row;
 
 /// The kinds of channels, for the config file.
-pub const KINDS: &[Kind] = &[Kind::channel::<WebhookConfig>("webhook")];
+pub const KINDS: &[Kind] =
+    &[Kind::channel::<MastodonConfig>("mastodon"), Kind::channel::<WebhookConfig>("webhook")];
 
 /// A place that messages go to.
 #[derive(Debug)]
@@ -50,6 +56,7 @@ pub struct Channel {
 
 #[derive(Debug)]
 enum Place {
+    Mastodon(mastodon::Mastodon),
     Webhook(webhook::Webhook),
 }
 
@@ -57,6 +64,7 @@ enum Place {
 macro_rules! on_place {
     ($channel:expr, $place:ident => $do:expr) => {
         match &$channel.place {
+            Place::Mastodon($place) => $do,
             Place::Webhook($place) => $do,
         }
     };
@@ -117,6 +125,11 @@ impl Channel {
     /// Reads a `[channel.NAME]` table.
     pub fn read(section: &Section, zone: &Zone) -> Result<Self, Problems> {
         let (settings, place) = match section.kind.as_str() {
+            "mastodon" => {
+                let config: MastodonConfig = section.read()?;
+                let settings = config.settings(section, zone)?;
+                (settings, Place::Mastodon(mastodon::Mastodon::new(config, section)?))
+            }
             "webhook" => {
                 let config: WebhookConfig = section.read()?;
                 (config.settings(section, zone)?, Place::Webhook(webhook::Webhook::new(config)))
@@ -133,6 +146,7 @@ impl Channel {
     /// The kind, as in the config file.
     pub fn kind(&self) -> &'static str {
         match &self.place {
+            Place::Mastodon(_) => "mastodon",
             Place::Webhook(_) => "webhook",
         }
     }
@@ -160,6 +174,7 @@ impl Channel {
     /// How long the other side is known to honour our key.
     pub(crate) fn key_window(&self) -> Option<Duration> {
         match &self.place {
+            Place::Mastodon(_) => Some(mastodon::KEY_WINDOW),
             Place::Webhook(_) => None,
         }
     }

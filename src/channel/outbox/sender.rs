@@ -319,7 +319,7 @@ impl Sender {
         } {
             let (name, id, remote_id) = (channel.name.clone(), row.id, found.clone());
             if !self.db.read(move |tx| store::is_taken(tx, &name, &remote_id, id)).await? {
-                return Ok(Finding::Sent(Sent { remote_id: Some(found) }));
+                return Ok(Finding::Sent(Sent { remote_id: Some(found), rest_until: None }));
             }
         }
         Ok(Finding::NotSent)
