@@ -180,6 +180,7 @@ impl Sender {
                 Ended::Lost => report.lost += 1,
             }
         }
+        channel.close().await;
         if report.next_at.is_none() {
             let name = channel.name.clone();
             report.next_at = self.db.read(move |tx| store::find_next_due(tx, &name)).await?;
