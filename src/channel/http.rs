@@ -29,10 +29,6 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn is_success(&self) -> bool {
-        (200..300).contains(&self.status)
-    }
-
     /// The beginning of the answer on one line, for error messages.
     pub(super) fn quote(&self) -> String {
         let text = text::one_line(&String::from_utf8_lossy(&self.body[..self.body.len().min(4096)]));

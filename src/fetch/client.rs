@@ -94,6 +94,31 @@ impl Clients {
         self.pick(url, allow, true)
     }
 
+    /// The addresses of `host`, judged like any other: for those who speak another protocol than HTTP.
+    pub async fn resolve(
+        &self,
+        host: &str,
+        port: u16,
+        allow: &AllowPrivate,
+    ) -> Result<Vec<SocketAddr>, Error> {
+        let allow = allow.for_port(port);
+        let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+        let addresses = match bare.parse::<IpAddr>() {
+            Ok(address) => vec![address],
+            Err(_) => {
+                let inner = &self.0;
+                let look_ups = Arc::clone(&inner.look_ups);
+                let names = inner.config.names.clone();
+                Guarded { names, look_ups, allow: allow.clone(), proxy_host: None }
+                    .look_up(host)
+                    .await
+                    .map_err(|error| Error::Dns { host: host.to_owned(), why: error.to_string() })?
+            }
+        };
+        guard::check_resolved(host, &addresses, &allow)?;
+        Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())
+    }
+
     /// The client for an address that has been judged.
     pub(super) fn pick(&self, url: &Url, allow: &AllowPrivate, keep: bool) -> Result<reqwest::Client, Error> {
         let allow = allow.for_port(url.port_or_known_default().unwrap_or(80));

@@ -89,7 +89,14 @@ pub fn after_send(
         rest: None,
     };
     match result {
-        Ok(sent) => Step { remote_id: sent.remote_id.clone(), ..step(State::Sent, now) },
+        Ok(sent) => Step {
+            remote_id: sent.remote_id.clone(),
+            rest: sent
+                .rest_until
+                .filter(|until| *until > now)
+                .map(|until| Rest::Until(until.min(now.plus(LONGEST_REST)))),
+            ..step(State::Sent, now)
+        },
         Err(SendError::Refused { .. }) => step(State::Failed, now),
         Err(SendError::Later { .. }) if attempts >= settings.max_attempts => step(State::Failed, now),
         Err(SendError::Later { after, .. }) => {

@@ -180,6 +180,7 @@ impl Sender {
                 Ended::Lost => report.lost += 1,
             }
         }
+        channel.close().await;
         if report.next_at.is_none() {
             let name = channel.name.clone();
             report.next_at = self.db.read(move |tx| store::find_next_due(tx, &name)).await?;
@@ -319,7 +320,7 @@ impl Sender {
         } {
             let (name, id, remote_id) = (channel.name.clone(), row.id, found.clone());
             if !self.db.read(move |tx| store::is_taken(tx, &name, &remote_id, id)).await? {
-                return Ok(Finding::Sent(Sent { remote_id: Some(found) }));
+                return Ok(Finding::Sent(Sent { remote_id: Some(found), rest_until: None }));
             }
         }
         Ok(Finding::NotSent)
