@@ -15,7 +15,9 @@ mod log;
 mod output;
 mod progress;
 mod quota;
+mod reference;
 mod run;
+mod serve;
 mod status;
 mod why;
 
@@ -27,6 +29,7 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 pub use context::Context;
 pub use error::{Error, Exit, Result};
 pub use output::{Column, Output};
+pub use reference::render_reference;
 
 /// Watches feeds, book searches, blogs and Git hosts, remembers where it left off, and tells what is new, once.
 #[derive(Debug, Parser)]
@@ -116,6 +119,8 @@ enum Command {
     RunDue(run::DueArgs),
     /// Run the named jobs now, whatever their schedule says
     Run(run::NamedArgs),
+    /// Run as a daemon: jobs when they are due, deliveries as they come
+    Serve(serve::Args),
     /// Show every job: when it ran, how it ended, when it runs next
     Status(status::Args),
     /// Tell the story of an item, blog, book, branch, run, delivery or job
@@ -179,6 +184,7 @@ async fn dispatch(command: Command, context: &Context) -> Result {
         Command::Doctor(args) => doctor::run(&args, context).await,
         Command::RunDue(args) => run::run_due(&args, context).await,
         Command::Run(args) => run::run_named(&args, context).await,
+        Command::Serve(args) => serve::run(&args, context).await,
         Command::Status(args) => status::run(&args, context).await,
         Command::Why(args) => why::run(&args, context).await,
         Command::Inspect(args) => inspect::command(&args, context).await,

@@ -14,6 +14,7 @@ mod feeds;
 mod fetching;
 mod ledger;
 mod outbox;
+mod reference;
 mod seed_contract;
 mod statements;
 mod transactions;
