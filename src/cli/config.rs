@@ -3,7 +3,7 @@
 use clap::Subcommand;
 
 use super::{Context, Exit, Result};
-use crate::app::KINDS;
+use crate::app;
 
 /// Options of `config`.
 #[derive(Debug, clap::Args)]
@@ -26,7 +26,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result {
     match args.command {
         Command::Path => context.out.line(context.config_path()?.display().to_string())?,
         Command::Show => context.out.raw(context.load_config()?.masked_text().as_bytes())?,
-        Command::Schema => context.out.json(&crate::config::schema(KINDS))?,
+        Command::Schema => context.out.json(&crate::config::schema(app::kinds()))?,
     }
     Ok(Exit::Fine)
 }

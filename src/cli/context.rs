@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::{Error, Exit, Result};
 use super::{Global, Output};
-use crate::app::{App, KINDS};
+use crate::app::{self, App};
 use crate::config::{self, Config, Env, Location};
 use crate::db::{Db, Open, Place};
 use crate::time::Clock;
@@ -58,7 +58,7 @@ impl Context {
 
     /// The config file, read anew.
     pub fn load_config(&self) -> Result<Config> {
-        Ok(config::load(&self.config_path()?, KINDS, &self.env)?)
+        Ok(config::load(&self.config_path()?, app::kinds(), &self.env)?)
     }
 
     /// The place of the database that the config names.

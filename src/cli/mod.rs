@@ -28,6 +28,8 @@ pub use context::Context;
 pub use error::{Error, Exit, Result};
 pub use output::{Column, Output};
 
+use crate::app;
+
 /// Watches feeds, book searches, blogs and Git hosts, remembers where it left off, and tells what is new, once.
 #[derive(Debug, Parser)]
 #[command(name = "tsuzuki", version, propagate_version = true, disable_help_subcommand = true)]
@@ -120,12 +122,12 @@ enum Command {
     Status(status::Args),
     /// Tell the story of an item, blog, book, branch, run, delivery or job
     Why(why::Args),
+    /// Show what we read from a feed, sitemap, page, OPML, robots.txt or address
+    Inspect(inspect::Args),
     /// List, add and change jobs
     Job(job::Args),
     /// Show or reset what was used of daily quotas
     Quota(quota::Args),
-    /// Show what we read from a document, as JSON
-    Inspect(inspect::Args),
     /// Look after the database
     Db(db::Args),
     /// Show the config file, its place, and its schema
@@ -181,14 +183,22 @@ async fn dispatch(command: Command, context: &Context) -> Result {
         Command::Run(args) => run::run_named(&args, context).await,
         Command::Status(args) => status::run(&args, context).await,
         Command::Why(args) => why::run(&args, context).await,
+        Command::Inspect(args) => inspect_document(&args, context).await,
         Command::Job(args) => job::run(args, context).await,
         Command::Quota(args) => quota::run(args, context).await,
-        Command::Inspect(args) => inspect::command(&args, context).await,
         Command::Db(args) => db::run(args, context).await,
         Command::Config(args) => config::run(&args, context),
         Command::Completions(args) => complete::completions(&args, context),
         Command::Man(args) => complete::man(&args, context),
     }
+}
+
+/// `inspect` needs neither config nor database, only a way to fetch.
+async fn inspect_document(args: &inspect::Args, context: &Context) -> Result {
+    let fetcher = app::fetcher(&crate::config::App::default(), context.clock.clone())?;
+    let layout = if context.out.is_json() { inspect::Layout::OneLine } else { inspect::Layout::Indented };
+    inspect::run(args, layout, &fetcher, &mut std::io::stdout()).await?;
+    Ok(Exit::Fine)
 }
 
 /// The command tree, for completions, manual pages and the reference.

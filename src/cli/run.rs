@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::{Context, Error, Exit, Result, log, progress};
 use crate::app::App;
+use crate::channel::outbox::SendReport;
 use crate::db::Open;
 use crate::engine::{Failure, Finished, Job, Runner, Selection, Skipped};
 use crate::id::JobName;
@@ -55,10 +56,10 @@ pub(super) async fn run_due(args: &DueArgs, context: &Context) -> Result {
             .filter(|job| job.enabled || !args.job.is_empty() || selection == Selection::Due)
             .collect())
     };
-    let finished = match args.dry_run {
-        true => return plan(context, selection, choose).await,
-        false => run_jobs(context, selection, choose).await?,
-    };
+    if args.dry_run {
+        return plan(context, selection, choose).await;
+    }
+    let finished = run_jobs(context, selection, Delivery::new(args.no_deliver), choose).await?;
     conclude(context, &finished, Held::IsFine)
 }
 
@@ -67,7 +68,7 @@ pub(super) async fn run_named(args: &NamedArgs, context: &Context) -> Result {
     if args.dry_run {
         return plan(context, Selection::Forced, choose).await;
     }
-    let finished = run_jobs(context, Selection::Forced, choose).await?;
+    let finished = run_jobs(context, Selection::Forced, Delivery::new(args.no_deliver), choose).await?;
     conclude(context, &finished, Held::IsAnError)
 }
 
@@ -86,16 +87,54 @@ fn choose_named(app: &App, names: &[String]) -> Result<Vec<Job>> {
         .collect()
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Delivery {
+    Send,
+    OnlyQueue,
+}
+
+impl Delivery {
+    fn new(no_deliver: bool) -> Self {
+        if no_deliver { Delivery::OnlyQueue } else { Delivery::Send }
+    }
+}
+
 async fn run_jobs(
     context: &Context,
     selection: Selection,
+    delivery: Delivery,
     choose: impl FnOnce(&App) -> Result<Vec<Job>>,
 ) -> Result<Vec<(JobName, Finished)>> {
     log::start(&context.global, "info", context.out.colours_messages());
     let app = context.app(Open::Create).await?;
     let jobs = choose(&app)?;
     let runner = Runner::new(app.parts.db.clone(), progress::drawn(&context.out));
-    Ok(runner.run(jobs, selection, &context.stop).await)
+    let finished = runner.run(jobs, selection, &context.stop).await;
+    if delivery == Delivery::Send && !context.stop.is_cancelled() {
+        let sent = app.sender().send_due(&context.stop).await?;
+        tell_deliveries(context, &sent);
+    }
+    Ok(finished)
+}
+
+fn tell_deliveries(context: &Context, sent: &SendReport) {
+    if sent.sent > 0 {
+        context.out.note(format!("delivered {} message(s)", sent.sent));
+    }
+    if sent.failed + sent.held + sent.unknown > 0 {
+        context.out.warn(format!(
+            "{} message(s) failed, {} wait for you, {} have an unknown outcome: see `tsuzuki delivery ls`",
+            sent.failed, sent.held, sent.unknown
+        ));
+    }
+    for channel in &sent.locked {
+        context
+            .out
+            .warn(format!("channel `{channel}` refuses our credentials and rests: see `tsuzuki doctor`"));
+    }
+    for channel in &sent.orphans {
+        context.out.warn(format!("messages wait for channel `{channel}`, which the config does not name"));
+    }
 }
 
 /// What would be done, read from a database that refuses every write. A database that does not exist yet is

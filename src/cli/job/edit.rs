@@ -1,7 +1,7 @@
 //! Changes of jobs in the config file, which keep comments and refuse what would not be valid.
 
 use super::super::{Context, Error, Exit, Result};
-use crate::app::KINDS;
+use crate::app;
 use crate::config::value::Span;
 use crate::config::{ConfigFile, EditError, read_value};
 
@@ -96,7 +96,7 @@ pub(super) fn remove(name: &str, yes: bool, context: &Context) -> Result {
 fn edit(context: &Context, change: impl FnOnce(&mut ConfigFile) -> Result<(), EditError>) -> Result<()> {
     let mut file = ConfigFile::open(&context.config_path()?)?;
     change(&mut file)?;
-    file.save(KINDS, &context.env)?;
+    file.save(app::kinds(), &context.env)?;
     Ok(())
 }
 
