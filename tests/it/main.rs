@@ -7,6 +7,7 @@ mod databases;
 
 mod architecture;
 mod charsets;
+mod command_line;
 mod concurrency;
 mod config;
 mod documents;
@@ -15,6 +16,7 @@ mod fetching;
 mod ledger;
 mod outbox;
 mod reference;
+mod running;
 mod seed_contract;
 mod statements;
 mod transactions;
