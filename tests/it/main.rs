@@ -6,12 +6,14 @@
 mod databases;
 
 mod architecture;
+mod channels;
 mod charsets;
 mod concurrency;
 mod config;
 mod documents;
 mod feeds;
 mod fetching;
+mod kill;
 mod ledger;
 mod outbox;
 mod seed_contract;
