@@ -10,8 +10,8 @@ use super::error::SendError;
 use super::{Outside, Progress, Settings};
 use crate::config::Secret;
 use crate::fetch::header;
-use crate::text;
 use crate::time::Timestamp;
+use crate::{fail, text};
 
 /// More than this of an answer is not read.
 const MAX_ANSWER_BYTES: usize = 2 * 1024 * 1024;
@@ -77,7 +77,9 @@ pub(super) async fn call(
         }
         progress.hand_over();
     }
+    fail::point("http.before");
     let asked = tokio::time::timeout(settings.timeout, client.execute(request)).await;
+    fail::point("http.after");
     let response = match asked {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => {

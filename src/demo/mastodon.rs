@@ -15,6 +15,7 @@ use tokio::task::AbortHandle;
 use url::Url;
 
 use super::faults::Script;
+use super::open::{CountingListener, OpenCount};
 use crate::time::{Clock, Timestamp};
 
 /// The access token that the server accepts.
@@ -44,6 +45,8 @@ pub struct MastodonServer {
     pub posts: Script,
     /// What goes wrong with everything else.
     pub reads: Script,
+    /// Its open connections.
+    pub open: OpenCount,
     shelf: Arc<Mutex<Shelf>>,
     task: AbortHandle,
 }
@@ -70,6 +73,8 @@ impl MastodonServer {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url =
             Url::parse(&format!("http://{}/", listener.local_addr()?)).map_err(std::io::Error::other)?;
+        let open = OpenCount::default();
+        let listener = CountingListener { inner: listener, open: open.clone() };
         let shelf = Shelf { honours_keys: true, max_characters: 500, ..Shelf::default() };
         let desk = Desk {
             posts: Script::default(),
@@ -87,7 +92,7 @@ impl MastodonServer {
             let _ = axum::serve(listener, router).await;
         });
         let Desk { posts, reads, shelf, .. } = desk;
-        Ok(Self { url, posts, reads, shelf, task: task.abort_handle() })
+        Ok(Self { url, posts, reads, open, shelf, task: task.abort_handle() })
     }
 
     /// From now on keys mean nothing to it.
@@ -161,7 +166,12 @@ impl Desk {
             return answer(200, &show(known));
         }
         let text = request["status"].as_str().unwrap_or_default();
-        let length = text.chars().count() as u64;
+        let price = |word: &str| if word.starts_with("https://") { 23 } else { word.chars().count() };
+        let length = text.split_inclusive([' ', '\n']).map(|word| match word.ends_with([' ', '\n']) {
+            true => price(&word[..word.len() - 1]) + 1,
+            false => price(word),
+        });
+        let length = length.sum::<usize>() as u64;
         if text.trim().is_empty() || length > shelf.max_characters {
             return answer(422, &json!({ "error": "Validation failed: Text character limit exceeded" }));
         }

@@ -2,5 +2,6 @@
 
 pub mod faults;
 pub mod mastodon;
+pub mod open;
 pub mod smtp;
 pub mod webhook;

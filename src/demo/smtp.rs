@@ -10,6 +10,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 
+use super::open::OpenCount;
+
 /// The user and password that the server accepts.
 pub const USER: (&str, &str) = ("bot@example.com", "loopback-password");
 
@@ -89,6 +91,8 @@ impl Kept {
 pub struct SmtpServer {
     /// Where it listens.
     pub address: SocketAddr,
+    /// Its open connections.
+    pub open: OpenCount,
     desk: Arc<Mutex<Desk>>,
     task: AbortHandle,
 }
@@ -98,6 +102,7 @@ struct Desk {
     mails: Vec<Kept>,
     troubles: VecDeque<(Phase, Trouble)>,
     needs_auth: bool,
+    connections: usize,
 }
 
 impl SmtpServer {
@@ -107,16 +112,21 @@ impl SmtpServer {
         let address = listener.local_addr()?;
         let desk: Arc<Mutex<Desk>> = Arc::default();
         let shared = Arc::clone(&desk);
+        let open = OpenCount::default();
+        let counter = open.clone();
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let desk = Arc::clone(&shared);
+                lock(&desk).connections += 1;
+                let counted = counter.enter();
                 tokio::spawn(async move {
+                    let _counted = counted;
                     // A client that goes away ends its own conversation only.
                     let _ = Talk { stream: BufReader::new(stream), desk }.run().await;
                 });
             }
         });
-        Ok(Self { address, desk, task: task.abort_handle() })
+        Ok(Self { address, open, desk, task: task.abort_handle() })
     }
 
     /// From now on mail is taken only from [`USER`].
@@ -127,6 +137,11 @@ impl SmtpServer {
     /// The next time the dialogue reaches `phase`, this goes wrong.
     pub fn next(&self, phase: Phase, trouble: Trouble) {
         lock(&self.desk).troubles.push_back((phase, trouble));
+    }
+
+    /// How many connections there were.
+    pub fn connections(&self) -> usize {
+        lock(&self.desk).connections
     }
 
     /// Every mail that was kept, in order.

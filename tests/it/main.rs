@@ -6,6 +6,7 @@
 mod databases;
 
 mod architecture;
+mod channels;
 mod charsets;
 mod command_line;
 mod concurrency;
@@ -13,6 +14,7 @@ mod config;
 mod documents;
 mod feeds;
 mod fetching;
+mod kill;
 mod ledger;
 mod outbox;
 mod reference;

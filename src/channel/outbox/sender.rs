@@ -224,6 +224,7 @@ impl Sender {
                     return Ok(Taken::LookInto(row));
                 }
                 let ready = store::claim_ready(tx, &name, &owner, lease_until)?;
+                fail::point("outbox.claiming");
                 Ok(ready.map_or(Taken::Nothing, Taken::Send))
             })
             .await
@@ -281,6 +282,7 @@ impl Sender {
             Ok(finding) => finding?,
             Err(_) => Finding::Later(SendError::later("looking took too long")),
         };
+        fail::point("outbox.looked");
         let now = self.outside.clock.now();
         let message = Unresolved {
             key: &row.key,
@@ -305,7 +307,10 @@ impl Sender {
                     })
                     .await?;
                 match again {
-                    Some(row) => Box::pin(self.send(channel, row, stop)).await,
+                    Some(row) => {
+                        fail::point("outbox.again");
+                        Box::pin(self.send(channel, row, stop)).await
+                    }
                     None => Ok(Ended::Lost),
                 }
             }
@@ -389,6 +394,7 @@ impl Sender {
                 if let (Some(outcome), Owners::Tell) = (Outcome::of(step.state), owners) {
                     topics.tell(tx, &after, outcome, now)?;
                 }
+                fail::point("outbox.recording");
                 Ok(true)
             })
             .await
@@ -510,9 +516,19 @@ impl Budget {
         Self { clock: clock.clone(), began: Instant::now(), began_at: clock.now(), length }
     }
 
+    /// One that does not end while anybody waits.
+    pub(crate) fn unlimited() -> Self {
+        Self::new(&Clock::system(), Duration::from_secs(3600 * 24))
+    }
+
     /// What is left of it.
     pub(crate) fn left(&self) -> Duration {
         let spent = self.began.elapsed().max(self.clock.now().since(self.began_at));
         self.length.saturating_sub(spent)
+    }
+
+    /// Whether enough is left to begin something that cannot be taken back.
+    pub(crate) fn is_ample(&self) -> bool {
+        self.left() > self.length / 8
     }
 }
