@@ -1,1 +1,3 @@
-//! (being written)
+//! The command line: one file per noun.
+
+pub mod inspect;

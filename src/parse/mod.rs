@@ -4,6 +4,7 @@
 
 pub mod codepage;
 pub mod decode;
+mod elements;
 pub mod feed;
 pub mod html;
 pub mod markup;

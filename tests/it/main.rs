@@ -8,6 +8,7 @@ mod charsets;
 mod concurrency;
 mod config;
 mod feeds;
+mod documents;
 mod ledger;
 mod schema;
 mod statements;
