@@ -123,7 +123,7 @@ impl Document {
                     return self.splice(span, &self.render_value(value));
                 }
                 Some(found) if matches!(found.data, Data::Table(_)) && !self.is_dotted(found) => {
-                    table = found
+                    table = found;
                 }
                 Some(found) if matches!(found.data, Data::Table(_)) => {
                     // A dotted key has brothers in the table above it, which is where a new one belongs.

@@ -71,8 +71,8 @@ impl Document {
         if self.text()[..end].ends_with('\n') {
             return start..end;
         }
-        let before = self.text()[..start].strip_suffix('\n').map_or(start, |text| text.len());
-        let before = self.text()[..before].strip_suffix('\r').map_or(before, |text| text.len());
+        let before = self.text()[..start].strip_suffix('\n').map_or(start, str::len);
+        let before = self.text()[..before].strip_suffix('\r').map_or(before, str::len);
         before..end
     }
 
