@@ -74,7 +74,9 @@ fn feeds(criterion: &mut Criterion) {
         group.bench_function("read and clean", |bench| {
             bench.iter(|| parse(black_box(text.as_bytes()), &context).map(|feed| shown(&feed)));
         });
-        group.bench_function("feed-rs", |bench| bench.iter(|| feed_rs::parser::parse(black_box(text.as_bytes()))));
+        group.bench_function("feed-rs", |bench| {
+            bench.iter(|| feed_rs::parser::parse(black_box(text.as_bytes())))
+        });
         group.finish();
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::blogs;
+use crate::channel::{self, ChannelSet};
 use crate::config::{self, Config, Kind, Problems};
 use crate::db::Db;
 use crate::engine::{Job, Parts, Schedule};
@@ -10,7 +12,7 @@ use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher};
 use crate::ledger::quota::Quota;
 
 /// Every kind of job, channel and LLM, with the struct its table is read into. `config` checks files against it.
-pub const KINDS: &[Kind] = &[];
+pub const KINDS: &[Kind] = &[Kind::job::<blogs::config::Keys>(blogs::KIND), channel::KINDS[0]];
 
 /// One line per pipeline: its name, how often it runs by default, and how a job is made of its table.
 struct Pipeline {
@@ -19,7 +21,7 @@ struct Pipeline {
     make: fn(&config::Job, &Parts) -> Result<std::sync::Arc<dyn crate::engine::Work>, Problems>,
 }
 
-const PIPELINES: &[Pipeline] = &[];
+const PIPELINES: &[Pipeline] = &[Pipeline { kind: blogs::KIND, every: blogs::EVERY, make: blogs::make }];
 
 /// Why the program cannot be put together.
 #[derive(Debug, thiserror::Error)]
@@ -46,8 +48,9 @@ impl App {
         let clock = db.clock().clone();
         let client = ClientConfig { user_agent: user_agent(&config.app), ..ClientConfig::default() };
         let fetcher = Fetcher::new(FetchConfig { client, ..FetchConfig::default() }, clock.clone())?;
-        let parts = Parts { app: config.app.clone(), clock, db, fetcher, quotas: quotas(config) };
-        let mut problems = Problems::default();
+        let channels = std::sync::Arc::new(ChannelSet::read(&config.channels, &config.app.timezone)?);
+        let parts = Parts { app: config.app.clone(), clock, db, fetcher, channels, quotas: quotas(config) };
+        let mut problems = blogs::config::check_ids(&config.jobs);
         let jobs = config.jobs.iter().filter_map(|job| problems.note(make_job(job, &parts))).collect();
         match problems.is_empty() {
             true => Ok(Self { parts, jobs }),

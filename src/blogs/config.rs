@@ -165,7 +165,10 @@ fn checked(
         ("selector", blog.selector.is_some(), Detector::Html),
     ] {
         if is_set && !detect.contains(&needed) {
-            return Err(problem(key, format!("`{key}` is of no use without \"{}\" in `detect`", needed.word())));
+            return Err(problem(
+                key,
+                format!("`{key}` is of no use without \"{}\" in `detect`", needed.word()),
+            ));
         }
     }
     if let Some(selector) = &blog.selector {
@@ -200,7 +203,8 @@ pub fn check_ids(jobs: &[config::Job]) -> Problems {
         for (number, blog) in keys.blog.into_iter().enumerate() {
             match owners.get(&blog.id) {
                 Some(other) if other.name != job.name => {
-                    let message = format!("the id `{}` is already that of a blog of job `{}`", blog.id, other.name);
+                    let message =
+                        format!("the id `{}` is already that of a blog of job `{}`", blog.id, other.name);
                     problems.push(job.section.problem(&format!("blog.{number}.id"), message));
                 }
                 _ => {

@@ -115,7 +115,8 @@ pub struct Seen {
 impl Seen {
     /// Whether the entry was seen, under its key or at its address.
     pub fn knows(&self, entry: &Found) -> bool {
-        self.keys.contains(&entry.key) || entry.url_key.as_ref().is_some_and(|key| self.url_keys.contains(key))
+        self.keys.contains(&entry.key)
+            || entry.url_key.as_ref().is_some_and(|key| self.url_keys.contains(key))
     }
 }
 
@@ -176,17 +177,7 @@ pub fn needs_memory(state: &State, sighting: &Sighting) -> bool {
     if state.last_success_at.is_none() || entries.is_empty() {
         return false;
     }
-    match detector {
-        Detector::Feed => {
-            let recent: HashSet<&str> = state.recent_entry_keys.iter().map(String::as_str).collect();
-            entries.iter().any(|entry| !recent.contains(entry.key.as_str()))
-        }
-        _ => {
-            state.unconfirmed.is_some()
-                || state.decided_by != Some(*detector)
-                || state.url_fingerprint.as_deref() != Some(&super::detect::fingerprint(entries))
-        }
-    }
+    !list::is_plainly_known(state, *detector, entries)
 }
 
 /// What the check means.
@@ -271,12 +262,13 @@ impl Next {
             ),
         ] {
             let Some(answer) = search else { continue };
+            let before = known.as_ref().map(Url::as_str);
             match answer {
                 Some(url) if known.as_ref() != Some(url) => {
-                    self.events.push((found, json!({ "url": url.as_str(), "before": known })));
+                    self.events.push((found, json!({ "url": url.as_str(), "before": before })));
                 }
                 None if known.is_some() || next.is_none() => {
-                    self.events.push((lost, json!({ "before": known, "search_again_at": again })));
+                    self.events.push((lost, json!({ "before": before, "search_again_at": again })));
                 }
                 _ => {}
             }
@@ -288,7 +280,8 @@ impl Next {
     /// A permanent redirect is followed at once but believed only when it was seen often enough.
     fn note_redirect(&mut self, blog: &Blog, sighting: &Sighting) {
         let state = &mut *self.state;
-        let Ok(Reading::Unchanged { detector, .. } | Reading::Entries { detector, .. }) = &sighting.outcome else {
+        let Ok(Reading::Unchanged { detector, .. } | Reading::Entries { detector, .. }) = &sighting.outcome
+        else {
             return;
         };
         let Some(to) = &sighting.moved_to else {

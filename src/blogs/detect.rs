@@ -33,8 +33,10 @@ pub fn feed_entries(feed: &Feed, blog: &Blog) -> Vec<Found> {
     }
     // An address that several entries share, or that is the site itself, tells no entry from another.
     for entry in &mut found {
-        entry.url_key =
-            entry.url_key.take().filter(|key| uses.get(key) == Some(&1) && !home.contains(&Some(key.clone())));
+        entry.url_key = entry
+            .url_key
+            .take()
+            .filter(|key| uses.get(key) == Some(&1) && !home.contains(&Some(key.clone())));
     }
     found
 }
@@ -157,8 +159,20 @@ fn same_site(one: &Url, other: &Url) -> bool {
 /// Pages that every site has and that are no articles: archives, tags, log-in, feeds, pictures.
 fn is_furniture(url: &Url) -> bool {
     const FOLDERS: [&str; 14] = [
-        "tag", "tags", "category", "categories", "author", "authors", "page", "login", "wp-login.php", "wp-admin",
-        "feed", "feeds", "search", "cart",
+        "tag",
+        "tags",
+        "category",
+        "categories",
+        "author",
+        "authors",
+        "page",
+        "login",
+        "wp-login.php",
+        "wp-admin",
+        "feed",
+        "feeds",
+        "search",
+        "cart",
     ];
     const ENDINGS: [&str; 12] =
         [".jpg", ".jpeg", ".png", ".gif", ".webp", ".svg", ".css", ".js", ".xml", ".rss", ".atom", ".ico"];
@@ -212,20 +226,29 @@ mod tests {
 
     #[test]
     fn a_selector_and_patterns_narrow_the_list() {
-        let html = r#"<nav><a href="/about">x</a></nav><main><a href="/tag/a">A</a> <a href="/b">B</a></main>"#;
+        let html =
+            r#"<nav><a href="/about">x</a></nav><main><a href="/tag/a">A</a> <a href="/b">B</a></main>"#;
         let mut blog = blog("https://blog.example/");
         blog.selector = Some("main".into());
         let page = Html::from_text(html, Some(&blog.url));
         assert_eq!(urls(&page_entries(&page, &blog).unwrap()), ["https://blog.example/b"]);
         blog.patterns.include = vec!["/tag/*".into()];
-        assert_eq!(urls(&page_entries(&page, &blog).unwrap()), ["https://blog.example/tag/a"], "asked for by name");
+        assert_eq!(
+            urls(&page_entries(&page, &blog).unwrap()),
+            ["https://blog.example/tag/a"],
+            "asked for by name"
+        );
     }
 
     #[test]
     fn a_sitemap_of_the_whole_site_is_narrowed_to_the_blogs_folder() {
         let at = |loc: &str| Location { loc: loc.into(), lastmod: None };
-        let list = [at("https://x.example/shop/1"), at("https://x.example/blog/a"), at("https://x.example/blog/")];
-        assert_eq!(urls(&sitemap_entries(&list, &blog("https://x.example/blog/"))), ["https://x.example/blog/a"]);
+        let list =
+            [at("https://x.example/shop/1"), at("https://x.example/blog/a"), at("https://x.example/blog/")];
+        assert_eq!(
+            urls(&sitemap_entries(&list, &blog("https://x.example/blog/"))),
+            ["https://x.example/blog/a"]
+        );
         assert_eq!(sitemap_entries(&list, &blog("https://x.example/news/")).len(), 3);
         assert_eq!(sitemap_entries(&list, &blog("https://x.example/")).len(), 3);
     }

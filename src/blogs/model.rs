@@ -48,6 +48,7 @@ pub struct Known {
     /// Who reads it.
     pub detector: Detector,
     /// Where it is, after redirects.
+    #[serde(with = "as_text")]
     pub url: Url,
     /// Its `ETag`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,6 +80,21 @@ impl Known {
             last_modified: self.last_modified.clone(),
             url: Some(self.url.clone()),
         }
+    }
+}
+
+/// An address in JSON.
+mod as_text {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::Url;
+
+    pub(super) fn serialize<S: Serializer>(url: &Url, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(url.as_str())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Url, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -55,7 +55,9 @@ fn mark(label: &str) -> Option<&'static [u8]> {
 fn read(label: &str, said: Said, kind: Kind, text: &str) -> Option<Decoded> {
     let head = match (said, kind) {
         (Said::ByDeclaration, Kind::Xml) => format!("<?xml version=\"1.0\" encoding='{label}' ?>"),
-        (Said::ByMeta, Kind::Html) => format!("<html><head><!-- x --><META http-equiv=x content=\"text/html; charset={label}\">"),
+        (Said::ByMeta, Kind::Html) => {
+            format!("<html><head><!-- x --><META http-equiv=x content=\"text/html; charset={label}\">")
+        }
         (Said::ByDeclaration | Said::ByMeta, _) => return None,
         (_, Kind::Xml) => "<?xml version=\"1.0\"?>".to_owned(),
         (_, Kind::Html) => "<!DOCTYPE html><html>".to_owned(),

@@ -34,7 +34,8 @@ fn fixtures_are_read_as_their_pairs_say() {
         if !matches!(path.extension().and_then(|e| e.to_str()), Some("xml" | "jsonfeed")) {
             continue;
         }
-        let expected: Value = serde_json::from_slice(&fs::read(path.with_extension("json")).unwrap()).unwrap();
+        let expected: Value =
+            serde_json::from_slice(&fs::read(path.with_extension("json")).unwrap()).unwrap();
         let bytes = fs::read(&path).unwrap();
         let read = inspect(&bytes, Some("http://example.org/feed"), Headers::default()).unwrap();
         let mut wrong = Vec::new();
@@ -80,7 +81,10 @@ fn what_is_no_feed_is_refused_with_its_reason() {
         (" \n\t\u{feff}", Refused::Empty),
         ("<!DOCTYPE html><html><head><title>x</title></head><body><p>hi</p></body></html>", Refused::Html),
         ("<html xmlns='http://www.w3.org/1999/xhtml'><body/></html>", Refused::Html),
-        ("<?xml version='1.0'?><urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'/>", Refused::Sitemap),
+        (
+            "<?xml version='1.0'?><urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'/>",
+            Refused::Sitemap,
+        ),
         ("<sitemapindex/>", Refused::Sitemap),
         ("<opml version='2.0'><body/></opml>", Refused::Opml),
         ("<note><to>you</to></note>", Refused::OtherXml { root: "note".to_owned() }),
@@ -132,12 +136,14 @@ fn hostile_documents_end_within_their_limits() {
     assert!(feed.damaged && feed.entries[0].summary.as_ref().unwrap().html().len() < 20_000);
     read("<a>".repeat(1_000_000)).unwrap_err();
     read(format!("{}{}", "[".repeat(100_000), "]".repeat(100_000))).unwrap_err();
-    let nested = format!("{{\"version\":\"https://jsonfeed.org/version/1\",\"items\":{}", "[{\"x\":".repeat(100_000));
+    let nested =
+        format!("{{\"version\":\"https://jsonfeed.org/version/1\",\"items\":{}", "[{\"x\":".repeat(100_000));
     read(nested).unwrap_err();
 
     let attributes: String = (0..300_000).map(|n| format!(" a{n}='1'")).collect();
     read(rss(&format!("<item{attributes}><title>t</title></item>"))).unwrap();
-    let feed = read(rss(&format!("<item><title>t</title><description><p{attributes}>x</p></description></item>")));
+    let feed =
+        read(rss(&format!("<item><title>t</title><description><p{attributes}>x</p></description></item>")));
     assert!(feed.unwrap().entries[0].summary.as_ref().unwrap().html().len() < 10_000);
 
     let million = rss(&"<item><title>t</title></item>".repeat(1_000_000));
@@ -148,7 +154,22 @@ fn hostile_documents_end_within_their_limits() {
     let feed = read(&json).unwrap();
     assert!(feed.truncated && feed.entries.len() == ENTRY_LIMIT);
 
-    for junk in ["< ", "<a ", "<a \"> \" ", "<a '>\"", "</", "<!", "<![CDATA[", "<!--", "<?", "&", "&#", "<a b=\"", "]]>", "<item>"] {
+    for junk in [
+        "< ",
+        "<a ",
+        "<a \"> \" ",
+        "<a '>\"",
+        "</",
+        "<!",
+        "<![CDATA[",
+        "<!--",
+        "<?",
+        "&",
+        "&#",
+        "<a b=\"",
+        "]]>",
+        "<item>",
+    ] {
         let _ = read(rss(&junk.repeat(400_000)));
         let inside = format!("<item><description>{}</description></item>", junk.repeat(400_000));
         if let Ok(feed) = read(rss(&inside)) {
@@ -163,7 +184,8 @@ fn hostile_documents_end_within_their_limits() {
 
 #[test]
 fn items_that_are_never_closed_are_still_told_apart() {
-    let feed = read("<rss><channel>".to_owned() + &"<item><title>t<link>http://example.org/".repeat(2_000)).unwrap();
+    let feed =
+        read("<rss><channel>".to_owned() + &"<item><title>t<link>http://example.org/".repeat(2_000)).unwrap();
     assert_eq!(feed.entries.len(), 2_000);
     assert!(feed.entries.iter().all(|entry| entry.title.as_deref() == Some("t")));
 }
@@ -215,7 +237,41 @@ proptest! {
 }
 
 const MARKUP: &[&str] = &[
-    "<p>", "</p>", "<b>", "</b>", "<a href=x>", "</a>", "<div>", "</div>", "<ul>", "<li>", "</ul>", "<pre>", "\n", "text",
-    " ", "&amp;", "&lt;b&gt;", "<", ">", "&", "<br>", "<img src='/i.png' alt=\"a<b\">", "<!-- c -->", "<script>", "</script>",
-    "<i title='x'>", "</i>", "<svg>", "<textarea>", "<h1>", "</h1>", "<blockquote>", "\u{a0}", "日本", "<x:y>", "<code>", "</code>",
+    "<p>",
+    "</p>",
+    "<b>",
+    "</b>",
+    "<a href=x>",
+    "</a>",
+    "<div>",
+    "</div>",
+    "<ul>",
+    "<li>",
+    "</ul>",
+    "<pre>",
+    "\n",
+    "text",
+    " ",
+    "&amp;",
+    "&lt;b&gt;",
+    "<",
+    ">",
+    "&",
+    "<br>",
+    "<img src='/i.png' alt=\"a<b\">",
+    "<!-- c -->",
+    "<script>",
+    "</script>",
+    "<i title='x'>",
+    "</i>",
+    "<svg>",
+    "<textarea>",
+    "<h1>",
+    "</h1>",
+    "<blockquote>",
+    "\u{a0}",
+    "日本",
+    "<x:y>",
+    "<code>",
+    "</code>",
 ];

@@ -467,7 +467,9 @@ impl<'a> Reader<'a> {
             Some((_, entry)) => &mut entry.authors,
             None => &mut self.feed.authors,
         };
-        let same = |known: &Person| (&known.name, &known.email, &known.url) == (&person.name, &person.email, &person.url);
+        let same = |known: &Person| {
+            (&known.name, &known.email, &known.url) == (&person.name, &person.email, &person.url)
+        };
         if authors.iter().any(same) {
             return;
         }

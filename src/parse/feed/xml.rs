@@ -222,7 +222,9 @@ impl<'a> Xml<'a> {
                     return Token::Text(match markup::reference(name) {
                         Some(Reference::Text(value)) => Cow::Borrowed(value),
                         Some(Reference::Char(value)) => Cow::Owned(value.to_string()),
-                        Some(Reference::Pair(first, second)) => Cow::Owned(String::from_iter([first, second])),
+                        Some(Reference::Pair(first, second)) => {
+                            Cow::Owned(String::from_iter([first, second]))
+                        }
                         None => Cow::Borrowed(whole),
                     });
                 }
