@@ -8,7 +8,7 @@ use super::config::Blog;
 use super::store::{self, ChangeRow};
 use super::{Blogs, TOPIC, message};
 use crate::channel::outbox::{self, NewMessage};
-use crate::channel::{Notice, Outside, Rendered};
+use crate::channel::{Notice, Rendered};
 use crate::engine::{Failure, Turn};
 use crate::fail;
 use crate::ledger::event;
@@ -79,12 +79,11 @@ fn subject(word: &str, changes: &[ChangeRow]) -> String {
 }
 
 async fn render(blogs: &Blogs, notice: Notice) -> (Vec<Rendered>, Vec<String>) {
-    let outside = Outside { clients: blogs.prober.fetcher.clients().clone(), clock: blogs.clock.clone() };
     let news = notice.into();
     let (mut rendered, mut failures) = (Vec::new(), Vec::new());
     for name in &blogs.deliver {
         let Some(channel) = blogs.channels.find(name) else { continue };
-        match channel.render(&outside, &news).await {
+        match channel.render(&blogs.outside, &news).await {
             Ok(messages) => rendered.extend(messages),
             Err(error) => failures.push(error.to_string()),
         }

@@ -27,7 +27,8 @@ use std::time::Duration;
 
 use self::config::{Blog, Rules};
 use self::probe::Prober;
-use crate::channel::ChannelSet;
+use crate::channel::outbox::Topics;
+use crate::channel::{ChannelSet, Outside};
 use crate::config::{self as file, Problems};
 use crate::db::{self, Db};
 use crate::engine::work::Boxed;
@@ -49,6 +50,7 @@ pub struct Blogs {
     prober: Prober,
     channels: Arc<ChannelSet>,
     deliver: Vec<String>,
+    outside: Outside,
     language: Language,
     clock: Clock,
 }
@@ -56,6 +58,11 @@ pub struct Blogs {
 /// Makes the job of its table.
 pub fn make(job: &file::Job, parts: &Parts) -> Result<Arc<dyn Work>, Problems> {
     Ok(Arc::new(Blogs::new(job, parts)?))
+}
+
+/// Registers nothing: what was told is told, whatever becomes of the message, and `change show` reads the outbox.
+pub fn topics(topics: Topics) -> Topics {
+    topics.on(TOPIC, |_, _, _| Ok(()))
 }
 
 impl Blogs {
@@ -69,6 +76,7 @@ impl Blogs {
             rules,
             channels: Arc::clone(&parts.channels),
             deliver: job.deliver.clone(),
+            outside: parts.outside.clone(),
             language: parts.app.language,
             clock: parts.clock.clone(),
         })

@@ -46,9 +46,15 @@ pub struct Args {
     /// Reads JSON lines and answers each by one line
     #[arg(long)]
     pub batch: bool,
-    /// Prints on one line, for programs
-    #[arg(long)]
-    pub json: bool,
+}
+
+/// How the answer is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// For people.
+    Indented,
+    /// For programs.
+    OneLine,
 }
 
 /// Why nothing could be shown.
@@ -100,14 +106,16 @@ impl Error {
 }
 
 /// Runs the command; data goes to `out`. A reader that closes the pipe has seen enough, which is no error.
-pub async fn run(args: &Args, fetcher: &Fetcher, out: &mut dyn Write) -> Result<(), Error> {
+pub async fn run(args: &Args, layout: Layout, fetcher: &Fetcher, out: &mut dyn Write) -> Result<(), Error> {
     let allow = AllowPrivate::parse(&args.allow_private).map_err(|error| Error::Usage(error.to_string()))?;
     let shown = if args.batch {
         batch(args.kind, &mut *open(&args.input)?, &allow, out)
     } else {
         let value = inspect(args, &allow, fetcher).await?;
-        let text =
-            if args.json { serde_json::to_string(&value) } else { serde_json::to_string_pretty(&value) };
+        let text = match layout {
+            Layout::OneLine => serde_json::to_string(&value),
+            Layout::Indented => serde_json::to_string_pretty(&value),
+        };
         text.map_err(io::Error::from).and_then(|text| writeln!(out, "{text}")).and_then(|()| out.flush())
     };
     match shown {
