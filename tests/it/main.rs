@@ -6,6 +6,7 @@
 mod databases;
 
 mod architecture;
+mod blogs;
 mod charsets;
 mod concurrency;
 mod config;
