@@ -491,3 +491,12 @@ fn the_schema_knows_every_key_and_nothing_else() {
         assert!(schema["definitions"][name].is_object(), "{name}");
     }
 }
+
+#[test]
+fn a_config_can_be_shared_between_threads() {
+    fn shared<T: Clone + Send + Sync + 'static>() {}
+    shared::<config::Config>();
+    shared::<Section>();
+    shared::<Secret>();
+    shared::<Problems>();
+}

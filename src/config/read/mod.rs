@@ -82,8 +82,8 @@ struct Reader {
     problems: Problems,
     warnings: Problems,
     secrets: Vec<SecretUse>,
-    /// The jobs so far, and the lines that name them.
-    names: BTreeMap<JobName, usize>,
+    /// The jobs so far, with the places that name them.
+    names: BTreeMap<JobName, Problem>,
 }
 
 impl Reader {
