@@ -42,7 +42,7 @@ pub(super) async fn queue(turn: &Turn, blogs: &Blogs) -> Result<Vec<String>, Fai
             digests.push(Digest { subject, held, ids, rendered, failures });
         }
         write(turn, digests).await?;
-        fail::point("blogs:queued");
+        fail::point("blogs.queued");
     }
 }
 
@@ -116,7 +116,7 @@ async fn write(turn: &Turn, digests: Vec<Digest>) -> Result<(), Failure> {
                     not_before: None,
                 };
                 outbox::add(tx, &message, now)?;
-                fail::point("blogs:queueing");
+                fail::point("blogs.queueing");
             }
             for why in &digest.failures {
                 let detail = serde_json::json!({ "why": why, "digest": digest.subject });

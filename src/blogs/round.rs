@@ -241,9 +241,9 @@ impl Lane {
         self.entries = 0;
         let batch = std::mem::take(&mut self.done);
         let (count, round) = (batch.len() as u64, Arc::clone(&self.round));
-        fail::point("blogs:seen");
+        fail::point("blogs.seen");
         let tally = self.round.lease.write(&self.round.db, move |tx| round.apply(tx, &batch)).await?;
-        fail::point("blogs:written");
+        fail::point("blogs.written");
         self.tally.add(tally);
         self.round.progress.tell(&self.round.job, Update::Done(count));
         Ok(())
@@ -268,7 +268,7 @@ impl Round {
             if self.paused.contains_key(&blog.id) && settled.pause.is_none() {
                 store::resume(tx, &blog.id, sighting.checked_at)?;
             }
-            fail::point("blogs:writing");
+            fail::point("blogs.writing");
             tally.checked += 1;
             tally.skipped += usize::from(settled.check.skipped);
             tally.changed += usize::from(settled.check.changed);

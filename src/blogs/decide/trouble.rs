@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Change, Check, Detail, Next, SURE_AFTER, Settled};
+use super::{Change, Check, Detail, Next, SURE_AFTER, Settled, adopt_settings, same_settings};
 use crate::blogs::config::{Blog, Rules};
 use crate::blogs::model::{Detector, Sighting, State, Trouble, TroubleKind};
 
@@ -41,8 +41,18 @@ pub(super) fn settle(
         TroubleKind::Lost(Detector::Sitemap) if failures >= SURE_AFTER => {
             remembered.next_sitemap_discovery_at = Some(now);
         }
-        TroubleKind::Gone => pause = Some(trouble.message.clone()),
+        TroubleKind::Gone => {
+            pause = Some(trouble.message.clone());
+            // It rests under the settings of today: only other ones wake it.
+            if !same_settings(blog, remembered) {
+                forget_documents(remembered);
+            }
+            adopt_settings(remembered, blog);
+        }
         _ => {}
+    }
+    if remembered.settings_hash.is_none() {
+        adopt_settings(remembered, blog);
     }
     let detail = Detail {
         error: Some(trouble.message.clone()),
@@ -72,4 +82,12 @@ pub(super) fn settle(
         events: next.events,
         pause,
     }
+}
+
+/// What was found under other settings holds no longer; what was seen stays seen.
+fn forget_documents(state: &mut State) {
+    state.known.clear();
+    (state.feed_url, state.sitemap_url) = (None, None);
+    (state.next_feed_discovery_at, state.next_sitemap_discovery_at) = (None, None);
+    (state.feed_first_read_at, state.sitemap_first_read_at, state.html_first_read_at) = (None, None, None);
 }
