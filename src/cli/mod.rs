@@ -1,5 +1,6 @@
 //! The command line: one file per noun, data to stdout, everything else to stderr.
 
+mod change;
 mod check;
 mod complete;
 mod config;
@@ -129,6 +130,8 @@ enum Command {
     Inspect(inspect::Args),
     /// List, add and change jobs
     Job(job::Args),
+    /// List what blogs brought, and decide about what is held
+    Change(change::Args),
     /// Show or reset what was used of daily quotas
     Quota(quota::Args),
     /// Look after the database
@@ -189,6 +192,7 @@ async fn dispatch(command: Command, context: &Context) -> Result {
         Command::Why(args) => why::run(&args, context).await,
         Command::Inspect(args) => inspect::command(&args, context).await,
         Command::Job(args) => job::run(args, context).await,
+        Command::Change(args) => change::run(args, context).await,
         Command::Quota(args) => quota::run(args, context).await,
         Command::Db(args) => db::run(args, context).await,
         Command::Config(args) => config::run(&args, context),

@@ -3,5 +3,6 @@
 pub mod faults;
 pub mod mastodon;
 pub mod open;
+pub mod site;
 pub mod smtp;
 pub mod webhook;

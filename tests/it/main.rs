@@ -6,6 +6,7 @@
 mod databases;
 
 mod architecture;
+mod blogs;
 mod channels;
 mod charsets;
 mod command_line;
