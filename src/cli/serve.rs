@@ -8,13 +8,16 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::{Context, Exit, Result, log, progress};
-use crate::app::App;
+use crate::app::{self, App};
 use crate::config::Colour;
 use crate::db::Open;
 use crate::engine::{Job, Runner, daemon};
 
 /// How often the config file is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// How often old history is deleted.
+const FORGET_EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// Options of `serve`.
 #[derive(Debug, clap::Args)]
@@ -31,9 +34,24 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result {
         daemon::serve(&runner, list, &context.stop),
         sender.run(&context.stop),
         follow_config(context, &app, &jobs, &context.stop),
+        forget(context, &app),
     );
     info!("Stopped; everything is saved");
     Ok(Exit::Fine)
+}
+
+/// Deletes old history every hour, if the config says how much to keep.
+async fn forget(context: &Context, app: &App) {
+    let Ok(Some(keep)) = context.config().await.map(|config| config.store.keep_history) else { return };
+    while !context.stop.is_cancelled() {
+        if let Err(error) = app::prune(&app.parts.db, context.clock.now().minus(keep.into())).await {
+            warn!("Old history stays for now: {error}");
+        }
+        tokio::select! {
+            () = context.stop.cancelled() => return,
+            () = tokio::time::sleep(FORGET_EVERY) => {}
+        }
+    }
 }
 
 /// Reads the config file anew when it changes, and keeps the last good one. What the daemon cannot change while
