@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::commits;
 use crate::config::{self, Config, Kind, Problems};
 use crate::db::Db;
 use crate::engine::{Job, Parts, Schedule};
@@ -10,7 +11,7 @@ use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher};
 use crate::ledger::quota::Quota;
 
 /// Every kind of job, channel and LLM, with the struct its table is read into. `config` checks files against it.
-pub const KINDS: &[Kind] = &[];
+pub const KINDS: &[Kind] = &[Kind::job::<commits::config::Keys>(commits::KIND)];
 
 /// One line per pipeline: its name, how often it runs by default, and how a job is made of its table.
 struct Pipeline {
@@ -19,7 +20,8 @@ struct Pipeline {
     make: fn(&config::Job, &Parts) -> Result<std::sync::Arc<dyn crate::engine::Work>, Problems>,
 }
 
-const PIPELINES: &[Pipeline] = &[];
+const PIPELINES: &[Pipeline] =
+    &[Pipeline { kind: commits::KIND, every: commits::EVERY, make: commits::make }];
 
 /// Why the program cannot be put together.
 #[derive(Debug, thiserror::Error)]

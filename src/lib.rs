@@ -15,6 +15,7 @@
 //! ```
 
 pub mod app;
+pub mod commits;
 pub mod config;
 pub mod db;
 pub mod engine;

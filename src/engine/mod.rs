@@ -8,6 +8,7 @@
 //! ```
 
 pub mod parts;
+pub mod run;
 pub mod runner;
 pub mod schedule;
 pub mod store;
