@@ -18,6 +18,7 @@ pub mod app;
 pub mod commits;
 pub mod config;
 pub mod db;
+pub mod demo;
 pub mod engine;
 pub mod fetch;
 pub mod hash;
