@@ -144,6 +144,30 @@ impl<'a> Tx<'a> {
         }
     }
 
+    /// Hands every row of a text that is not a constant to `each`: surveys and table copies, nothing else.
+    pub(super) fn each_text(
+        &mut self,
+        text: &str,
+        mut each: impl FnMut(&[Cell<'_>]) -> Result<()>,
+    ) -> Result<()> {
+        match &mut self.link {
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare(text)?;
+                let width = statement.column_count();
+                let mut rows = statement.query([])?;
+                while let Some(row) = rows.next()? {
+                    let row = Row(RowOf::Sqlite(row));
+                    each(&(0..width).map(|index| row.cell(index)).collect::<Result<Vec<_>>>()?)?;
+                }
+                Ok(())
+            }
+            Link::Postgres(session) => session.each_text(text, &mut |row| {
+                let row = Row(RowOf::Postgres(row));
+                each(&(0..row.width()).map(|index| row.cell(index)).collect::<Result<Vec<_>>>()?)
+            }),
+        }
+    }
+
     /// Checks that the statement can be prepared; used by the test that does so for all of them.
     pub fn prepare(&mut self, sql: &'static Sql) -> Result<()> {
         match &mut self.link {
@@ -172,6 +196,13 @@ impl Row<'_> {
         match self.cell(index)? {
             Cell::Text(text) => Ok(text),
             _ => Err(unexpected(index, "something that is not text")),
+        }
+    }
+
+    fn width(&self) -> usize {
+        match &self.0 {
+            RowOf::Sqlite(row) => row.as_ref().column_count(),
+            RowOf::Postgres(row) => row.len(),
         }
     }
 

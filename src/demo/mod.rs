@@ -1,3 +1,5 @@
-//! A loopback world that speaks the real protocols; `demo` and the tests both use it.
+//! A loopback world that speaks the real protocols: `demo` and the tests both use it.
 
+pub mod faults;
 pub mod gitlab;
+pub mod webhook;

@@ -1,7 +1,9 @@
 //! What pipelines are made of: the shared tools that `app` builds once and hands to every job.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use crate::channel::{ChannelSet, Outside};
 use crate::config;
 use crate::db::Db;
 use crate::fetch::Fetcher;
@@ -19,6 +21,10 @@ pub struct Parts {
     pub db: Db,
     /// HTTP, guarded, bounded and polite.
     pub fetcher: Fetcher,
+    /// `[channel.NAME]`: the places that messages go to.
+    pub channels: Arc<ChannelSet>,
+    /// What channels need to render a message.
+    pub outside: Outside,
     /// `[quota.NAME]`, ready to reserve from.
     pub quotas: BTreeMap<String, Quota>,
 }

@@ -1,12 +1,19 @@
 //! The one integration binary: real databases, real sockets, the real program.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
 #[macro_use]
 mod databases;
 
 mod architecture;
+mod charsets;
 mod concurrency;
 mod config;
+mod documents;
+mod feeds;
+mod fetching;
 mod ledger;
-mod schema;
+mod outbox;
+mod seed_contract;
 mod statements;
 mod transactions;
