@@ -7,6 +7,7 @@ mod databases;
 
 mod architecture;
 mod charsets;
+mod commits;
 mod concurrency;
 mod config;
 mod documents;
