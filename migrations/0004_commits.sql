@@ -90,6 +90,8 @@ CREATE TABLE bulk_collection_runs (
   failed_count INTEGER NOT NULL DEFAULT 0,
   success_count INTEGER NOT NULL DEFAULT 0,
   job_name TEXT,
+  -- When the message about its end was queued, or found to be needless.
+  told_at TEXT,
   CHECK (completed_count + failed_count <= total_targets),
   CHECK ((completed_at_utc IS NOT NULL) = (status IN ('completed', 'cancelled')))
 );

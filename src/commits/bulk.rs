@@ -11,7 +11,7 @@ use tracing::warn;
 use super::collect::{Collector, Halt, LEASE};
 use super::gitlab::Client;
 use super::store::{branches, projects};
-use super::{Source, targets};
+use super::{Source, message, targets};
 use crate::db;
 use crate::engine::run::decide::{self, Again, Begin, Reopen, Running, Sharing};
 use crate::engine::run::{self, Claimed, RunRow, RunStatus, Settled, Summary, Target, Verdict};
@@ -32,6 +32,25 @@ pub struct Bulk {
     owner: Owner,
     progress: Progress,
     stop: CancellationToken,
+    watch: Option<Watch>,
+}
+
+/// Who is told of every step of a run.
+pub type Watch = Arc<dyn Fn(&Step) + Send + Sync>;
+
+/// How far a run is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Step {
+    /// Targets settled.
+    pub done: i64,
+    /// Targets in all.
+    pub total: i64,
+    /// Targets that failed.
+    pub failed: i64,
+    /// Commits stored by the targets that this process has settled.
+    pub new_commits: i64,
+    /// The target that was taken or settled last.
+    pub target: String,
 }
 
 /// What came of wanting to collect.
@@ -60,6 +79,7 @@ pub struct Outcome {
 /// What workers find out for all of them.
 #[derive(Default)]
 struct Findings {
+    step: Step,
     problems: Vec<String>,
     failed: usize,
     credentials: Option<String>,
@@ -72,7 +92,12 @@ struct Findings {
 impl Bulk {
     /// A worker with the given sources; several jobs of one host share the first one's token.
     pub fn new(parts: Parts, sources: Vec<Arc<Source>>, progress: Progress, stop: CancellationToken) -> Self {
-        Self { parts, sources, owner: Owner::this_process(), progress, stop }
+        Self { parts, sources, owner: Owner::this_process(), progress, stop, watch: None }
+    }
+
+    /// The same worker, whose steps are told to `watch`.
+    pub fn watched(self, watch: Watch) -> Self {
+        Self { watch: Some(watch), ..self }
     }
 
     /// Goes on with the run that is running, or registers a new one and works on it.
@@ -82,6 +107,10 @@ impl Bulk {
                 Begin::Busy(run, holder) => return Ok(Ended::Busy(run, holder)),
                 Begin::Continue(run) => return self.work(run, Vec::new()).await.map(Ended::Worked),
                 Begin::New => {}
+            }
+            // A process that died right after the last target left its end untold.
+            if let Some(latest) = self.parts.db.read(run::find_latest).await? {
+                message::tell(&self.parts, &self.sources, latest.run_id).await?;
             }
             let (targets, problems) = self.find_targets().await?;
             if targets.is_empty() {
@@ -207,7 +236,13 @@ impl Bulk {
     /// Works on a run until nothing is left that we can get at.
     async fn work(&self, run: RunRow, problems: Vec<String>) -> Result<Outcome, Failure> {
         let present = self.show_presence(&run.run_id).await?;
-        let findings = Arc::new(Mutex::new(Findings { problems, ..Findings::default() }));
+        let step = Step {
+            done: run.completed_count + run.failed_count,
+            total: run.total_targets,
+            failed: run.failed_count,
+            ..Step::default()
+        };
+        let findings = Arc::new(Mutex::new(Findings { step, problems, ..Findings::default() }));
         let label = self.label(&run);
         self.progress.tell(&label, Update::Total(u64::try_from(run.total_targets).unwrap_or(0)));
         let settled = run.completed_count + run.failed_count;
@@ -245,6 +280,7 @@ impl Bulk {
             warn!("Could not give the lease of the run back, it will expire: {error}");
         }
         let run_id = run.run_id;
+        message::tell(&self.parts, &self.sources, run_id).await?;
         let summary = self.parts.db.read(move |tx| run::find_summary(tx, &run_id)).await?;
         let summary = summary.ok_or_else(|| Failure::Failed(format!("run {run_id} has vanished")))?;
         let mut findings = std::mem::take(&mut *lock(&findings));
@@ -323,7 +359,7 @@ impl Worker {
             return self.settle(&claimed, gone, "").await;
         };
         let path = project.path.clone();
-        self.bulk.progress.tell(&self.label, Update::Now(format!("{path} {}", claimed.branch_name)));
+        self.tell_step(|step| step.target = format!("{path} {}", claimed.branch_name));
         let kept = Kept::keep(self, claimed.clone());
         let collector = Collector {
             client: Arc::clone(&self.client),
@@ -338,7 +374,10 @@ impl Worker {
         let lost = kept.stop.is_cancelled() && !self.stop.is_cancelled();
         drop(kept);
         match ended {
-            Ok(verdict) => self.settle(&claimed, verdict, &path).await,
+            Ok(verdict) => {
+                crate::fail::point("commits.collected");
+                self.settle(&claimed, verdict, &path).await
+            }
             Err(Halt::Lost) => self.after_loss().await,
             Err(Halt::Stopped) if lost => self.after_loss().await,
             Err(halt) => {
@@ -375,9 +414,12 @@ impl Worker {
             }
             Ok(settled)
         });
-        match settled.await? {
+        let settled = settled.await?;
+        crate::fail::point("commits.settled");
+        match settled {
             Settled::Lost => self.after_loss().await,
-            Settled::Done { .. } => {
+            Settled::Done { stored, .. } => {
+                let has_failed = matches!(verdict, Verdict::Failed(_));
                 if let Verdict::Failed(why) = verdict {
                     let mut findings = lock(&self.findings);
                     findings.failed += 1;
@@ -386,8 +428,30 @@ impl Worker {
                     }
                 }
                 self.bulk.progress.tell(&self.label, Update::Done(1));
+                self.tell_step(|step| {
+                    step.done += 1;
+                    step.failed += i64::from(has_failed);
+                    step.new_commits += stored;
+                    step.target = format!("{path} {branch}");
+                });
                 Ok(true)
             }
+        }
+    }
+
+    /// Notes how far the run is and tells whoever watches.
+    fn tell_step(&self, change: impl FnOnce(&mut Step)) {
+        let step = {
+            let mut findings = lock(&self.findings);
+            change(&mut findings.step);
+            findings.step.clone()
+        };
+        let Step { failed, new_commits, target, .. } = &step;
+        let failures = if *failed > 0 { format!(" · {failed} failed") } else { String::new() };
+        let now = format!("{new_commits} new commits{failures} · {target}");
+        self.bulk.progress.tell(&self.label, Update::Now(now));
+        if let Some(watch) = &self.bulk.watch {
+            watch(&step);
         }
     }
 

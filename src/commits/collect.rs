@@ -248,6 +248,7 @@ impl Collector {
                     event::add(tx, None, &subject, "unreadable_commit", &detail, now)?;
                 }
             }
+            crate::fail::point("commits.page");
             if !is_last {
                 pages::put_walk(tx, place, &after)?;
                 return Ok(Stored::Page);
@@ -260,7 +261,9 @@ impl Collector {
             }
             finish(tx, place, &after, &state, &subject, now)
         });
-        Ok(stored.await?)
+        let stored = stored.await?;
+        crate::fail::point("commits.stored");
+        Ok(stored)
     }
 
     /// Nothing between the old head and the new one: either the branch went back to a commit we have, or GitLab has

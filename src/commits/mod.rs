@@ -18,6 +18,7 @@ pub mod collect;
 pub mod config;
 pub mod gitlab;
 pub mod history;
+pub mod message;
 pub mod model;
 pub mod stats;
 pub mod store;
@@ -60,6 +61,8 @@ pub struct Source {
     pub host: String,
     /// The job's keys.
     pub keys: Keys,
+    /// The channels that hear of the end of a run.
+    pub deliver: Vec<String>,
     zone: TimeZone,
     allow_private: AllowPrivate,
 }
@@ -71,7 +74,14 @@ impl Source {
         let allow_private = AllowPrivate::parse(&job.allow_private)
             .map_err(|error| job.section.problem("allow_private", error.to_string()))?;
         let zone = job.timezone.time_zone().clone();
-        Ok(Self { job: job.name.clone(), host: config::host_of(&keys.gitlab), keys, zone, allow_private })
+        Ok(Self {
+            job: job.name.clone(),
+            host: config::host_of(&keys.gitlab),
+            keys,
+            deliver: job.deliver.clone(),
+            zone,
+            allow_private,
+        })
     }
 
     /// What is older is not stored.

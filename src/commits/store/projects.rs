@@ -111,3 +111,15 @@ pub fn mark_removed(tx: &mut Tx<'_>, project_id: i64, now: Timestamp) -> db::Res
     )?;
     Ok(marked == 1)
 }
+
+/// The projects that `name` may mean: a path, our number, or the end of a path that only one has.
+pub fn find_named(tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Project>> {
+    let all = list(tx, None)?;
+    let is = |project: &&Project| project.path == name || project.project_id.to_string() == name;
+    let exact: Vec<Project> = all.iter().filter(is).cloned().collect();
+    if !exact.is_empty() {
+        return Ok(exact);
+    }
+    let end = format!("/{name}");
+    Ok(all.into_iter().filter(|project| project.path.ends_with(&end)).collect())
+}

@@ -1,6 +1,6 @@
 //! What to do about runs: pure answers to "there is, or was, a run; now what?".
 
-use super::store::{RunRow, RunStatus};
+use super::rows::{RunRow, RunStatus};
 use crate::ledger::lease::Holder;
 
 /// A run that is `running`, and who works on it at this moment besides us.

@@ -15,14 +15,17 @@
 
 pub mod decide;
 mod presence;
+mod rows;
 mod store;
 
 pub use decide::{Begin, Reopen, Running};
 pub use presence::{is_gone, shown_owner};
+pub use rows::{
+    RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus, count_pending, find_latest, find_run,
+    find_running, find_summary, is_told, list_failed, list_leased, list_pending, list_results, list_runs,
+};
 pub use store::{
-    Claimed, RunRow, RunStatus, Settled, Summary, Target, TargetRow, TargetStatus, Verdict, cancel, claim,
-    count_pending, find_latest, find_run, find_running, find_summary, list_failed, list_leased, list_pending,
-    list_results, list_runs, register, release, release_owner, renew, settle,
+    Claimed, Settled, Verdict, cancel, claim, mark_told, register, release, release_owner, renew, settle,
 };
 
 /// The name of the lease by which the first process of a run shows that it is alive.
