@@ -119,7 +119,9 @@ async fn add(project: &str, branch: String, job: Option<&str>, context: &Context
             event::add(tx, None, &subject, "branch_added", &serde_json::json!({}), now)
         })
         .await?;
-    context.out.note(format!("`{path}` {branch} is collected from the next run on; `tsuzuki bulk start` is one."));
+    context
+        .out
+        .note(format!("`{path}` {branch} is collected from the next run on; `tsuzuki bulk start` is one."));
     Ok(Exit::Fine)
 }
 

@@ -11,9 +11,9 @@ use crate::commits::store::projects;
 use crate::commits::{KIND, Source};
 use crate::config::Config;
 use crate::db::Open;
+use crate::engine::Failure;
 use crate::engine::run::decide::{Again, Sharing};
 use crate::engine::run::{self, RunRow, Summary, TargetRow, TargetStatus};
-use crate::engine::Failure;
 use crate::id::{JobName, RunId};
 use crate::ledger::event;
 use crate::text::one_line;
@@ -135,11 +135,7 @@ async fn again(run: Option<RunId>, again: Again, sharing: Sharing, context: &Con
 }
 
 /// Tells how it ended, sends what is to be told, and answers the exit code.
-async fn conclude(
-    ended: Result<Option<Ended>, Failure>,
-    app: &crate::app::App,
-    context: &Context,
-) -> Result {
+async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, context: &Context) -> Result {
     let outcome = match ended {
         Ok(Some(Ended::Worked(outcome))) => outcome,
         Ok(Some(Ended::Busy(run, holder))) => {
@@ -156,7 +152,9 @@ async fn conclude(
         }
         Ok(Some(Ended::Nothing(problems))) => {
             let error = Error::failed("nothing to collect: no branch was found");
-            return Err(problems.into_iter().fold(error, Error::hint)
+            return Err(problems
+                .into_iter()
+                .fold(error, Error::hint)
                 .hint("name projects in the job, or add a branch with `tsuzuki branch add PROJECT BRANCH`"));
         }
         Ok(None) => {
@@ -194,7 +192,10 @@ fn tell(outcome: &Outcome, context: &Context) -> Result<()> {
         context.out.note(format!("GitLab asks to wait until {until}; `tsuzuki bulk resume` continues then."));
     }
     if outcome.run.run.failed_count > 0 {
-        context.out.note(format!("`tsuzuki bulk retry-failed {}` tries the failed ones again.", outcome.run.run.run_id));
+        context.out.note(format!(
+            "`tsuzuki bulk retry-failed {}` tries the failed ones again.",
+            outcome.run.run.run_id
+        ));
     }
     Ok(())
 }
@@ -267,7 +268,14 @@ async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
             let cancelled = run::cancel(tx, &run.run_id)?;
             if cancelled {
                 let now = tx.now();
-                event::add(tx, None, &format!("run:{}", run.run_id), "run_cancelled", &serde_json::json!({}), now)?;
+                event::add(
+                    tx,
+                    None,
+                    &format!("run:{}", run.run_id),
+                    "run_cancelled",
+                    &serde_json::json!({}),
+                    now,
+                )?;
             }
             Ok(run::find_summary(tx, &run.run_id)?.map(|summary| (summary, cancelled)))
         })
@@ -284,7 +292,10 @@ async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
             } else {
                 context.out.line(sentence(&summary))?;
             }
-            context.out.note(format!("`tsuzuki bulk resume {}` does what is pending in a new run.", summary.run.run_id));
+            context.out.note(format!(
+                "`tsuzuki bulk resume {}` does what is pending in a new run.",
+                summary.run.run_id
+            ));
             Ok(Exit::Fine)
         }
     }
@@ -345,7 +356,10 @@ async fn show(run_id: Option<RunId>, context: &Context) -> Result {
             let mut targets = Vec::new();
             for row in run::list_results(tx, &run.run_id)? {
                 let project = projects::find(tx, row.project_id)?.map(|project| project.path);
-                targets.push(ShownTarget { project: project.unwrap_or_else(|| row.project_id.to_string()), row });
+                targets.push(ShownTarget {
+                    project: project.unwrap_or_else(|| row.project_id.to_string()),
+                    row,
+                });
             }
             Ok(Some(Shown { summary, targets }))
         })

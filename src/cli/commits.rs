@@ -108,7 +108,9 @@ pub(super) async fn find_project(name: &str, context: &Context) -> Result<i64> {
     let found = context.db().await?.read(move |tx| projects::find_named(tx, &wanted)).await?;
     match found.as_slice() {
         [one] => Ok(one.project_id),
-        [] => Err(Error::usage(format!("there is no project `{name}`")).hint("`tsuzuki project ls` lists them")),
+        [] => {
+            Err(Error::usage(format!("there is no project `{name}`")).hint("`tsuzuki project ls` lists them"))
+        }
         several => Err(Error::usage(format!("`{name}` can be {} projects", several.len())).hint(format!(
             "use the number of one: {}",
             several.iter().map(|p| format!("{} ({})", p.project_id, p.host)).collect::<Vec<_>>().join(", ")

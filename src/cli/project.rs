@@ -63,7 +63,9 @@ async fn sync(job: Option<&str>, context: &Context) -> Result {
         let client = source.client(&app.parts)?;
         let (db, now) = (&app.parts.db, context.clock.now());
         problems.extend(
-            targets::sync_known(&source, &client, db, now, &context.stop).await.map_err(crate::engine::Failure::from)?,
+            targets::sync_known(&source, &client, db, now, &context.stop)
+                .await
+                .map_err(crate::engine::Failure::from)?,
         );
         let synced = targets::sync_projects(&source, &client, db, now, &context.stop).await;
         let (found, more) = synced.map_err(crate::engine::Failure::from)?;

@@ -187,7 +187,9 @@ impl Bulk {
                 }
                 let mut gone = BTreeSet::new();
                 for target in run::list_leased(tx, &run.run_id)? {
-                    let (Some(owner), Some(until)) = (target.lease_owner, target.lease_until) else { continue };
+                    let (Some(owner), Some(until)) = (target.lease_owner, target.lease_until) else {
+                        continue;
+                    };
                     if run::is_gone(&owner, &me) {
                         gone.insert(owner);
                     } else if worker.is_none() && owner != me.as_str() {
@@ -285,12 +287,16 @@ impl Bulk {
         let summary = summary.ok_or_else(|| Failure::Failed(format!("run {run_id} has vanished")))?;
         let mut findings = std::mem::take(&mut *lock(&findings));
         if findings.failed > LISTED {
-            findings.problems.push(format!("… and {} more; see `tsuzuki bulk show {run_id}`", findings.failed - LISTED));
+            findings
+                .problems
+                .push(format!("… and {} more; see `tsuzuki bulk show {run_id}`", findings.failed - LISTED));
         }
         match findings {
             Findings { broken: Some(error), .. } => Err(error.into()),
             Findings { credentials: Some(why), .. } => Err(Failure::Credentials(why)),
-            Findings { stopped: true, .. } if summary.run.status == RunStatus::Running => Err(Failure::Interrupted),
+            Findings { stopped: true, .. } if summary.run.status == RunStatus::Running => {
+                Err(Failure::Interrupted)
+            }
             Findings { problems, waiting_until, .. } => Ok(Outcome { run: summary, problems, waiting_until }),
         }
     }

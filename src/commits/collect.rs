@@ -92,7 +92,8 @@ impl Collector {
         for _ in 0..MOST_WALKS {
             let state = self.find_state().await?;
             if state.deleted_at.is_some() {
-                self.write(|tx, place| branches::reset_deleted(tx, place.project_id, place.branch_name)).await?;
+                self.write(|tx, place| branches::reset_deleted(tx, place.project_id, place.branch_name))
+                    .await?;
             }
             let (walk, fresh) = match (whole.take(), history::next_step(&state, &head, self.since)) {
                 (Some(walk), _) | (None, Step::Begin(walk)) => (walk, true),
@@ -123,7 +124,9 @@ impl Collector {
                 let events = event::list_about(tx, &subject, 100)?;
                 Ok(events
                     .iter()
-                    .filter(|event| event.code == "unreadable_commit" && event.detail["run"] == since.as_str())
+                    .filter(|event| {
+                        event.code == "unreadable_commit" && event.detail["run"] == since.as_str()
+                    })
                     .map(|event| event.detail["sha"].as_str().unwrap_or_default().to_owned())
                     .collect::<Vec<_>>())
             })
@@ -192,7 +195,10 @@ impl Collector {
                 Stored::Lost => return Err(Halt::Lost),
                 Stored::Complete { unreachable } => {
                     if unreachable > 0 {
-                        info!("{} {}: {unreachable} commits are no longer reachable", self.project.path, self.claimed.branch_name);
+                        info!(
+                            "{} {}: {unreachable} commits are no longer reachable",
+                            self.project.path, self.claimed.branch_name
+                        );
                     }
                     return Ok(Walked::Complete);
                 }
@@ -284,7 +290,9 @@ impl Collector {
 
     fn after_page_error(&self, walk: &Walk, error: gitlab::Error) -> Result<Walked, Halt> {
         match error {
-            gitlab::Error::Missing(_) | gitlab::Error::Refused { .. } if walk.base.is_some() || walk.page > 1 => {
+            gitlab::Error::Missing(_) | gitlab::Error::Refused { .. }
+                if walk.base.is_some() || walk.page > 1 =>
+            {
                 Ok(Walked::NeedsWhole("GitLab does not list the range".to_owned()))
             }
             error => match self.settle_error(error)? {

@@ -142,8 +142,9 @@ impl FromStr for Since {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let day = (text.len() == 10).then(|| text.parse().ok()).flatten().map(Since::Day);
-        day.or_else(|| text.parse().ok().map(Since::Moment))
-            .ok_or_else(|| format!("`{text}` is not a day such as 2024-01-01 or a moment such as 2024-01-01T00:00:00Z"))
+        day.or_else(|| text.parse().ok().map(Since::Moment)).ok_or_else(|| {
+            format!("`{text}` is not a day such as 2024-01-01 or a moment such as 2024-01-01T00:00:00Z")
+        })
     }
 }
 

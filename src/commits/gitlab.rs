@@ -20,6 +20,8 @@ const PER_PAGE: &str = "100";
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 /// How often a request is repeated that failed without saying when to come back.
 const ATTEMPTS: u32 = 5;
+/// How often a page with line counts is repeated before it is asked for without them.
+const ATTEMPTS_WITH_STATS: u32 = 3;
 /// How often a request is repeated that was told to come back.
 const ASKED_ATTEMPTS: u32 = 60;
 /// How often the clock is looked at during a wait, so that a stop or a step of the clock ends it.
@@ -112,13 +114,21 @@ impl Client {
     }
 
     /// Every project of a group and its subgroups.
-    pub async fn fetch_group(&self, group: &str, stop: &CancellationToken) -> Result<Vec<RemoteProject>, Error> {
+    pub async fn fetch_group(
+        &self,
+        group: &str,
+        stop: &CancellationToken,
+    ) -> Result<Vec<RemoteProject>, Error> {
         let query = [("include_subgroups", "true"), ("order_by", "id"), ("sort", "asc")];
         self.get_all(&["groups", group, "projects"], &query, wire::read_projects, stop).await
     }
 
     /// The names of all branches of a project.
-    pub async fn fetch_branches(&self, remote_id: i64, stop: &CancellationToken) -> Result<Vec<String>, Error> {
+    pub async fn fetch_branches(
+        &self,
+        remote_id: i64,
+        stop: &CancellationToken,
+    ) -> Result<Vec<String>, Error> {
         let path = ["projects", &remote_id.to_string(), "repository", "branches"];
         self.get_all(&path, &[], wire::read_branches, stop).await
     }
@@ -149,8 +159,9 @@ impl Client {
         let number = page.to_string();
         let remote_id = remote_id.to_string();
         let path = ["projects", remote_id.as_str(), "repository", "commits"];
-        let query = [("ref_name", revision), ("per_page", PER_PAGE), ("page", &number), ("with_stats", "true")];
-        let answer = match self.get(&path, &query, stop).await {
+        let query =
+            [("ref_name", revision), ("per_page", PER_PAGE), ("page", &number), ("with_stats", "true")];
+        let answer = match self.get_within(ATTEMPTS_WITH_STATS, &path, &query, stop).await {
             Err(Error::Failed(why)) => {
                 debug!("Asking for page {page} without line counts: {why}");
                 self.get(&path, &query[..3], stop).await?
@@ -183,9 +194,19 @@ impl Client {
         }
     }
 
-    /// Asks until there is an answer that settles the matter.
     async fn get(
         &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+        stop: &CancellationToken,
+    ) -> Result<Answer, Error> {
+        self.get_within(ATTEMPTS, path, query, stop).await
+    }
+
+    /// Asks until there is an answer that settles the matter, or `attempts` failures.
+    async fn get_within(
+        &self,
+        attempts: u32,
         path: &[&str],
         query: &[(&str, &str)],
         stop: &CancellationToken,
@@ -229,14 +250,14 @@ impl Client {
             let until = match told {
                 Some(until) => {
                     asked += 1;
-                    until
+                    until.min(now.plus(header::LONGEST_WAIT))
                 }
                 None => {
                     failures += 1;
                     now.plus(Duration::from_millis(500) * 2_u32.pow(failures))
                 }
             };
-            if failures >= ATTEMPTS || asked >= ASKED_ATTEMPTS {
+            if failures >= attempts || asked >= ASKED_ATTEMPTS {
                 return Err(Error::Failed(format!("{why}, after {} tries", failures + asked)));
             }
             debug!(%until, "Waiting for GitLab: {why}");
@@ -318,13 +339,14 @@ impl Client {
 ///
 /// Only the number is taken: the address of the next request is ours, wherever a link may lead.
 fn next_page(answer: &Answer, page: u32) -> Result<Option<u32>, Error> {
-    let next = match answer.head.headers.get("x-next-page").map(|value| value.to_str().unwrap_or_default().trim()) {
-        Some("") => return Ok(None),
-        Some(number) => Some(number.to_owned()),
-        None => header::link(&answer.head.headers, &answer.head.final_url, "next").and_then(|url| {
-            url.query_pairs().find(|(name, _)| name == "page").map(|(_, value)| value.into_owned())
-        }),
-    };
+    let next =
+        match answer.head.headers.get("x-next-page").map(|value| value.to_str().unwrap_or_default().trim()) {
+            Some("") => return Ok(None),
+            Some(number) => Some(number.to_owned()),
+            None => header::link(&answer.head.headers, &answer.head.final_url, "next").and_then(|url| {
+                url.query_pairs().find(|(name, _)| name == "page").map(|(_, value)| value.into_owned())
+            }),
+        };
     match next.map(|next| next.parse::<u32>()) {
         None => Ok(None),
         Some(Ok(next)) if next > page && next < MOST_PAGES => Ok(Some(next)),

@@ -50,12 +50,16 @@ pub fn render_notice(summary: &Summary, failed: &[(String, String)], language: L
 ///
 /// A run that brought nothing new and failed nowhere is marked as told and stays silent.
 pub async fn tell(parts: &Parts, sources: &[Arc<Source>], run_id: RunId) -> db::Result<()> {
-    let Some((summary, failed)) = parts.db.read(move |tx| find_untold(tx, run_id)).await? else { return Ok(()) };
+    let Some((summary, failed)) = parts.db.read(move |tx| find_untold(tx, run_id)).await? else {
+        return Ok(());
+    };
     let is_news = summary.new_commits_count > 0 || summary.run.failed_count > 0;
     let news = render_notice(&summary, &failed, parts.app.language).into();
     let owner = summary.run.job_name.as_deref();
     let mut messages: Vec<(JobName, Rendered)> = Vec::new();
-    for source in sources.iter().filter(|source| is_news && owner.is_none_or(|job| job == source.job.as_str())) {
+    for source in
+        sources.iter().filter(|source| is_news && owner.is_none_or(|job| job == source.job.as_str()))
+    {
         for name in &source.deliver {
             let Some(channel) = parts.channels.find(name) else { continue };
             match channel.render(&parts.outside, &news).await {

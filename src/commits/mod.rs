@@ -157,7 +157,10 @@ impl Commits {
                 Ended::Busy(run, holder) => {
                     let who = run::shown_owner(&holder.owner);
                     return Ok(Report {
-                        summary: format!("run {} is worked on by {who} since {}", run.run_id, holder.taken_at),
+                        summary: format!(
+                            "run {} is worked on by {who} since {}",
+                            run.run_id, holder.taken_at
+                        ),
                         problems: Vec::new(),
                         waiting_until: Some(holder.expires_at),
                     });
@@ -204,8 +207,13 @@ impl Commits {
             steps.push(format!("… and {} more branches", collected.len() - LISTED));
         }
         let keys = &self.source.keys;
-        let names = keys.projects.iter().map(ToString::to_string).chain(keys.group.iter().map(|g| format!("group {g}")));
-        let branches = if keys.branches.is_empty() { "default branch".to_owned() } else { keys.branches.join(", ") };
+        let names = keys
+            .projects
+            .iter()
+            .map(ToString::to_string)
+            .chain(keys.group.iter().map(|g| format!("group {g}")));
+        let branches =
+            if keys.branches.is_empty() { "default branch".to_owned() } else { keys.branches.join(", ") };
         steps.extend(names.map(|name| format!("look up {name} on {} ({branches})", self.source.host)));
         Ok(Plan { steps })
     }

@@ -253,7 +253,8 @@ impl Periods {
         {
             return *period;
         }
-        let before = self.known.range::<str, _>((std::ops::Bound::Unbounded, std::ops::Bound::Included(date)));
+        let before =
+            self.known.range::<str, _>((std::ops::Bound::Unbounded, std::ops::Bound::Included(date)));
         if let Some((from, (until, period))) = before.last()
             && date < until.as_str()
         {
@@ -271,7 +272,9 @@ impl Periods {
     /// The beginning, the end and the name of the period that `date` lies in.
     fn make(&self, date: &str) -> (String, String, String) {
         let whole = (Timestamp::MIN.to_string(), "~".to_owned(), String::new());
-        let (Some(by), Some(zone), Ok(at)) = (self.by, &self.zone, date.parse::<Timestamp>()) else { return whole };
+        let (Some(by), Some(zone), Ok(at)) = (self.by, &self.zone, date.parse::<Timestamp>()) else {
+            return whole;
+        };
         let day = at.date_in(zone.time_zone());
         let (first, next, label) = match by {
             By::Author => return whole,
@@ -320,7 +323,13 @@ mod tests {
 
     fn labels(by: By, zone: &str, dates: &[&str]) -> Vec<String> {
         let mut periods = Periods::new(by, &zone.parse().unwrap());
-        dates.iter().map(|date| periods.find(date)).collect::<Vec<_>>().into_iter().map(|p| periods.label(p).to_owned()).collect()
+        dates
+            .iter()
+            .map(|date| periods.find(date))
+            .collect::<Vec<_>>()
+            .into_iter()
+            .map(|p| periods.label(p).to_owned())
+            .collect()
     }
 
     #[test]
@@ -346,7 +355,8 @@ mod tests {
         let person = |key: &str| Person { key: key.into(), name: "Ann".into(), named_at: String::new() };
         assert_eq!(distinct_names(&[person("b"), person("a")]), ["Ann (2)", "Ann"]);
         let row = StatRow { period: None, author: "=1+1".into(), commits: 1, additions: 2, deletions: 3 };
-        let stats = Stats { by: By::Author, timezone: "UTC".into(), rows: vec![row], commits: 1, stats_missing: 0 };
+        let stats =
+            Stats { by: By::Author, timezone: "UTC".into(), rows: vec![row], commits: 1, stats_missing: 0 };
         assert_eq!(render_tsv(&stats), "author\tcommits\tadditions\tdeletions\n'=1+1\t1\t2\t3\n");
     }
 }

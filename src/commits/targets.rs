@@ -65,7 +65,9 @@ pub async fn sync_projects(
         match looked? {
             Looked::Here(remote) => found.push(remote),
             Looked::Gone(why) => {
-                problems.push(format!("project `{name}`: {why}; check `projects`, or whether the token may see it"));
+                problems.push(format!(
+                    "project `{name}`: {why}; check `projects`, or whether the token may see it"
+                ));
                 gone.push(name);
             }
             Looked::Trouble(why) => {
@@ -77,9 +79,8 @@ pub async fn sync_projects(
     if let Some(group) = &source.keys.group {
         match client.fetch_group(group.as_str(), stop).await {
             Ok(remote) => found.extend(remote),
-            Err(gitlab::Error::Missing(_)) => problems.push(format!(
-                "group `{group}` does not exist, or the token may not see it; check `group`"
-            )),
+            Err(gitlab::Error::Missing(_)) => problems
+                .push(format!("group `{group}` does not exist, or the token may not see it; check `group`")),
             Err(gitlab::Error::Failed(why) | gitlab::Error::Forbidden(why)) => {
                 problems.push(format!("group `{group}`: {why}"));
             }
@@ -114,9 +115,9 @@ async fn look_up(client: &Client, name: &str, stop: &CancellationToken) -> Resul
     match client.fetch_project(name, stop).await {
         Ok(remote) => Ok(Looked::Here(remote)),
         Err(gitlab::Error::Missing(why)) => Ok(Looked::Gone(format!("GitLab answers 404 ({why})"))),
-        Err(error @ (gitlab::Error::Failed(_) | gitlab::Error::Forbidden(_) | gitlab::Error::Refused { .. })) => {
-            Ok(Looked::Trouble(error.to_string()))
-        }
+        Err(
+            error @ (gitlab::Error::Failed(_) | gitlab::Error::Forbidden(_) | gitlab::Error::Refused { .. }),
+        ) => Ok(Looked::Trouble(error.to_string())),
         Err(error) => Err(error),
     }
 }

@@ -43,8 +43,8 @@ pub enum Emails {
 
 /// Reads a page of commits.
 pub fn read_commits(body: &[u8], emails: Emails) -> Result<Vec<Commit>, String> {
-    let wire: Vec<WireCommit> =
-        serde_json::from_slice(body).map_err(|error| format!("the list of commits cannot be read: {error}"))?;
+    let wire: Vec<WireCommit> = serde_json::from_slice(body)
+        .map_err(|error| format!("the list of commits cannot be read: {error}"))?;
     wire.into_iter().map(|commit| read_commit(commit, emails)).collect()
 }
 
@@ -111,7 +111,11 @@ impl From<WireProject> for RemoteProject {
         let path = one_line(&wire.path_with_namespace);
         Self {
             remote_id: wire.id,
-            name: wire.name.map(|name| one_line(&name)).filter(|name| !name.is_empty()).unwrap_or_else(|| path.clone()),
+            name: wire
+                .name
+                .map(|name| one_line(&name))
+                .filter(|name| !name.is_empty())
+                .unwrap_or_else(|| path.clone()),
             is_empty: wire.empty_repo.unwrap_or(wire.default_branch.is_none()),
             default_branch: wire.default_branch.filter(|branch| !branch.is_empty()),
             web_url: wire.web_url,
@@ -208,9 +212,7 @@ mod tests {
 
     #[test]
     fn hidden_addresses_are_the_same_for_every_spelling() {
-        let json = |email: &str| {
-            serde_json::json!([{ "id": SHA, "author_name": "A", "author_email": email, "committed_date": "x" }])
-        };
+        let json = |email: &str| serde_json::json!([{ "id": SHA, "author_name": "A", "author_email": email, "committed_date": "x" }]);
         let of = |email: &str| read(&json(email), Emails::Hidden).unwrap().remove(0).author_email;
         assert_eq!(of("Ann@Example.com"), of("ann@example.com"));
         assert!(of("ann@example.com").starts_with("sha256:") && !of("ann@example.com").contains('@'));

@@ -117,9 +117,9 @@ impl Dialect {
 fn with_values(text: &str) -> String {
     let Some((before, rest)) = text.split_once("{values ") else { return text.to_owned() };
     let Some((size, after)) = rest.split_once('}') else { return text.to_owned() };
-    let sizes = size.split_once('x').and_then(|(rows, columns)| {
-        Some((rows.parse::<usize>().ok()?, columns.parse::<usize>().ok()?))
-    });
+    let sizes = size
+        .split_once('x')
+        .and_then(|(rows, columns)| Some((rows.parse::<usize>().ok()?, columns.parse::<usize>().ok()?)));
     let Some((rows, columns)) = sizes else { return text.to_owned() };
     let row = |row: usize| {
         let numbers = (1..=columns).map(|column| format!("?{}", row * columns + column));

@@ -213,9 +213,7 @@ async fn serve(State(world): State<Arc<World>>, request: Request<Body>) -> Respo
     let mut response = match fault {
         Some(Fault::Hang) => std::future::pending().await,
         Some(Fault::Status(status, headers, body)) => answer::plain(status, &headers, body),
-        _ if !answer::is_allowed(&request, token.as_deref()) => {
-            answer::message(401, "401 Unauthorized")
-        }
+        _ if !answer::is_allowed(&request, token.as_deref()) => answer::message(401, "401 Unauthorized"),
         _ => answer::answer(&world, &asked).await,
     };
     if let Some(Fault::Edit(edit)) = fault_of(&world, &asked) {

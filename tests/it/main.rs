@@ -8,6 +8,7 @@ mod databases;
 mod architecture;
 mod charsets;
 mod commits;
+mod commits_runs;
 mod concurrency;
 mod config;
 mod documents;

@@ -123,7 +123,10 @@ fn page_headers(asked: &Asked, page: usize, per_page: usize, more: bool) -> Vec<
         vec![("x-page", page.to_string()), ("x-per-page", per_page.to_string()), ("x-next-page", next)];
     if more {
         let path = asked.segments.join("/");
-        headers.push(("link", format!("<https://gitlab.example/api/v4/{path}?page={}>; rel=\"next\"", page + 1)));
+        headers.push((
+            "link",
+            format!("<https://gitlab.example/api/v4/{path}?page={}>; rel=\"next\"", page + 1),
+        ));
     }
     headers
 }

@@ -54,8 +54,10 @@ impl Repository {
             }
             Repository::Git(directory) => {
                 let format = "--format=%(refname:lstrip=2) %(objectname)";
-                let listed = git(directory, &["for-each-ref", format, "refs/heads"]).await.unwrap_or_default();
-                let split = |line: &str| line.rsplit_once(' ').map(|(name, sha)| (name.to_owned(), sha.to_owned()));
+                let listed =
+                    git(directory, &["for-each-ref", format, "refs/heads"]).await.unwrap_or_default();
+                let split =
+                    |line: &str| line.rsplit_once(' ').map(|(name, sha)| (name.to_owned(), sha.to_owned()));
                 listed.lines().filter_map(split).collect()
             }
         }
@@ -70,7 +72,9 @@ impl Repository {
         with_stats: bool,
     ) -> Option<(usize, String)> {
         match self {
-            Repository::Synthetic { id, commits } => list_synthetic(*id, *commits, revision, skip, limit, with_stats),
+            Repository::Synthetic { id, commits } => {
+                list_synthetic(*id, *commits, revision, skip, limit, with_stats)
+            }
             Repository::Git(directory) => {
                 let (skip, limit) = (format!("--skip={skip}"), format!("--max-count={limit}"));
                 let format = format!("--format={FORMAT}");
@@ -189,7 +193,8 @@ fn push_synthetic(body: &mut String, id: i64, number: usize, with_stats: bool) {
     let minutes = number * 37;
     let (day, month) = ((minutes / 1440) % 28 + 1, (minutes / 40_320) % 12 + 1);
     let year = 2000 + minutes / 483_840;
-    let date = format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:00.000+09:00", minutes / 60 % 24, minutes % 60);
+    let date =
+        format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:00.000+09:00", minutes / 60 % 24, minutes % 60);
     let _ = write!(
         body,
         "{{\"id\":\"{sha}\",\"short_id\":\"{}\",\"created_at\":\"{date}\",\"parent_ids\":[{}],\

@@ -98,8 +98,7 @@ mod tests {
     #[test]
     fn a_run_with_a_live_worker_is_left_alone_unless_joined() {
         let row = run(RunStatus::Running, 0, 0);
-        let holder =
-            Holder { owner: "a/1/x".into(), taken_at: Timestamp::MIN, expires_at: Timestamp::MAX };
+        let holder = Holder { owner: "a/1/x".into(), taken_at: Timestamp::MIN, expires_at: Timestamp::MAX };
         let alone = Running { run: row.clone(), worker: None };
         let held = Running { run: row.clone(), worker: Some(holder.clone()) };
         assert_eq!(begin(None, Sharing::Alone), Begin::New);

@@ -71,7 +71,13 @@ pub fn register(
     let values: Vec<_> = targets
         .iter()
         .flat_map(|target| {
-            [id.to_value(), target.project_id.to_value(), target.branch_name.to_value(), target.host.to_value(), "pending".to_value()]
+            [
+                id.to_value(),
+                target.project_id.to_value(),
+                target.branch_name.to_value(),
+                target.host.to_value(),
+                "pending".to_value(),
+            ]
         })
         .collect();
     tx.execute_rows(

@@ -61,7 +61,8 @@ impl Repo {
     pub(crate) fn commit(&self, date: &str) -> String {
         let number = self.commits.get() + 1;
         self.commits.set(number);
-        std::fs::write(self.dir.join(format!("file{number}")), format!("line {number}\nsecond line\n")).unwrap();
+        std::fs::write(self.dir.join(format!("file{number}")), format!("line {number}\nsecond line\n"))
+            .unwrap();
         self.git(&["add", "."]);
         self.git_at(date, &["commit", "--quiet", "-m", &format!("Change {number}")]);
         self.git(&["rev-parse", "HEAD"]).trim().to_owned()
@@ -71,7 +72,12 @@ impl Repo {
     pub(crate) fn commit_many(&self, count: u32) {
         use std::io::Write;
         let branch = self.git(&["symbolic-ref", "HEAD"]).trim().to_owned();
-        let parent = Command::new("git").arg("-C").arg(&self.dir).args(["rev-parse", "--verify", "-q", "HEAD"]).output().unwrap();
+        let parent = Command::new("git")
+            .arg("-C")
+            .arg(&self.dir)
+            .args(["rev-parse", "--verify", "-q", "HEAD"])
+            .output()
+            .unwrap();
         let parent = String::from_utf8(parent.stdout).unwrap().trim().to_owned();
         let mut stream = String::new();
         for number in 1..=count {
