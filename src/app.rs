@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use crate::blogs;
 use crate::channel::outbox::{Sender, Topics};
 use crate::channel::{self, ChannelSet, Outside};
+use crate::commits;
 use crate::config::{self, Config, Kind, Problems};
 use crate::db::{self, Db, Tx};
 use crate::engine::{Job, Parts, Schedule, Work};
@@ -31,12 +32,20 @@ struct Pipeline {
 
 type Make = fn(&config::Job, &Parts) -> Result<Arc<dyn Work>, Problems>;
 
-const PIPELINES: &[Pipeline] = &[Pipeline {
-    kind: Kind::job::<blogs::config::Keys>(blogs::KIND),
-    every: blogs::EVERY,
-    make: blogs::make,
-    topics: blogs::topics,
-}];
+const PIPELINES: &[Pipeline] = &[
+    Pipeline {
+        kind: Kind::job::<blogs::config::Keys>(blogs::KIND),
+        every: blogs::EVERY,
+        make: blogs::make,
+        topics: blogs::topics,
+    },
+    Pipeline {
+        kind: Kind::job::<commits::config::Keys>(commits::KIND),
+        every: commits::EVERY,
+        make: commits::make,
+        topics: |topics| topics,
+    },
+];
 
 /// What a pipeline knows about a thing that a user asks about by its id, URL or number.
 type FindStory = fn(&mut Tx<'_>, &str, usize, Timestamp) -> db::Result<Option<Json>>;

@@ -18,6 +18,7 @@ pub mod app;
 pub mod blogs;
 pub mod channel;
 pub mod cli;
+pub mod commits;
 pub mod config;
 pub mod db;
 pub mod demo;

@@ -1,7 +1,10 @@
 //! The command line: one file per noun, data to stdout, everything else to stderr.
 
+mod branch;
+mod bulk;
 mod change;
 mod check;
+mod commits;
 mod complete;
 mod config;
 mod context;
@@ -15,6 +18,7 @@ mod job;
 mod log;
 mod output;
 mod progress;
+mod project;
 mod quota;
 mod reference;
 mod run;
@@ -130,6 +134,14 @@ enum Command {
     Inspect(inspect::Args),
     /// List, add and change jobs
     Job(job::Args),
+    /// Collect commits in runs that can be shared, interrupted and continued
+    Bulk(bulk::Args),
+    /// Count and list commits
+    Commits(commits::Args),
+    /// List projects and bring them up to date
+    Project(project::Args),
+    /// List, add and remove branches
+    Branch(branch::Args),
     /// List what blogs brought, and decide about what is held
     Change(change::Args),
     /// Show or reset what was used of daily quotas
@@ -192,6 +204,10 @@ async fn dispatch(command: Command, context: &Context) -> Result {
         Command::Why(args) => why::run(&args, context).await,
         Command::Inspect(args) => inspect::command(&args, context).await,
         Command::Job(args) => job::run(args, context).await,
+        Command::Bulk(args) => bulk::run(args, context).await,
+        Command::Commits(args) => commits::run(args, context).await,
+        Command::Project(args) => project::run(args, context).await,
+        Command::Branch(args) => branch::run(args, context).await,
         Command::Change(args) => change::run(args, context).await,
         Command::Quota(args) => quota::run(args, context).await,
         Command::Db(args) => db::run(args, context).await,

@@ -10,6 +10,8 @@ mod blogs;
 mod channels;
 mod charsets;
 mod command_line;
+mod commits;
+mod commits_runs;
 mod concurrency;
 mod config;
 mod documents;
