@@ -6,6 +6,7 @@ mod complete;
 mod config;
 mod context;
 mod db;
+mod delivery;
 mod demo;
 mod doctor;
 mod error;
@@ -13,7 +14,9 @@ mod init;
 pub mod inspect;
 mod job;
 mod log;
+mod mail;
 mod output;
+mod post;
 mod progress;
 mod quota;
 mod reference;
@@ -132,6 +135,12 @@ enum Command {
     Job(job::Args),
     /// List what blogs brought, and decide about what is held
     Change(change::Args),
+    /// List messages on their way out; retry, approve or skip them
+    Delivery(delivery::Args),
+    /// Try mail out
+    Mail(mail::Args),
+    /// Show what a message would look like
+    Post(post::Args),
     /// Show or reset what was used of daily quotas
     Quota(quota::Args),
     /// Look after the database
@@ -193,6 +202,9 @@ async fn dispatch(command: Command, context: &Context) -> Result {
         Command::Inspect(args) => inspect::command(&args, context).await,
         Command::Job(args) => job::run(args, context).await,
         Command::Change(args) => change::run(args, context).await,
+        Command::Delivery(args) => delivery::run(args, context).await,
+        Command::Mail(args) => mail::run(args, context).await,
+        Command::Post(args) => post::run(args, context).await,
         Command::Quota(args) => quota::run(args, context).await,
         Command::Db(args) => db::run(args, context).await,
         Command::Config(args) => config::run(&args, context),
