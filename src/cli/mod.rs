@@ -9,6 +9,7 @@ mod complete;
 mod config;
 mod context;
 mod db;
+mod delivery;
 mod demo;
 mod doctor;
 mod error;
@@ -16,7 +17,9 @@ mod init;
 pub mod inspect;
 mod job;
 mod log;
+mod mail;
 mod output;
+mod post;
 mod progress;
 mod project;
 mod quota;
@@ -144,6 +147,12 @@ enum Command {
     Branch(branch::Args),
     /// List what blogs brought, and decide about what is held
     Change(change::Args),
+    /// List messages on their way out; retry, approve or skip them
+    Delivery(delivery::Args),
+    /// Try mail out
+    Mail(mail::Args),
+    /// Show what a message would look like
+    Post(post::Args),
     /// Show or reset what was used of daily quotas
     Quota(quota::Args),
     /// Look after the database
@@ -209,6 +218,9 @@ async fn dispatch(command: Command, context: &Context) -> Result {
         Command::Project(args) => project::run(args, context).await,
         Command::Branch(args) => branch::run(args, context).await,
         Command::Change(args) => change::run(args, context).await,
+        Command::Delivery(args) => delivery::run(args, context).await,
+        Command::Mail(args) => mail::run(args, context).await,
+        Command::Post(args) => post::run(args, context).await,
         Command::Quota(args) => quota::run(args, context).await,
         Command::Db(args) => db::run(args, context).await,
         Command::Config(args) => config::run(&args, context),
