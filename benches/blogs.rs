@@ -101,7 +101,10 @@ fn compare(blogs: usize) {
         println!("{name:<6} ratio {ratio:>8.2}   at most {RATIO_LIMIT}: {}", verdict(ratio <= RATIO_LIMIT));
     }
     let peak = best[3].peak;
-    println!("304    peak  {peak:>8.1}   MiB, at most {MEMORY_LIMIT_MIB}: {}", verdict(peak <= MEMORY_LIMIT_MIB));
+    println!(
+        "304    peak  {peak:>8.1}   MiB, at most {MEMORY_LIMIT_MIB}: {}",
+        verdict(peak <= MEMORY_LIMIT_MIB)
+    );
 }
 
 fn verdict(holds: bool) -> &'static str {
@@ -163,7 +166,8 @@ fn itself(args: &[&str]) -> Command {
 /// The program itself.
 fn ours(dir: &Path, now: &str) {
     let config = dir.join("tsuzuki.toml");
-    let args = ["tsuzuki", "-q", "--now", now, "--config", config.to_str().unwrap(), "run-due", "--no-deliver"];
+    let args =
+        ["tsuzuki", "-q", "--now", now, "--config", config.to_str().unwrap(), "run-due", "--no-deliver"];
     let exit = tsuzuki::cli::run(args.map(std::ffi::OsString::from));
     assert_eq!(format!("{exit:?}"), format!("{:?}", std::process::ExitCode::SUCCESS));
 }
@@ -180,7 +184,8 @@ async fn serve() {
             while let Ok(read) = stream.read(&mut bytes).await
                 && read > 0
             {
-                let knows = String::from_utf8_lossy(&bytes[..read]).to_ascii_lowercase().contains("if-none-match");
+                let knows =
+                    String::from_utf8_lossy(&bytes[..read]).to_ascii_lowercase().contains("if-none-match");
                 let answer = match knows {
                     true => "HTTP/1.1 304 Not Modified\r\netag: \"v1\"\r\n\r\n".to_owned(),
                     false => {
@@ -200,7 +205,9 @@ async fn serve() {
 }
 
 fn feed(base: &str) -> String {
-    let mut feed = format!("<?xml version=\"1.0\"?><rss version=\"2.0\"><channel><title>A blog</title><link>{base}/</link>");
+    let mut feed = format!(
+        "<?xml version=\"1.0\"?><rss version=\"2.0\"><channel><title>A blog</title><link>{base}/</link>"
+    );
     for number in 0..ENTRIES {
         let _ = write!(
             feed,
@@ -253,7 +260,8 @@ fn bare_db(dir: &Path) -> rusqlite::Connection {
     db
 }
 
-const HISTORY: &str = "INSERT INTO check_history (blog_id, checked_at, http_status, skipped) VALUES (?1, ?2, ?3, ?4)";
+const HISTORY: &str =
+    "INSERT INTO check_history (blog_id, checked_at, http_status, skipped) VALUES (?1, ?2, ?3, ?4)";
 
 async fn bare_304(dir: &Path, port: u16, blogs: usize) {
     let (client, mut db) = (client(), bare_db(dir));
@@ -287,7 +295,8 @@ async fn bare_first(dir: &Path, port: u16, blogs: usize) {
             assert_eq!(entries.len(), ENTRIES);
             let id = format!("blog-{blog}");
             tx.prepare_cached(HISTORY).unwrap().execute((&id, "2026-01-15T00:00:00.000Z", 200, 0)).unwrap();
-            let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO entries VALUES (?1, ?2, ?3, ?4, ?5)").unwrap();
+            let mut insert =
+                tx.prepare_cached("INSERT OR IGNORE INTO entries VALUES (?1, ?2, ?3, ?4, ?5)").unwrap();
             for [guid, title, link, date] in &entries {
                 insert.execute((&id, guid, link, title, date)).unwrap();
             }
