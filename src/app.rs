@@ -29,16 +29,20 @@ struct Pipeline {
 
 type Make = fn(&config::Job, &Parts) -> Result<Arc<dyn Work>, Problems>;
 
-const PIPELINES: &[Pipeline] = &[Pipeline {
-    kind: Kind::job::<commits::config::Keys>(commits::KIND),
-    every: commits::EVERY,
-    make: commits::make,
-    topics: |topics| topics,
-    kind: Kind::job::<blogs::config::Keys>(blogs::KIND),
-    every: blogs::EVERY,
-    make: blogs::make,
-    topics: blogs::topics,
-}];
+const PIPELINES: &[Pipeline] = &[
+    Pipeline {
+        kind: Kind::job::<blogs::config::Keys>(blogs::KIND),
+        every: blogs::EVERY,
+        make: blogs::make,
+        topics: blogs::topics,
+    },
+    Pipeline {
+        kind: Kind::job::<commits::config::Keys>(commits::KIND),
+        every: commits::EVERY,
+        make: commits::make,
+        topics: |topics| topics,
+    },
+];
 
 /// Every kind of job, channel and LLM. `config` checks files against it.
 pub fn kinds() -> &'static [Kind] {
