@@ -10,6 +10,7 @@ mod blogs;
 mod channels;
 mod charsets;
 mod commits;
+mod commits_jobs;
 mod commits_runs;
 mod command_line;
 mod concurrency;
