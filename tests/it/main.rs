@@ -11,6 +11,7 @@ mod channels;
 mod charsets;
 mod command_line;
 mod commits;
+mod commits_jobs;
 mod commits_runs;
 mod concurrency;
 mod config;
