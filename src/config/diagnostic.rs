@@ -8,19 +8,28 @@ use std::sync::Arc;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use serde::ser::SerializeStruct;
 
+use super::kind::Kind;
 use super::mask;
+use super::schema::list_secret_keys;
 
 /// The text of a config file, shared by everything that points into it.
 #[derive(Clone)]
 pub struct Source {
     path: PathBuf,
     text: Arc<str>,
+    /// The kinds say which of their keys are secrets.
+    kinds: &'static [Kind],
 }
 
 impl Source {
     /// A text and the name that messages give it.
     pub fn new(path: impl Into<PathBuf>, text: impl Into<Arc<str>>) -> Self {
-        Self { path: path.into(), text: text.into() }
+        Self { path: path.into(), text: text.into(), kinds: &[] }
+    }
+
+    /// The same text, whose tables are of these kinds.
+    pub(super) fn with_kinds(self, kinds: &'static [Kind]) -> Self {
+        Self { kinds, ..self }
     }
 
     /// Where the text was read from.
@@ -35,7 +44,7 @@ impl Source {
 
     /// The text with literal secrets blotted out; every byte keeps its place.
     pub fn masked(&self) -> String {
-        mask::blot_secrets(&self.text)
+        mask::blot_secrets_of(&self.text, &list_secret_keys(self.kinds))
     }
 
     /// Line and column, counted from 1 in characters, of a place in the text.
@@ -162,7 +171,7 @@ impl Problem {
             Colour::Never => Renderer::plain(),
             Colour::Always => Renderer::styled(),
         };
-        super::secret::redact(&renderer.render(&[group])).into_owned()
+        super::redact::redact(&renderer.render(&[group])).into_owned()
     }
 
     /// The whole lines that `span` touches.

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::diagnostic::{Problem, Source};
-use super::schema::{Kind, Place};
+use super::kind::{Kind, Place};
+use super::schema::list_tables;
 use super::tree::Table;
 use crate::text::nearest;
 
@@ -72,26 +73,33 @@ fn unknown_key(
         return problem.with_label(format!("did you mean `{near}`?"));
     }
     let place = about.place;
-    if !outermost {
-        let own = about.kinds.iter().find(|kind| kind.place == place && kind.name == about.kind);
-        if about.taken.contains(&key) || own.is_some_and(|own| own.keys().iter().any(|one| one == key)) {
-            return problem.with_hint(format!(
-                "`{key}` belongs to the {} itself: move it up, before any line that opens a table inside it",
-                place.word()
-            ));
-        }
+    let own = about.kinds.iter().find(|kind| kind.place == place && kind.name == about.kind);
+    if !outermost && (about.taken.contains(&key) || own.is_some_and(|own| own.has_key(key))) {
+        return problem.with_hint(format!(
+            "`{key}` belongs to the {} itself: move it up, before any line that opens a table inside it",
+            place.word()
+        ));
     }
-    let owners: Vec<&str> = about
-        .kinds
-        .iter()
-        .filter(|kind| kind.place == place && kind.name != about.kind)
-        .filter(|kind| kind.keys().iter().any(|one| one == key))
-        .map(|kind| kind.name)
-        .collect();
-    match owners.as_slice() {
-        [] => problem.with_hint(list_keys(&candidates)),
-        owners => problem.with_hint(format!("`{key}` belongs to kind = \"{}\"", owners.join("\" or \""))),
+    let others = about.kinds.iter().filter(|kind| kind.place == place && kind.name != about.kind);
+    let owners: Vec<&str> = others.filter(|kind| kind.has_key(key)).map(|kind| kind.name).collect();
+    if outermost && !owners.is_empty() {
+        return problem.with_hint(format!("`{key}` belongs to kind = \"{}\"", owners.join("\" or \"")));
     }
+    match list_homes(key, about.kinds).as_slice() {
+        homes if homes.is_empty() || !outermost => problem.with_hint(list_keys(&candidates)),
+        homes => problem.with_hint(format!("`{key}` belongs in {}", homes.join(" or "))),
+    }
+}
+
+/// The headers of the tables that have `key`, at most three.
+pub(super) fn list_homes(key: &str, kinds: &[Kind]) -> Vec<String> {
+    let mut generator = schemars::SchemaGenerator::default();
+    let mut has_key = |place: &Place| {
+        let tables = list_tables(*place, kinds, &mut generator);
+        tables.iter().any(|table| table.schema["properties"].get(key).is_some())
+    };
+    let homes = Place::ALL.into_iter().filter(|place| has_key(place));
+    homes.take(3).map(|place| format!("`{}`", place.header("NAME"))).collect()
 }
 
 /// Splits serde's "`word`, expected one of `a`, `b`" into the word and what was expected.

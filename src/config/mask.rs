@@ -1,16 +1,22 @@
 //! Blots out secrets that stand literally in a config text, so that its lines can be shown.
 
-/// Parts of key names whose values are secrets.
-const SECRET_WORDS: [&str; 6] = ["secret", "password", "passphrase", "token", "api_key", "webhook"];
+/// How the names of keys end whose values are secrets.
+const SECRET_WORDS: [&str; 9] =
+    ["secret", "password", "passwd", "passphrase", "token", "credentials", "key", "webhook", "webhook_url"];
 
-/// `text` with the values of secret-looking keys and the passwords inside addresses replaced by `*`.
+/// As [`blot_secrets_of`], for a text whose keys are not known.
+pub(super) fn blot_secrets(text: &str) -> String {
+    blot_secrets_of(text, &[])
+}
+
+/// `text` with the values of `secret_keys`, of keys that sound secret, and passwords inside addresses replaced by `*`.
 ///
 /// Works on the text alone, since it must also work on a file that does not parse. Every byte keeps its
 /// place. References such as `${NAME}` are kept: they are no secret, and the reader needs them.
-pub(super) fn blot_secrets(text: &str) -> String {
+pub(super) fn blot_secrets_of(text: &str, secret_keys: &[String]) -> String {
     let mut out = text.as_bytes().to_vec();
     for (at, _) in text.match_indices('=') {
-        if is_secret_key(&text[..at]) {
+        if is_secret_key(&text[..at], secret_keys) {
             blot_value(text, at + 1, &mut out);
         }
     }
@@ -21,7 +27,7 @@ pub(super) fn blot_secrets(text: &str) -> String {
 }
 
 /// Whether the key that ends right before a `=` names a secret.
-fn is_secret_key(before: &str) -> bool {
+fn is_secret_key(before: &str, secret_keys: &[String]) -> bool {
     let line = before.rsplit('\n').next().unwrap_or_default();
     let key = line.trim_end().trim_end_matches(['"', '\'']);
     let start = key
@@ -29,14 +35,39 @@ fn is_secret_key(before: &str) -> bool {
         .rev()
         .find(|(_, c)| !(c.is_alphanumeric() || matches!(c, '_' | '-')))
         .map_or(0, |(at, c)| at + c.len_utf8());
-    let key = key[start..].to_lowercase().replace('-', "_");
-    SECRET_WORDS.iter().any(|word| key.contains(word))
+    let key = &key[start..];
+    let plain = key.to_lowercase().replace('-', "_");
+    secret_keys.iter().any(|one| one == key) || SECRET_WORDS.iter().any(|word| plain.ends_with(word))
 }
 
-/// Blots the value that starts at or after `at`: a string in any of TOML's quotes, or a bare word.
+/// Blots the value that starts at or after `at`; of an array or a table, every value inside.
 fn blot_value(text: &str, at: usize, out: &mut [u8]) {
-    let rest = &text[at..];
-    let start = at + (rest.len() - rest.trim_start_matches([' ', '\t']).len());
+    let mut at = at;
+    let mut depth = 0_usize;
+    loop {
+        let rest = &text[at..];
+        at += rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        match text[at..].chars().next() {
+            None => return,
+            Some('[' | '{') => {
+                depth += 1;
+                at += 1;
+            }
+            Some(']' | '}') if depth > 0 => {
+                depth -= 1;
+                at += 1;
+            }
+            Some(',' | '\n' | '\r' | '=') if depth > 0 => at += 1,
+            Some(_) => at = blot_one(text, at, out),
+        }
+        if depth == 0 {
+            return;
+        }
+    }
+}
+
+/// Blots a string in any of TOML's quotes, or a bare word; answers where it ends.
+fn blot_one(text: &str, start: usize, out: &mut [u8]) -> usize {
     let rest = &text[start..];
     let (open, close): (usize, &str) = if rest.starts_with("\"\"\"") {
         (3, "\"\"\"")
@@ -47,19 +78,26 @@ fn blot_value(text: &str, at: usize, out: &mut [u8]) {
     } else if rest.starts_with('\'') {
         (1, "'")
     } else {
-        let end = rest.find([',', '}', ']', '#', '\r', '\n']).unwrap_or(rest.len());
+        let end = rest.find([',', '}', ']', '=', '#', '\r', '\n']).unwrap_or(rest.len());
         let word = rest[..end].trim_end();
-        if !word.starts_with(['{', '[']) && word != "true" && word != "false" {
+        if word != "true" && word != "false" {
             blot(&mut out[start..start + word.len()]);
         }
-        return;
+        // A comment inside an array would have no end of its own.
+        return if rest.starts_with('#') {
+            start + rest.find('\n').unwrap_or(rest.len())
+        } else {
+            start + end
+        };
     };
     let from = start + open;
-    let end = find_close(&text[from..], close).map_or_else(
-        || if open == 3 { text.len() } else { from + text[from..].find('\n').unwrap_or(text.len() - from) },
-        |length| from + length,
-    );
+    let end = find_close(&text[from..], close).map(|length| from + length);
+    let end = end.unwrap_or_else(|| match open {
+        3 => text.len(),
+        _ => from + text[from..].find('\n').unwrap_or(text.len() - from),
+    });
     blot_between_references(text, from, end, out);
+    (end + open).min(text.len())
 }
 
 /// The length of the string up to its closing quotes, minding backslashes in the kind that has them.
@@ -111,6 +149,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn keys_that_are_known_to_be_secret_are_blotted_too() {
+        assert_eq!(blot_secrets_of("login = \"abc\"", &["login".to_owned()]), "login = \"***\"");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_it_panic_or_move(text in "(token|a)? ?=? ?[\\[{\"'#=,}\\]\\\\\né://:@ ]{0,24}") {
+            proptest::prop_assert_eq!(blot_secrets(&text).len(), text.len());
+        }
+    }
+
+    #[test]
     fn literal_secrets_are_blotted_and_references_are_kept() {
         for (text, shown) in [
             ("api_key = \"sk-1\"", "api_key = \"****\""),
@@ -126,6 +176,11 @@ mod tests {
             ("feed = \"https://example.com/\"", "feed = \"https://example.com/\""),
             ("secret = \"続き\"", "secret = \"******\""),
             ("secret =", "secret ="),
+            ("tokens = 500", "tokens = 500"),
+            ("token = [\"a\", # b\n 'c']\nd = 1", "token = [\"*\", # b\n '*']\nd = 1"),
+            ("token = { x = \"ab\" }\nd = \"e\"", "token = { * = \"**\" }\nd = \"e\""),
+            ("token = [\"abc\nd = \"e\"", "token = [\"***\n* = \"*\""),
+            ("token = true", "token = true"),
             ("webhook = \"https://hooks.example/T/B\"", "webhook = \"*************************\""),
         ] {
             assert_eq!(blot_secrets(text), shown);

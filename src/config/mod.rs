@@ -11,29 +11,39 @@
 //! whole file is checked at once, and every problem is reported, not only the first.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 mod diagnostic;
+mod edit;
 mod env;
 mod explain;
+mod kind;
+mod lookup;
 mod mask;
 mod model;
 mod overrides;
 mod read;
 mod redact;
+mod reference;
 mod schema;
-pub mod secret;
+mod secret;
 mod secret_url;
 mod section;
+mod surroundings;
 mod tree;
 pub mod value;
 
 pub use diagnostic::{Colour, Problem, Problems, Severity, Source};
+pub use edit::{ConfigFile, Document, EditError, read_value};
 pub use env::Env;
+pub use kind::{Kind, Place};
 pub use model::{App, Job, Quota, ScheduleSpec, Store};
 pub use overrides::{OVERRIDES, Override};
-pub use schema::{Kind, Place};
-pub use secret::{MissingSecret, Redacting, Revealed, Secret, redact};
+pub use redact::{Redacting, redact};
+pub use reference::render_reference;
+pub use schema::schema;
+pub use secret::{MissingSecret, Revealed, Secret};
 pub use secret_url::{BadLocation, Location, SecretUrl};
 pub use section::Section;
 
@@ -61,10 +71,40 @@ pub struct Config {
     pub jobs: Vec<Job>,
     /// What should be better, though the file can be used.
     pub warnings: Problems,
+    secrets: Vec<SecretUse>,
     source: Source,
 }
 
+/// A secret and the place that names it.
+#[derive(Clone, Debug)]
+struct SecretUse {
+    span: Range<usize>,
+    /// Whether it stands in the file itself.
+    literal: bool,
+    secret: Secret,
+}
+
 impl Config {
+    /// Hides every secret that the file names and that can be had, from now on; those that are missing are passed over.
+    pub fn hide_secrets(&self) {
+        for used in &self.secrets {
+            let _ = used.secret.reveal();
+        }
+    }
+
+    /// Looks every secret up: those that are missing, as errors, and those that are badly kept, as warnings.
+    pub fn check_secrets(&self) -> Problems {
+        let mut problems = Problems::default();
+        for used in &self.secrets {
+            let at = |message: String| Problem::at(&self.source, used.span.clone(), message);
+            if let Err(missing) = used.secret.reveal() {
+                problems.push(at(missing.to_string()));
+            }
+            problems.extend(used.secret.list_warnings().into_iter().map(|warning| at(warning).as_warning()));
+        }
+        problems.in_order()
+    }
+
     /// The text of the file with literal secrets blotted out.
     pub fn masked_text(&self) -> String {
         self.source.masked()
@@ -128,5 +168,5 @@ pub fn load(path: &Path, kinds: &'static [Kind], env: &Env) -> Result<Config, Pr
 
 /// Checks `text`, which stands or would stand at `path`.
 pub fn parse(text: &str, path: &Path, kinds: &'static [Kind], env: &Env) -> Result<Config, Problems> {
-    read::read_file(Source::new(path, text), kinds, env)
+    read::read_file(Source::new(path, text).with_kinds(kinds), kinds, env)
 }

@@ -212,3 +212,41 @@ pub struct Job {
     /// The kind's own keys.
     pub section: Section,
 }
+
+/// The schema of the keys that every job has.
+pub(super) fn job_head_schema(generator: &mut schemars::SchemaGenerator) -> serde_json::Value {
+    JobHead::json_schema(generator).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_providers_day_begins_when_it_says() {
+        let midnight = Quota {
+            per_day: 1,
+            day_starts: TimeOfDay::MIDNIGHT,
+            zone: "America/Los_Angeles".parse().unwrap(),
+        };
+        let later = Quota { day_starts: "01:30".parse().unwrap(), ..midnight.clone() };
+        for (now, by_midnight, by_later) in [
+            ("2026-01-15T07:59:59Z", "2026-01-14", "2026-01-14"),
+            ("2026-01-15T08:00:00Z", "2026-01-15", "2026-01-14"),
+            ("2026-01-15T09:29:59Z", "2026-01-15", "2026-01-14"),
+            ("2026-01-15T09:30:00Z", "2026-01-15", "2026-01-15"),
+            // The night when 02:00 becomes 03:00.
+            ("2026-03-08T09:30:00Z", "2026-03-08", "2026-03-08"),
+            ("2026-03-09T07:00:00Z", "2026-03-09", "2026-03-08"),
+        ] {
+            let now: Timestamp = now.parse().unwrap();
+            assert_eq!(midnight.date_at(now).to_string(), by_midnight, "{now}");
+            assert_eq!(later.date_at(now).to_string(), by_later, "{now}");
+            for quota in [&midnight, &later] {
+                let next = quota.next_day_at(now);
+                assert!(next > now);
+                assert_eq!(quota.date_at(next), quota.date_at(now).tomorrow().unwrap(), "{now}");
+            }
+        }
+    }
+}

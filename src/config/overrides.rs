@@ -2,10 +2,10 @@
 
 use super::Config;
 use super::diagnostic::{Problem, Problems, Source};
+use super::kind::Place;
 use super::model::Quota;
-use super::schema::Place;
-use super::secret::Surroundings;
 use super::secret_url::SecretUrl;
+use super::surroundings::Surroundings;
 use super::value::{TimeOfDay, Zone};
 
 /// A variable that replaces a key of the file.

@@ -1,127 +1,154 @@
-//! The kinds of jobs, channels and LLMs that exist, and what their keys mean: for checking, editors and the reference page.
+//! One JSON Schema for the whole file, so that editors complete and check it.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::DeserializeOwned;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
 
-use super::diagnostic::Problems;
-use super::section::Section;
+use super::kind::{Kind, Place};
+use super::model::{App, Defaults, JobHead, QuotaTable, StoreTable};
 
-/// The part of the file that a table stands in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// `[app]`
-    App,
-    /// `[store]`
-    Store,
-    /// `[web]`
-    Web,
-    /// `[quota.NAME]`
-    Quota,
-    /// `[llm.NAME]`
-    Llm,
-    /// `[channel.NAME]`
-    Channel,
-    /// `[defaults]`
-    Defaults,
-    /// `[[job]]`
-    Job,
+/// The schema of a config file with these kinds.
+pub fn schema(kinds: &[Kind]) -> Value {
+    // Editors for TOML read draft 7 without exception, later drafts with some.
+    let mut generator = SchemaSettings::draft07().into_generator();
+    let mut properties = Map::new();
+    for place in Place::ALL {
+        let tables = list_tables(place, kinds, &mut generator);
+        let one = match tables.len() {
+            1 => tables.into_iter().next().map(|table| table.schema).unwrap_or_default(),
+            _ => json!({ "oneOf": tables.into_iter().map(|table| table.schema).collect::<Vec<_>>() }),
+        };
+        let schema = match place {
+            Place::Quota | Place::Llm | Place::Channel => {
+                json!({ "type": "object", "additionalProperties": one })
+            }
+            Place::Job => json!({ "type": "array", "items": one }),
+            _ => one,
+        };
+        properties.insert(place.key().to_owned(), schema);
+    }
+    let mut schema = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "tsuzuki.toml",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": false,
+        "definitions": generator.take_definitions(true),
+    });
+    drop_null(&mut schema);
+    schema
 }
 
-impl Place {
-    /// All of them, in the order in which a file is best written.
-    pub const ALL: [Place; 8] = [
-        Place::App,
-        Place::Store,
-        Place::Web,
-        Place::Quota,
-        Place::Llm,
-        Place::Channel,
-        Place::Defaults,
-        Place::Job,
-    ];
+/// A table of the file: its kind, if the place has kinds, and the schema of all its keys.
+pub(super) struct TableSchema {
+    pub(super) kind: Option<&'static str>,
+    pub(super) schema: Value,
+}
 
-    /// The key of the file that holds these tables.
-    pub fn key(self) -> &'static str {
-        match self {
-            Place::App => "app",
-            Place::Store => "store",
-            Place::Web => "web",
-            Place::Quota => "quota",
-            Place::Llm => "llm",
-            Place::Channel => "channel",
-            Place::Defaults => "defaults",
-            Place::Job => "job",
+/// The tables that may stand at `place`.
+pub(super) fn list_tables(place: Place, kinds: &[Kind], generator: &mut SchemaGenerator) -> Vec<TableSchema> {
+    let own = |schema: Value| vec![TableSchema { kind: None, schema }];
+    match place {
+        Place::App => own(plain::<App>(generator)),
+        Place::Store => own(plain::<StoreTable>(generator)),
+        Place::Quota => own(plain::<QuotaTable>(generator)),
+        Place::Defaults => own(plain::<Defaults>(generator)),
+        Place::Web | Place::Llm | Place::Channel | Place::Job => {
+            let mut tables = Vec::new();
+            for kind in kinds.iter().filter(|kind| kind.place == place) {
+                let mut schema = Value::from(kind.schema(generator));
+                match place {
+                    Place::Web => {}
+                    Place::Job => add_head(&mut schema, &plain::<JobHead>(generator)),
+                    _ => {
+                        add_head(&mut schema, &json!({ "properties": { "kind": {} }, "required": ["kind"] }));
+                    }
+                }
+                let name = (!kind.name.is_empty()).then_some(kind.name);
+                if let Some(name) = name {
+                    schema["properties"]["kind"] = json!({ "const": name, "description": "What it is." });
+                }
+                tables.push(TableSchema { kind: name, schema });
+            }
+            tables
         }
     }
+}
 
-    /// The word for one of them.
-    pub fn word(self) -> &'static str {
-        match self {
-            Place::Llm => "LLM",
-            Place::App | Place::Store | Place::Web | Place::Defaults => "table",
-            place => place.key(),
+fn plain<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
+    Value::from(T::json_schema(generator))
+}
+
+/// Puts the keys that every table of a place has beside those of the kind.
+fn add_head(schema: &mut Value, head: &Value) {
+    if let (Value::Object(own), Value::Object(head)) = (&mut schema["properties"], &head["properties"]) {
+        for (key, value) in head {
+            own.entry(key.clone()).or_insert_with(|| value.clone());
         }
+    } else {
+        schema["properties"] = head["properties"].clone();
     }
+    let mut required: Vec<Value> = head["required"].as_array().cloned().unwrap_or_default();
+    required.extend(schema["required"].as_array().cloned().unwrap_or_default());
+    schema["required"] = Value::Array(required);
+}
 
-    /// How a header is written: `[[job]]`, `[channel.mail]`.
-    pub fn header(self, name: &str) -> String {
-        match self {
-            Place::Job => "[[job]]".to_owned(),
-            Place::Quota | Place::Llm | Place::Channel => format!("[{}.{name}]", self.key()),
-            place => format!("[{}]", place.key()),
+/// Whether a value is a secret, a list of them, or one that may be absent.
+fn is_secret(property: &Value) -> bool {
+    property["$ref"].as_str().is_some_and(|path| path.ends_with("/Secret"))
+        || property.get("items").is_some_and(is_secret)
+        || ["allOf", "anyOf"]
+            .iter()
+            .any(|key| property[key].as_array().is_some_and(|all| all.iter().any(is_secret)))
+}
+
+/// The names of all keys that hold secrets.
+pub(super) fn list_secret_keys(kinds: &[Kind]) -> Vec<String> {
+    fn walk(schema: &Value, keys: &mut Vec<String>) {
+        let Value::Object(object) = schema else { return };
+        for (key, property) in object.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            if is_secret(property) {
+                keys.push(key.clone());
+            }
         }
+        object.values().for_each(|inner| match inner {
+            Value::Array(items) => items.iter().for_each(|item| walk(item, keys)),
+            inner => walk(inner, keys),
+        });
     }
+    let mut keys = Vec::new();
+    if !kinds.is_empty() {
+        walk(&schema(kinds), &mut keys);
+    }
+    keys
 }
 
-/// A kind of job, channel or LLM: its name, and the struct that its owner reads the table into.
-#[derive(Clone, Copy)]
-pub struct Kind {
-    /// Where it stands.
-    pub place: Place,
-    /// The value of `kind`; empty for `[web]`.
-    pub name: &'static str,
-    schema: fn(&mut SchemaGenerator) -> Schema,
-    check: fn(&Section) -> Result<Problems, Problems>,
-}
-
-impl Kind {
-    /// A kind of job whose own keys are the fields of `T`.
-    pub const fn job<T: DeserializeOwned + JsonSchema>(name: &'static str) -> Self {
-        Self::new::<T>(Place::Job, name)
+/// TOML has no null: a key that may be absent is simply not required.
+pub(super) fn drop_null(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(drop_null),
+        Value::Object(object) => {
+            if let Some(Value::Array(types)) = object.get_mut("type") {
+                types.retain(|one| one != "null");
+                if let [one] = types.as_slice() {
+                    let one = one.clone();
+                    object.insert("type".to_owned(), one);
+                }
+            }
+            if object.get("default").is_some_and(Value::is_null) {
+                object.remove("default");
+            }
+            if let Some(Value::Array(choices)) = object.get_mut("anyOf") {
+                choices.retain(|one| one.get("type").is_none_or(|kind| kind != "null"));
+                if let [one] = choices.as_slice() {
+                    // Beside a `$ref`, draft 7 ignores other keys: `allOf` keeps the description.
+                    let one = one.clone();
+                    object.remove("anyOf");
+                    object.insert("allOf".to_owned(), json!([one]));
+                }
+            }
+            object.values_mut().for_each(drop_null);
+        }
+        _ => {}
     }
-
-    /// A kind of channel whose keys are the fields of `T`.
-    pub const fn channel<T: DeserializeOwned + JsonSchema>(name: &'static str) -> Self {
-        Self::new::<T>(Place::Channel, name)
-    }
-
-    /// A kind of LLM whose keys are the fields of `T`.
-    pub const fn llm<T: DeserializeOwned + JsonSchema>(name: &'static str) -> Self {
-        Self::new::<T>(Place::Llm, name)
-    }
-
-    /// The `[web]` table, whose keys are the fields of `T`.
-    pub const fn web<T: DeserializeOwned + JsonSchema>() -> Self {
-        Self::new::<T>(Place::Web, "")
-    }
-
-    const fn new<T: DeserializeOwned + JsonSchema>(place: Place, name: &'static str) -> Self {
-        Self { place, name, schema: T::json_schema, check: check::<T> }
-    }
-
-    /// The keys of the struct.
-    pub fn keys(&self) -> Vec<String> {
-        let schema = (self.schema)(&mut SchemaGenerator::default());
-        let properties = schema.get("properties").and_then(|properties| properties.as_object());
-        properties.map(|properties| properties.keys().cloned().collect()).unwrap_or_default()
-    }
-
-    /// Reads the table as its owner would; answers the warnings.
-    pub(super) fn check(&self, section: &Section) -> Result<Problems, Problems> {
-        (self.check)(section)
-    }
-}
-
-fn check<T: DeserializeOwned>(section: &Section) -> Result<Problems, Problems> {
-    section.read_with_warnings::<T>().map(|(_, warnings)| warnings)
 }

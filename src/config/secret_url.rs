@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
+use super::lookup::BadReference;
 use super::mask;
 use super::model::Store;
-use super::secret::{
-    self, BadReference, MissingSecret, Revealed, Secret, SecretTextVisitor, Seen, Surroundings,
-};
+use super::secret::{Hides, MissingSecret, Revealed, Secret, SecretTextVisitor};
+use super::surroundings::{Seen, Surroundings, current_surroundings, note_seen};
 
 /// An address such as `postgres://u:${PGPASS}@h/db` or `sqlite:tsuzuki.db`.
 ///
@@ -48,12 +48,12 @@ pub enum BadLocation {
 impl SecretUrl {
     /// An address from its text in the config file.
     pub fn parse(text: &str, surroundings: &Surroundings) -> Result<Self, BadReference> {
-        Ok(Self { text: text.to_owned(), secret: Secret::parse(text, surroundings)? })
+        Ok(Self { text: text.to_owned(), secret: Secret::parse_hiding(text, Hides::Password, surroundings)? })
     }
 
     /// The address with its secrets filled in; the password is hidden in logs from now on.
     pub fn reveal(&self) -> Result<Revealed, MissingSecret> {
-        self.secret.reveal_address()
+        self.secret.reveal()
     }
 
     /// Whether a password stands in the file itself.
@@ -122,10 +122,10 @@ impl serde::Serialize for SecretUrl {
 impl<'de> serde::Deserialize<'de> for SecretUrl {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = deserializer.deserialize_str(SecretTextVisitor)?;
-        let url = Self::parse(&text, &secret::current_surroundings())
+        let url = Self::parse(&text, &current_surroundings())
             .map_err(|err| serde::de::Error::custom(err.with_hint()))?;
         url.check().map_err(serde::de::Error::custom)?;
-        secret::note_seen(Seen { literal: url.has_literal_password(), text });
+        note_seen(Seen { literal: url.has_literal_password(), text, secret: url.secret.clone() });
         Ok(url)
     }
 }

@@ -7,11 +7,16 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 
+use super::SecretUse;
 use super::diagnostic::{Problem, Problems, Source};
 use super::explain::{Explainer, explain};
-use super::schema::{Kind, Place};
-use super::secret::{self, Surroundings};
+use super::kind::{Kind, Place};
+use super::lookup::has_reference;
+use super::surroundings::{Seen, Surroundings, reading};
 use super::tree::Table;
+
+/// After this many problems in one table, the rest can wait: each costs another reading.
+const MOST_PROBLEMS: usize = 20;
 
 /// One table of the file: a job, a channel, an LLM, or `[web]`.
 ///
@@ -40,11 +45,11 @@ impl Section {
     ///
     /// Reports every bad key at once: what failed is set aside and the rest is read again.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Problems> {
-        self.read_with_warnings().map(|(value, _)| value)
+        self.read_noting_secrets().map(|(value, _)| value)
     }
 
-    /// As [`Section::read`], with what `check` should say about a table that is fine otherwise.
-    pub fn read_with_warnings<T: DeserializeOwned>(&self) -> Result<(T, Problems), Problems> {
+    /// As [`Section::read`], with the secrets that were met.
+    pub(super) fn read_noting_secrets<T: DeserializeOwned>(&self) -> Result<(T, Vec<SecretUse>), Problems> {
         let mut table = Table::clone(&self.table);
         table.entries.retain(|key, _| !self.taken.contains(&key.as_str()));
         let mut problems = Problems::default();
@@ -52,13 +57,12 @@ impl Section {
         loop {
             let spanned = Spanned::new(self.span.clone(), table.to_parsed());
             let (outcome, secrets) =
-                secret::reading(&self.surroundings, || T::deserialize(toml::de::Deserializer::from(spanned)));
+                reading(&self.surroundings, || T::deserialize(toml::de::Deserializer::from(spanned)));
             match outcome {
                 Ok(value) => {
                     problems.extend(self.list_stray_references(&secrets));
                     if problems.is_empty() {
-                        let warnings = self.list_literal_secrets(&secrets).collect();
-                        return Ok((value, warnings));
+                        return Ok((value, self.list_secret_uses(secrets)));
                     }
                     return Err(problems.in_order());
                 }
@@ -69,8 +73,8 @@ impl Section {
                     }
                     problems.push(explain(&err, &self.explainer()));
                     match table.remove_at(&span) {
-                        Some(key) => removed.push(key),
-                        None => return Err(problems.in_order()),
+                        Some(key) if problems.len() < MOST_PROBLEMS => removed.push(key),
+                        _ => return Err(problems.in_order()),
                     }
                 }
             }
@@ -125,31 +129,27 @@ impl Section {
     }
 
     /// References in keys that are no secrets are not filled in; saying so beats using `${NAME}` as it stands.
-    fn list_stray_references(&self, secrets: &[secret::Seen]) -> impl Iterator<Item = Problem> {
+    fn list_stray_references(&self, secrets: &[Seen]) -> Vec<Problem> {
         self.table
             .list_texts()
             .into_iter()
-            .filter(|(_, text)| secret::has_reference(text) && !secrets.iter().any(|seen| seen.text == *text))
+            .filter(|(_, text)| has_reference(text) && !secrets.iter().any(|seen| seen.text == *text))
             .map(|(span, _)| {
                 Problem::at(&self.source, span, "`${…}` is filled in only where a secret belongs")
                     .with_hint("write the value itself; it is no secret")
             })
-            .collect::<Vec<_>>()
-            .into_iter()
+            .collect()
     }
 
-    fn list_literal_secrets(&self, secrets: &[secret::Seen]) -> impl Iterator<Item = Problem> {
-        self.table
-            .list_texts()
-            .into_iter()
-            .filter(|(_, text)| secrets.iter().any(|seen| seen.literal && seen.text == *text))
-            .map(|(span, _)| {
-                Problem::at(&self.source, span, "a secret stands in the file itself")
-                    .as_warning()
-                    .with_hint("name it instead: \"${ENV_NAME}\", \"${file:path}\" or \"${cred:name}\"")
-            })
-            .collect::<Vec<_>>()
-            .into_iter()
+    fn list_secret_uses(&self, secrets: Vec<Seen>) -> Vec<SecretUse> {
+        let texts = self.table.list_texts();
+        let find =
+            |seen: &Seen| texts.iter().find(|(_, text)| *text == seen.text).map(|(span, _)| span.clone());
+        let in_file = |seen: Seen| {
+            let span = find(&seen)?;
+            Some(SecretUse { span, literal: seen.literal, secret: seen.secret })
+        };
+        secrets.into_iter().filter_map(in_file).collect()
     }
 }
 

@@ -8,22 +8,27 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
-use super::diagnostic::{Problem, Problems, Source};
-use super::env::Env;
-use super::model::{
-    App, Defaults, HEAD_KEYS, Job, JobHead, Quota, QuotaTable, ScheduleSpec, Store, StoreTable,
-};
-use super::schema::{Kind, Place};
-use super::secret::Surroundings;
-use super::secret_url::SecretUrl;
-use super::section::Section;
-use super::tree::{Data, Table, Value};
-use super::{Config, overrides};
+use crate::config::diagnostic::{Problem, Problems, Severity, Source};
+use crate::config::env::Env;
+use crate::config::explain::list_homes;
+use crate::config::kind::{Kind, Place};
+use crate::config::model::{App, HEAD_KEYS, Quota, QuotaTable, Store, StoreTable};
+use crate::config::secret_url::SecretUrl;
+use crate::config::section::Section;
+use crate::config::surroundings::Surroundings;
+use crate::config::tree::{Data, Table, Value};
+use crate::config::{Config, SecretUse, overrides};
 use crate::id::JobName;
 use crate::text::nearest;
 
+mod jobs;
+
 /// Reads `source` and checks it as far as the `kinds` are known.
-pub(super) fn read_file(source: Source, kinds: &'static [Kind], env: &Env) -> Result<Config, Problems> {
+pub(in crate::config) fn read_file(
+    source: Source,
+    kinds: &'static [Kind],
+    env: &Env,
+) -> Result<Config, Problems> {
     let (root, errors) = DeTable::parse_recoverable(source.text());
     if !errors.is_empty() {
         return Err(list_syntax_errors(&source, &errors));
@@ -39,13 +44,14 @@ pub(super) fn read_file(source: Source, kinds: &'static [Kind], env: &Env) -> Re
         surroundings,
         problems: Problems::default(),
         warnings: Problems::default(),
+        secrets: Vec::new(),
         names: BTreeMap::new(),
     };
     let config = reader.read_root();
     if !reader.problems.is_empty() {
         return Err(reader.problems.in_order());
     }
-    Ok(Config { warnings: reader.warnings.in_order(), ..config })
+    Ok(Config { warnings: reader.warnings.in_order(), secrets: reader.secrets, ..config })
 }
 
 fn list_syntax_errors(source: &Source, errors: &[toml::de::Error]) -> Problems {
@@ -66,6 +72,7 @@ struct Reader {
     surroundings: Surroundings,
     problems: Problems,
     warnings: Problems,
+    secrets: Vec<SecretUse>,
     /// The jobs so far, and the lines that name them.
     names: BTreeMap<JobName, usize>,
 }
@@ -73,7 +80,8 @@ struct Reader {
 impl Reader {
     fn read_root(&mut self) -> Config {
         self.check_root_keys();
-        let app = self.read_table(Place::App).unwrap_or_default();
+        let app: App = self.read_table(Place::App).unwrap_or_default();
+        self.check_header_texts(&app);
         let store: StoreTable = self.read_table(Place::Store).unwrap_or_default();
         let fallback = || SecretUrl::parse("sqlite:tsuzuki.db", &self.surroundings).ok();
         let mut config = Config {
@@ -90,6 +98,7 @@ impl Reader {
             channels: Vec::new(),
             jobs: Vec::new(),
             warnings: Problems::default(),
+            secrets: Vec::new(),
             source: self.source.clone(),
         };
         self.apply_overrides(&mut config, Place::App);
@@ -101,6 +110,18 @@ impl Reader {
         config.channels = self.read_named(Place::Channel);
         config.jobs = self.read_jobs(&config);
         config
+    }
+
+    /// What goes into a request header has to fit into one.
+    fn check_header_texts(&mut self, app: &App) {
+        let section = self.find_section(Place::App);
+        for (key, text) in [("user_agent", &app.user_agent), ("contact", &app.contact)] {
+            let Some(text) = text else { continue };
+            if text.trim().is_empty() || !text.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
+                let message = format!("`{key}` goes into request headers: plain ASCII, one line, not empty");
+                self.problems.push(section.problem(key, message));
+            }
+        }
     }
 
     fn apply_overrides(&mut self, config: &mut Config, place: Place) {
@@ -123,7 +144,10 @@ impl Reader {
                         .with_label(format!("did you mean `{near}`?"))
                         .with_hint(format!("write `{header}`"))
                 }
-                None => problem.with_hint(format!("tables that belong here: {}", known.join(", "))),
+                None => match list_homes(key, self.kinds).as_slice() {
+                    [] => problem.with_hint(format!("tables that belong here: {}", known.join(", "))),
+                    homes => problem.with_hint(format!("`{key}` belongs in {}", homes.join(" or "))),
+                },
             };
             self.problems.push(problem);
         }
@@ -135,8 +159,8 @@ impl Reader {
     }
 
     fn read_section<T: DeserializeOwned>(&mut self, section: &Section) -> Option<T> {
-        let (value, warnings) = self.problems.note(section.read_with_warnings())?;
-        self.warnings.extend(warnings);
+        let (value, secrets) = self.problems.note(section.read_noting_secrets())?;
+        self.note_secrets(secrets);
         Some(value)
     }
 
@@ -252,136 +276,26 @@ impl Reader {
     fn check_by_kind(&mut self, section: &Section) -> bool {
         let kind = self.kinds.iter().find(|kind| kind.place == section.place && kind.name == section.kind);
         let Some(kind) = kind else { return true };
-        match self.problems.note(kind.check(section)) {
-            Some(warnings) => {
-                self.warnings.extend(warnings);
-                true
+        let Some((secrets, told)) = self.problems.note(kind.check(section)) else { return false };
+        self.note_secrets(secrets);
+        let (errors, warnings): (Vec<_>, Vec<_>) =
+            told.into_iter().partition(|problem| problem.severity == Severity::Error);
+        let is_fine = errors.is_empty();
+        self.problems.extend(errors);
+        self.warnings.extend(warnings);
+        is_fine
+    }
+
+    fn note_secrets(&mut self, secrets: Vec<SecretUse>) {
+        for used in secrets {
+            if used.literal {
+                self.warnings.push(
+                    Problem::at(&self.source, used.span.clone(), "a secret stands in the file itself")
+                        .as_warning()
+                        .with_hint("name it instead: \"${ENV_NAME}\", \"${file:path}\" or \"${cred:name}\""),
+                );
             }
-            None => false,
-        }
-    }
-
-    fn read_jobs(&mut self, config: &Config) -> Vec<Job> {
-        let defaults = self.find_section(Place::Defaults);
-        let defaults = match self.read_section::<Defaults>(&defaults) {
-            Some(_) => {
-                self.check_one_schedule(&defaults);
-                defaults.table
-            }
-            None => Arc::default(),
-        };
-        let tables = self.list_job_tables();
-        tables.into_iter().filter_map(|(span, table)| self.read_job(config, &defaults, span, table)).collect()
-    }
-
-    fn list_job_tables(&mut self) -> Vec<(Range<usize>, Table)> {
-        let Some(value) = self.root.find(Place::Job.key()) else { return Vec::new() };
-        let wrong = |span: &Range<usize>, message: &str| {
-            Problem::at(&self.source, span.clone(), message).with_hint("write each job as `[[job]]`")
-        };
-        let mut tables = Vec::new();
-        match &value.data {
-            Data::Array(items) => {
-                for item in items {
-                    match &item.data {
-                        Data::Table(table) => tables.push((item.span.clone(), table.clone())),
-                        _ => self.problems.push(wrong(&item.span, "a job is a table")),
-                    }
-                }
-            }
-            _ => self.problems.push(wrong(&value.span, "`job` is a list of tables")),
-        }
-        tables
-    }
-
-    fn read_job(
-        &mut self,
-        config: &Config,
-        defaults: &Table,
-        span: Range<usize>,
-        mut table: Table,
-    ) -> Option<Job> {
-        let own = self.make_section(Place::Job, String::new(), span.clone(), table.clone());
-        let schedule_is_clear = self.check_one_schedule(&own);
-        let has_schedule = own.has("every") || own.has("cron");
-        for (key, entry) in &defaults.entries {
-            if !(has_schedule && matches!(key.as_str(), "every" | "cron")) {
-                table.entries.entry(key.clone()).or_insert_with(|| entry.clone());
-            }
-        }
-        let mut head_table = table.clone();
-        head_table.entries.retain(|key, _| HEAD_KEYS.contains(&key.as_str()));
-        let head = Section {
-            taken: &[],
-            kinds: &[],
-            ..self.make_section(Place::Job, String::new(), span.clone(), head_table)
-        };
-        let head: Option<JobHead> = self.read_section(&head);
-        let name = head.as_ref().map(|head| head.name.to_string()).unwrap_or_default();
-        let section = self.make_section(Place::Job, name, span, table);
-        // Both are checked, so that one pass reports what is wrong with either.
-        let known = section.has("kind") && self.check_kind(&section) && self.check_by_kind(&section);
-        let head = head?;
-        self.check_deliver(&section, &head.deliver, config);
-        self.check_unique(&section, &head.name);
-        if !known || !schedule_is_clear {
-            return None;
-        }
-        Some(Job {
-            name: head.name,
-            kind: head.kind,
-            schedule: match (head.every, head.cron) {
-                (Some(every), _) => ScheduleSpec::Every(every),
-                (None, Some(cron)) => ScheduleSpec::Cron(cron),
-                (None, None) => ScheduleSpec::Default,
-            },
-            timezone: head.timezone.unwrap_or_else(|| config.app.timezone.clone()),
-            enabled: head.enabled,
-            deliver: head.deliver,
-            first_run: head.first_run,
-            hold_above: head.hold_above,
-            allow_private: head.allow_private,
-            section,
-        })
-    }
-
-    fn check_one_schedule(&mut self, section: &Section) -> bool {
-        let both = section.has("every") && section.has("cron");
-        if both {
-            let problem = section.problem("cron", "a job has either `every` or `cron`, not both");
-            self.problems.push(problem.with_label("remove this or `every`"));
-        }
-        !both
-    }
-
-    fn check_deliver(&mut self, section: &Section, deliver: &[String], config: &Config) {
-        let names = self.list_names(Place::Channel);
-        for (index, name) in deliver.iter().enumerate() {
-            let key = format!("deliver.{index}");
-            if !names.contains(name) {
-                let known = config.channels.iter().map(|channel| channel.name.as_str());
-                self.problems.push(section.unknown_name(&key, "channel", name, known));
-            } else if deliver[..index].contains(name) {
-                self.problems.push(section.problem(&key, format!("the channel `{name}` is named twice")));
-            }
-        }
-    }
-
-    fn check_unique(&mut self, section: &Section, name: &JobName) {
-        let problem = section.problem("name", format!("two jobs are named `{name}`"));
-        match self.names.get(name) {
-            Some(line) => self.problems.push(problem.with_label(format!("first used in line {line}"))),
-            None => {
-                self.names.insert(name.clone(), problem.line());
-            }
-        }
-    }
-
-    /// The names that the file uses, also of tables that have problems of their own.
-    fn list_names(&self, place: Place) -> Vec<String> {
-        match self.root.find(place.key()).map(|value| &value.data) {
-            Some(Data::Table(table)) => table.entries.keys().cloned().collect(),
-            _ => Vec::new(),
+            self.secrets.push(used);
         }
     }
 }

@@ -1,0 +1,132 @@
+//! What every command is handed: options, config, database, output, and the wish to stop.
+
+use std::path::{Path, PathBuf};
+
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+use super::error::{Error, Exit, Result};
+use super::{Global, Output};
+use crate::app::{App, KINDS};
+use crate::config::{self, Config, Env};
+use crate::db::{Db, Open, Place};
+use crate::time::Clock;
+
+/// The surroundings of a command. Config and database are opened when first asked for.
+pub struct Context {
+    /// Where it writes.
+    pub out: Output,
+    /// The time.
+    pub clock: Clock,
+    /// The environment.
+    pub env: Env,
+    /// Cancelled by Ctrl-C and SIGTERM.
+    pub stop: CancellationToken,
+    pub(super) global: Global,
+    config: OnceCell<Config>,
+    db: OnceCell<Db>,
+}
+
+impl Context {
+    pub(super) fn new(global: Global) -> Self {
+        Self {
+            out: Output::new(&global),
+            clock: global.now.map_or_else(Clock::system, Clock::starting_at),
+            env: Env::of_process(),
+            stop: CancellationToken::new(),
+            global,
+            config: OnceCell::new(),
+            db: OnceCell::new(),
+        }
+    }
+
+    /// Where the config file is, or an error that says how to make one.
+    pub fn config_path(&self) -> Result<PathBuf> {
+        config::find_path(self.global.config.as_deref(), &self.env).ok_or_else(|| {
+            Error::new(Exit::Config, "there is no config file: no ./tsuzuki.toml and none in the XDG directory")
+                .hint("run `tsuzuki init` to write one, or name it with -c FILE")
+        })
+    }
+
+    /// The config file, read and checked once.
+    pub async fn config(&self) -> Result<&Config> {
+        self.config.get_or_try_init(|| async { self.load_config() }).await
+    }
+
+    /// The config file, read anew.
+    pub fn load_config(&self) -> Result<Config> {
+        Ok(config::load(&self.config_path()?, KINDS, &self.env)?)
+    }
+
+    /// The place of the database that the config names.
+    pub async fn place(&self) -> Result<Place> {
+        place_of(self.config().await?)
+    }
+
+    /// The database of the config, created and migrated if need be.
+    pub async fn db(&self) -> Result<&Db> {
+        self.open_db(Open::Create).await
+    }
+
+    /// The database of the config, opened in the given way. A command opens it in one way only.
+    pub async fn open_db(&self, how: Open) -> Result<&Db> {
+        self.db
+            .get_or_try_init(|| async {
+                let place = self.place().await?;
+                Ok(Db::open(place, how, self.clock.clone()).await?)
+            })
+            .await
+    }
+
+    /// Everything, put together.
+    pub async fn app(&self, how: Open) -> Result<App> {
+        let db = self.open_db(how).await?.clone();
+        Ok(App::new(self.config().await?, db)?)
+    }
+
+    /// Cancels `stop` on the first Ctrl-C or SIGTERM; a second Ctrl-C ends the program at once.
+    pub(super) fn stop_on_signals(&self) {
+        let stop = self.stop.clone();
+        tokio::spawn(async move {
+            wait_for_signal().await;
+            stop.cancel();
+            wait_for_signal().await;
+            #[allow(clippy::disallowed_methods, reason = "asked twice: what is saved is saved")]
+            std::process::exit(i32::from(Exit::Interrupted as u8));
+        });
+    }
+
+    /// Closes the database, so that the WAL is tidied away.
+    pub(super) async fn close(&self) {
+        if let Some(db) = self.db.get() {
+            db.clone().close().await;
+        }
+    }
+}
+
+/// Relative paths start from the directory of the config file.
+pub(super) fn place_of(config: &Config) -> Result<Place> {
+    use crate::config::Location;
+    let location = config.store.url.location().map_err(|error| Error::new(Exit::Config, error.to_string()))?;
+    Ok(match location {
+        Location::Sqlite(path) if path == Path::new(":memory:") => Place::Memory,
+        Location::Sqlite(path) => Place::File(config.store.directory.join(path)),
+        Location::Postgres(url) => Place::Server(url.expose().to_owned()),
+    })
+}
+
+async fn wait_for_signal() {
+    let interrupt = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = interrupt => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = interrupt.await;
+}

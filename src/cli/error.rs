@@ -1,0 +1,138 @@
+//! What a command ends with: an exit code that scripts can rely on, and words that say what, why and the way out.
+
+use std::process::ExitCode;
+
+use crate::config::Problems;
+use crate::engine::Failure;
+use crate::{app, db};
+
+/// How the program ends. The numbers are a promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// All is well; also when nothing was due or a quota was reached.
+    Fine = 0,
+    /// It failed.
+    Failed = 1,
+    /// The command line was wrong, or `--yes` is missing.
+    Usage = 2,
+    /// Some parts failed; the rest is saved.
+    Partly = 3,
+    /// A credential is missing or was refused.
+    Credentials = 4,
+    /// The config file is wrong.
+    Config = 5,
+    /// Another run holds the lease.
+    Held = 6,
+    /// Interrupted; everything up to here is saved.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// The result of a command.
+pub type Result<T = Exit, E = Error> = std::result::Result<T, E>;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub struct Error {
+    /// The exit code.
+    pub exit: Exit,
+    /// What and why; the problems of a config file are already rendered and printed as they are.
+    pub message: Message,
+    /// The way out, one line each.
+    pub hints: Vec<String>,
+}
+
+/// The words of an error.
+#[derive(Debug)]
+pub enum Message {
+    /// One sentence.
+    Text(String),
+    /// Problems with their places in the config file.
+    Problems(Problems),
+    /// The reader of our output has gone; there is nobody to tell.
+    ClosedPipe,
+}
+
+impl Error {
+    /// An error with the given exit code.
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: Message::Text(message.into()), hints: Vec::new() }
+    }
+
+    /// It failed.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(Exit::Failed, message)
+    }
+
+    /// The command line was wrong.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    /// Adds a way out.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+}
+
+impl From<Problems> for Error {
+    fn from(problems: Problems) -> Self {
+        Self { exit: Exit::Config, message: Message::Problems(problems), hints: Vec::new() }
+    }
+}
+
+impl From<db::Error> for Error {
+    fn from(error: db::Error) -> Self {
+        let exit = match error {
+            db::Error::BadAddress(_) => Exit::Config,
+            _ => Exit::Failed,
+        };
+        let hint = error.hint();
+        let error = Self::new(exit, error.to_string());
+        match hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    }
+}
+
+impl From<app::Error> for Error {
+    fn from(error: app::Error) -> Self {
+        match error {
+            app::Error::Config(problems) => problems.into(),
+            app::Error::Fetch(error) => Self::failed(error.to_string()),
+        }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        let exit = match &failure {
+            Failure::Interrupted => Exit::Interrupted,
+            Failure::Overtaken => Exit::Held,
+            Failure::Credentials(_) => Exit::Credentials,
+            Failure::Config(_) => Exit::Config,
+            Failure::Failed(_) => Exit::Failed,
+            Failure::Db(error) => return error.clone().into(),
+        };
+        Self::new(exit, failure.to_string())
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => {
+                Self { exit: Exit::Fine, message: Message::ClosedPipe, hints: Vec::new() }
+            }
+            _ => Self::failed(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Edits of the config file that leave every other byte as it was: comments, order, line endings, spacing.
+//!
+//! An edit replaces a piece of the text at a place that the parser knows; the file is never printed anew.
+
+use std::ops::Range;
+
+use toml::de::DeTable;
+
+use super::diagnostic::{Problem, Problems, Source};
+use super::tree::{Data, Table, Value};
+
+mod places;
+mod save;
+#[cfg(test)]
+mod tests;
+
+use places::item_with_comma;
+pub use save::ConfigFile;
+
+/// Why an edit cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    /// The file, as it is or as it would become, has problems.
+    #[error("{0}")]
+    Problems(Problems),
+    /// No job has that name.
+    #[error("there is no job `{0}`")]
+    NoSuchJob(String),
+    /// The job does not set that key.
+    #[error("the job `{job}` does not set `{key}`")]
+    NoSuchKey {
+        /// The job.
+        job: String,
+        /// The key.
+        key: String,
+    },
+    /// The place is written in a way that only a person should change.
+    #[error("`{key}` is written in a way that has to be edited by hand, in line {line}")]
+    ByHand {
+        /// The key.
+        key: String,
+        /// Its line.
+        line: usize,
+    },
+    /// Someone else changed the file since it was read.
+    #[error("`{0}` was changed by someone else meanwhile; nothing was written")]
+    Changed(String),
+    /// The file cannot be read or written.
+    #[error("`{path}` cannot be changed: {why}")]
+    File {
+        /// The file.
+        path: String,
+        /// What the system said.
+        why: String,
+    },
+}
+
+/// The text of a config file, being edited.
+pub struct Document {
+    text: String,
+    root: Table,
+}
+
+impl Document {
+    /// Takes a text that is at least well-formed TOML.
+    pub fn parse(text: &str) -> Result<Self, EditError> {
+        match DeTable::parse(text) {
+            Ok(root) => Ok(Self { text: text.to_owned(), root: Table::from_parsed(root.get_ref()) }),
+            Err(err) => {
+                let source = Source::new(super::FILE_NAME, text);
+                let problem = Problem::at(&source, err.span().unwrap_or(0..0), err.message());
+                Err(EditError::Problems(problem.into()))
+            }
+        }
+    }
+
+    /// The text as it is now.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Adds a job at the end.
+    pub fn add_job(&mut self, keys: &[(&str, toml::Value)]) -> Result<(), EditError> {
+        if let Some(Value { span, data: Data::Array(items) }) = self.root.find("job")
+            && !items.iter().any(|item| self.is_header(item))
+        {
+            let pairs: Vec<String> = keys.iter().map(|(key, value)| self.render_pair(key, value)).collect();
+            let item = format!("{{ {} }}", pairs.join(", "));
+            let (span, items) = (span.clone(), items.clone());
+            return self.push_item(&span, &items, &item);
+        }
+        let newline = self.newline();
+        let mut block = String::new();
+        if !self.text.is_empty() {
+            let ends_line = self.text.ends_with('\n');
+            block.push_str(if ends_line { "" } else { newline });
+            block.push_str(newline);
+        }
+        block.push_str("[[job]]");
+        block.push_str(newline);
+        for (key, value) in keys {
+            block.push_str(&self.render_pair(key, value));
+            block.push_str(newline);
+        }
+        let end = self.text.len();
+        self.splice(end..end, &block)
+    }
+
+    /// Sets a key of a job; `key` may be a path such as `google_books.langRestrict`.
+    pub fn set(&mut self, job: &str, key: &str, value: &toml::Value) -> Result<(), EditError> {
+        let job_value = self.find_job(job)?;
+        let mut table = job_value;
+        let steps: Vec<&str> = key.split('.').collect();
+        for (depth, step) in steps.iter().enumerate() {
+            let Data::Table(inner) = &table.data else { break };
+            let last = depth + 1 == steps.len();
+            match inner.find(step) {
+                Some(found) if last => {
+                    if self.is_header(found) || self.is_list_of_headers(found) || self.is_dotted(found) {
+                        return Err(self.by_hand(key, &found.span));
+                    }
+                    let span = found.span.clone();
+                    return self.splice(span, &self.render_value(value));
+                }
+                Some(found) if matches!(found.data, Data::Table(_)) && !self.is_dotted(found) => {
+                    table = found;
+                }
+                Some(found) if matches!(found.data, Data::Table(_)) => {
+                    // A dotted key has brothers in the table above it, which is where a new one belongs.
+                    if let Some(existing) = self.find_dotted(found, &steps[depth + 1..]) {
+                        let span = existing.span.clone();
+                        return self.splice(span, &self.render_value(value));
+                    }
+                    let pair = self.render_pair(&steps[depth..].join("."), value);
+                    return self.insert_pair(&table.clone(), &pair);
+                }
+                Some(found) => return Err(self.by_hand(key, &found.span)),
+                None => {
+                    let pair = self.render_pair(&steps[depth..].join("."), value);
+                    return self.insert_pair(&table.clone(), &pair);
+                }
+            }
+        }
+        Err(self.by_hand(key, &job_value.span))
+    }
+
+    /// Removes a key of a job, with the comment on its line.
+    pub fn unset(&mut self, job: &str, key: &str) -> Result<(), EditError> {
+        let mut table = self.find_job(job)?;
+        let missing = || EditError::NoSuchKey { job: job.to_owned(), key: key.to_owned() };
+        let steps: Vec<&str> = key.split('.').collect();
+        let (last, above) = steps.split_last().ok_or_else(missing)?;
+        let mut is_inline = self.is_inline(table);
+        for step in above {
+            let Data::Table(inner) = &table.data else { return Err(missing()) };
+            table = inner.find(step).ok_or_else(missing)?;
+            is_inline |= self.is_inline(table);
+        }
+        let Data::Table(inner) = &table.data else { return Err(missing()) };
+        let entry = inner.entries.get(*last).ok_or_else(missing)?;
+        let found = &entry.value;
+        if self.is_header(found) || self.is_list_of_headers(found) || self.is_dotted(found) {
+            return Err(self.by_hand(key, &found.span));
+        }
+        let range = match is_inline {
+            true if self.is_dotted_key(entry) => return Err(self.by_hand(key, &found.span)),
+            true => {
+                let mut places: Vec<Range<usize>> =
+                    inner.entries.values().map(|entry| entry.key_span.start..entry.value.span.end).collect();
+                places.sort_by_key(|place| place.start);
+                item_with_comma(&places, entry.key_span.start)
+            }
+            false => self.whole_lines(entry.key_span.start..found.span.end),
+        };
+        self.splice(range, "")
+    }
+
+    /// Removes a job with everything in it and the comment right above it.
+    pub fn remove_job(&mut self, job: &str) -> Result<(), EditError> {
+        let value = self.find_job(job)?;
+        if !self.is_header(value) {
+            let Some(Value { data: Data::Array(items), .. }) = self.root.find("job") else {
+                return Err(EditError::NoSuchJob(job.to_owned()));
+            };
+            let places: Vec<Range<usize>> = items.iter().map(|item| item.span.clone()).collect();
+            let range = item_with_comma(&places, value.span.start);
+            return self.splice(range, "");
+        }
+        let start = self.start_of_comment_above(self.line_start(value.span.start));
+        let mut end = self.line_end(self.last_place(value));
+        while let Some(line) = self.text[end..].split_inclusive('\n').next()
+            && line.trim_start().starts_with('#')
+            && !self.is_comment_of_next_table(end)
+        {
+            end += line.len();
+        }
+        self.splice(self.with_blank_lines(start..end), "")
+    }
+
+    fn find_job(&self, name: &str) -> Result<&Value, EditError> {
+        let jobs = match self.root.find("job") {
+            Some(Value { data: Data::Array(items), .. }) => items.as_slice(),
+            _ => &[],
+        };
+        let is_named = |job: &&Value| {
+            matches!(&job.data, Data::Table(table)
+                if matches!(table.find("name").map(|value| &value.data), Some(Data::Text(text)) if text == name))
+        };
+        jobs.iter().find(is_named).ok_or_else(|| EditError::NoSuchJob(name.to_owned()))
+    }
+
+    fn find_dotted<'a>(&self, table: &'a Value, steps: &[&str]) -> Option<&'a Value> {
+        let mut value = table;
+        for step in steps {
+            let Data::Table(inner) = &value.data else { return None };
+            value = inner.find(step)?;
+        }
+        (!steps.is_empty() && !self.is_dotted(value)).then_some(value)
+    }
+
+    /// Inserts `key = value` into a job or a table inside it, after the keys that are there.
+    fn insert_pair(&mut self, table: &Value, pair: &str) -> Result<(), EditError> {
+        let Data::Table(inner) = &table.data else { return Err(self.by_hand(pair, &table.span)) };
+        let last = inner.entries.values().filter_map(|entry| self.end_of_pair(entry)).max();
+        if self.is_inline(table) {
+            return match last {
+                Some(end) => self.splice(end..end, &format!(", {pair}")),
+                None => self.splice(table.span.clone(), &format!("{{ {pair} }}")),
+            };
+        }
+        let newline = self.newline();
+        let after = last.unwrap_or(table.span.end);
+        let line = &self.text[self.line_start(after)..after];
+        let indent: String = line.chars().take_while(|c| matches!(c, ' ' | '\t')).collect();
+        let at = self.line_end(after);
+        if self.text[..at].ends_with('\n') {
+            self.splice(at..at, &format!("{indent}{pair}{newline}"))
+        } else {
+            self.splice(at..at, &format!("{newline}{indent}{pair}"))
+        }
+    }
+
+    /// Adds an item to the array `job = [ … ]`.
+    fn push_item(&mut self, array: &Range<usize>, items: &[Value], item: &str) -> Result<(), EditError> {
+        let Some(last) = items.last() else { return self.splice(array.clone(), &format!("[{item}]")) };
+        let tail = &self.text[last.span.end..array.end];
+        let comma = tail.find(',').filter(|at| tail[..*at].trim().is_empty());
+        let at = last.span.end + comma.map_or(0, |at| at + 1);
+        let line_start = self.line_start(last.span.start);
+        let before = &self.text[line_start..last.span.start];
+        let separator = if before.trim().is_empty() && line_start > array.start {
+            format!("{}{before}", self.newline())
+        } else {
+            " ".to_owned()
+        };
+        match comma {
+            Some(_) => self.splice(at..at, &format!("{separator}{item},")),
+            None => self.splice(at..at, &format!(",{separator}{item}")),
+        }
+    }
+
+    fn render_pair(&self, key: &str, value: &toml::Value) -> String {
+        let steps: Vec<String> = key.split('.').map(render_key).collect();
+        format!("{} = {}", steps.join("."), self.render_value(value))
+    }
+
+    /// A value in one line, except that a list of tables has a line for each.
+    fn render_value(&self, value: &toml::Value) -> String {
+        match value {
+            toml::Value::Array(items) if items.len() > 1 && items.iter().all(toml::Value::is_table) => {
+                let newline = self.newline();
+                let lines: String = items.iter().map(|item| format!("  {item},{newline}")).collect();
+                format!("[{newline}{lines}]")
+            }
+            value => value.to_string(),
+        }
+    }
+
+    /// Replaces a piece of the text and reads the result, so that the next edit knows its places.
+    fn splice(&mut self, range: Range<usize>, with: &str) -> Result<(), EditError> {
+        let mut text = self.text.clone();
+        text.replace_range(range, with);
+        *self = Self::parse(&text)?;
+        Ok(())
+    }
+
+    fn by_hand(&self, key: &str, span: &Range<usize>) -> EditError {
+        let line = self.text[..span.start].matches('\n').count() + 1;
+        EditError::ByHand { key: key.to_owned(), line }
+    }
+}
+
+fn render_key(key: &str) -> String {
+    let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    if bare { key.to_owned() } else { toml::Value::from(key).to_string() }
+}
+
+/// The value that a person means on the command line: TOML if it is TOML, otherwise the text itself.
+pub fn read_value(text: &str) -> toml::Value {
+    let parsed = toml::de::ValueDeserializer::parse(text).ok();
+    let value = parsed.and_then(|value| <toml::Value as serde::Deserialize>::deserialize(value).ok());
+    value.unwrap_or_else(|| toml::Value::from(text))
+}

@@ -1,0 +1,142 @@
+//! The kinds of jobs, channels and LLMs that exist, each with the struct that its owner reads.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+
+use super::SecretUse;
+use super::diagnostic::Problems;
+use super::section::Section;
+
+/// The part of the file that a table stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// `[app]`
+    App,
+    /// `[store]`
+    Store,
+    /// `[web]`
+    Web,
+    /// `[quota.NAME]`
+    Quota,
+    /// `[llm.NAME]`
+    Llm,
+    /// `[channel.NAME]`
+    Channel,
+    /// `[defaults]`
+    Defaults,
+    /// `[[job]]`
+    Job,
+}
+
+impl Place {
+    /// All of them, in the order in which a file is best written.
+    pub const ALL: [Place; 8] = [
+        Place::App,
+        Place::Store,
+        Place::Web,
+        Place::Quota,
+        Place::Llm,
+        Place::Channel,
+        Place::Defaults,
+        Place::Job,
+    ];
+
+    /// The key of the file that holds these tables.
+    pub fn key(self) -> &'static str {
+        match self {
+            Place::App => "app",
+            Place::Store => "store",
+            Place::Web => "web",
+            Place::Quota => "quota",
+            Place::Llm => "llm",
+            Place::Channel => "channel",
+            Place::Defaults => "defaults",
+            Place::Job => "job",
+        }
+    }
+
+    /// The word for one of them.
+    pub fn word(self) -> &'static str {
+        match self {
+            Place::Llm => "LLM",
+            Place::App | Place::Store | Place::Web | Place::Defaults => "table",
+            place => place.key(),
+        }
+    }
+
+    /// How a header is written: `[[job]]`, `[channel.mail]`.
+    pub fn header(self, name: &str) -> String {
+        match self {
+            Place::Job => "[[job]]".to_owned(),
+            Place::Quota | Place::Llm | Place::Channel => format!("[{}.{name}]", self.key()),
+            place => format!("[{}]", place.key()),
+        }
+    }
+}
+
+/// A kind of job, channel or LLM: its name, and the struct that its owner reads the table into.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    /// Where it stands.
+    pub place: Place,
+    /// The value of `kind`; empty for `[web]`.
+    pub name: &'static str,
+    schema: fn(&mut SchemaGenerator) -> Schema,
+    read: fn(&Section) -> Result<Vec<SecretUse>, Problems>,
+    check: Option<fn(&Section) -> Problems>,
+}
+
+impl Kind {
+    /// A kind of job whose own keys are the fields of `T`.
+    pub const fn job<T: DeserializeOwned + JsonSchema>(name: &'static str) -> Self {
+        Self::new::<T>(Place::Job, name)
+    }
+
+    /// A kind of channel whose keys are the fields of `T`.
+    pub const fn channel<T: DeserializeOwned + JsonSchema>(name: &'static str) -> Self {
+        Self::new::<T>(Place::Channel, name)
+    }
+
+    /// A kind of LLM whose keys are the fields of `T`.
+    pub const fn llm<T: DeserializeOwned + JsonSchema>(name: &'static str) -> Self {
+        Self::new::<T>(Place::Llm, name)
+    }
+
+    /// The `[web]` table, whose keys are the fields of `T`.
+    pub const fn web<T: DeserializeOwned + JsonSchema>() -> Self {
+        Self::new::<T>(Place::Web, "")
+    }
+
+    const fn new<T: DeserializeOwned + JsonSchema>(place: Place, name: &'static str) -> Self {
+        Self { place, name, schema: T::json_schema, read: read::<T>, check: None }
+    }
+
+    /// The schema of the struct.
+    pub(super) fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        (self.schema)(generator)
+    }
+
+    /// Whether the struct has that key.
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        let schema = (self.schema)(&mut SchemaGenerator::default());
+        schema.get("properties").and_then(|properties| properties.get(key)).is_some()
+    }
+
+    /// The same kind with a check of what serde cannot know, such as two keys that do not go together.
+    ///
+    /// It is asked about tables that `T` can be read from.
+    pub const fn with_check(mut self, check: fn(&Section) -> Problems) -> Self {
+        self.check = Some(check);
+        self
+    }
+
+    /// Reads the table as its owner would; answers the secrets in it, and what the owner has to say.
+    pub(super) fn check(&self, section: &Section) -> Result<(Vec<SecretUse>, Problems), Problems> {
+        let secrets = (self.read)(section)?;
+        Ok((secrets, self.check.map(|check| check(section)).unwrap_or_default()))
+    }
+}
+
+fn read<T: DeserializeOwned>(section: &Section) -> Result<Vec<SecretUse>, Problems> {
+    section.read_noting_secrets::<T>().map(|(_, secrets)| secrets)
+}

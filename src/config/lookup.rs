@@ -1,0 +1,111 @@
+//! References such as `${NAME}`, `${file:path}` and `${cred:name}`: how they are written and where they lead.
+
+use std::path::{Path, PathBuf};
+
+use super::secret::MissingSecret;
+
+/// The longest secret we read from a file.
+const MAX_FILE_BYTES: u64 = 64 * 1024;
+
+/// A piece of a secret's text: words, or the name of something to be filled in.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum Part {
+    Text(String),
+    Env(String),
+    File(PathBuf),
+    Credential(String),
+}
+
+/// A `${…}` that names nothing we know.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct BadReference {
+    message: String,
+}
+
+impl BadReference {
+    pub(super) fn with_hint(&self) -> String {
+        format!(
+            "{}\nhint: write ${{NAME}} for a variable, ${{file:path}} for a file, ${{cred:name}} for a systemd credential, $${{ for `${{` itself",
+            self.message
+        )
+    }
+}
+
+pub(super) fn parse_parts(text: &str) -> Result<Vec<Part>, BadReference> {
+    let bad = |message: String| Err(BadReference { message });
+    if text.is_empty() {
+        return bad("a secret cannot be empty".to_owned());
+    }
+    let mut parts = Vec::new();
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        if rest[..at].ends_with('$') {
+            plain.push_str(&rest[..at - 1]);
+            plain.push_str("${");
+            rest = &rest[at + 2..];
+            continue;
+        }
+        plain.push_str(&rest[..at]);
+        let Some(close) = rest[at..].find('}') else {
+            return bad("`${` is never closed with `}`".to_owned());
+        };
+        let name = &rest[at + 2..at + close];
+        if !plain.is_empty() {
+            parts.push(Part::Text(std::mem::take(&mut plain)));
+        }
+        parts.push(match name.split_once(':') {
+            Some(("file", path)) if !path.is_empty() => Part::File(PathBuf::from(path)),
+            Some(("cred", name)) if !name.is_empty() && !name.contains('/') && name != ".." => {
+                Part::Credential(name.to_owned())
+            }
+            None if is_variable_name(name) => Part::Env(name.to_owned()),
+            _ => return bad(format!("`${{{name}}}` is no reference that is known")),
+        });
+        rest = &rest[at + close + 1..];
+    }
+    plain.push_str(rest);
+    if !plain.is_empty() {
+        parts.push(Part::Text(plain));
+    }
+    Ok(parts)
+}
+
+fn is_variable_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Whether a text names something to be filled in.
+pub(super) fn has_reference(text: &str) -> bool {
+    parse_parts(text).is_ok_and(|parts| parts.iter().any(|part| !matches!(part, Part::Text(_))))
+}
+
+pub(super) fn load_secret_file(path: &Path) -> Result<String, MissingSecret> {
+    use std::io::Read;
+    let missing = |why: String| MissingSecret::File { path: path.display().to_string(), why };
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(|err| missing(err.to_string()))?;
+    file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(|err| missing(err.to_string()))?;
+    if text.len() as u64 > MAX_FILE_BYTES {
+        return Err(missing(format!("it is larger than {MAX_FILE_BYTES} bytes")));
+    }
+    let trimmed =
+        text.strip_suffix('\n').map_or(text.as_str(), |text| text.strip_suffix('\r').unwrap_or(text));
+    if trimmed.is_empty() {
+        return Err(missing("it is empty".to_owned()));
+    }
+    Ok(trimmed.to_owned())
+}
+
+#[cfg(unix)]
+pub(super) fn is_world_readable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o004 != 0)
+}
+
+#[cfg(not(unix))]
+pub(super) fn is_world_readable(_: &Path) -> bool {
+    false
+}

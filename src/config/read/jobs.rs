@@ -1,0 +1,139 @@
+//! Reads `[[job]]`: what all kinds share, the defaults, and the names that must fit together.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::Reader;
+use crate::config::Config;
+use crate::config::diagnostic::Problem;
+use crate::config::kind::Place;
+use crate::config::model::{Defaults, HEAD_KEYS, Job, JobHead, ScheduleSpec};
+use crate::config::section::Section;
+use crate::config::tree::{Data, Table};
+use crate::id::JobName;
+
+impl Reader {
+    pub(super) fn read_jobs(&mut self, config: &Config) -> Vec<Job> {
+        let defaults = self.find_section(Place::Defaults);
+        let defaults = match self.read_section::<Defaults>(&defaults) {
+            Some(_) => {
+                self.check_one_schedule(&defaults);
+                defaults.table
+            }
+            None => Arc::default(),
+        };
+        let tables = self.list_job_tables();
+        tables.into_iter().filter_map(|(span, table)| self.read_job(config, &defaults, span, table)).collect()
+    }
+
+    fn list_job_tables(&mut self) -> Vec<(Range<usize>, Table)> {
+        let Some(value) = self.root.find(Place::Job.key()) else { return Vec::new() };
+        let wrong = |span: &Range<usize>, message: &str| {
+            Problem::at(&self.source, span.clone(), message).with_hint("write each job as `[[job]]`")
+        };
+        let mut tables = Vec::new();
+        match &value.data {
+            Data::Array(items) => {
+                for item in items {
+                    match &item.data {
+                        Data::Table(table) => tables.push((item.span.clone(), table.clone())),
+                        _ => self.problems.push(wrong(&item.span, "a job is a table")),
+                    }
+                }
+            }
+            _ => self.problems.push(wrong(&value.span, "`job` is a list of tables")),
+        }
+        tables
+    }
+
+    fn read_job(
+        &mut self,
+        config: &Config,
+        defaults: &Table,
+        span: Range<usize>,
+        mut table: Table,
+    ) -> Option<Job> {
+        let own = self.make_section(Place::Job, String::new(), span.clone(), table.clone());
+        let schedule_is_clear = self.check_one_schedule(&own);
+        let has_schedule = own.has("every") || own.has("cron");
+        for (key, entry) in &defaults.entries {
+            if !(has_schedule && matches!(key.as_str(), "every" | "cron")) {
+                table.entries.entry(key.clone()).or_insert_with(|| entry.clone());
+            }
+        }
+        let mut head_table = table.clone();
+        head_table.entries.retain(|key, _| HEAD_KEYS.contains(&key.as_str()));
+        let head = Section {
+            taken: &[],
+            kinds: &[],
+            ..self.make_section(Place::Job, String::new(), span.clone(), head_table)
+        };
+        let head: Option<JobHead> = self.read_section(&head);
+        let name = head.as_ref().map(|head| head.name.to_string()).unwrap_or_default();
+        let section = self.make_section(Place::Job, name, span, table);
+        // Both are checked, so that one pass reports what is wrong with either.
+        let known = section.has("kind") && self.check_kind(&section) && self.check_by_kind(&section);
+        let head = head?;
+        self.check_deliver(&section, &head.deliver, config);
+        self.check_unique(&section, &head.name);
+        if !known || !schedule_is_clear {
+            return None;
+        }
+        Some(Job {
+            name: head.name,
+            kind: head.kind,
+            schedule: match (head.every, head.cron) {
+                (Some(every), _) => ScheduleSpec::Every(every),
+                (None, Some(cron)) => ScheduleSpec::Cron(cron),
+                (None, None) => ScheduleSpec::Default,
+            },
+            timezone: head.timezone.unwrap_or_else(|| config.app.timezone.clone()),
+            enabled: head.enabled,
+            deliver: head.deliver,
+            first_run: head.first_run,
+            hold_above: head.hold_above,
+            allow_private: head.allow_private,
+            section,
+        })
+    }
+
+    fn check_one_schedule(&mut self, section: &Section) -> bool {
+        let both = section.has("every") && section.has("cron");
+        if both {
+            let problem = section.problem("cron", "a job has either `every` or `cron`, not both");
+            self.problems.push(problem.with_label("remove this or `every`"));
+        }
+        !both
+    }
+
+    fn check_deliver(&mut self, section: &Section, deliver: &[String], config: &Config) {
+        let names = self.list_names(Place::Channel);
+        for (index, name) in deliver.iter().enumerate() {
+            let key = format!("deliver.{index}");
+            if !names.contains(name) {
+                let known = config.channels.iter().map(|channel| channel.name.as_str());
+                self.problems.push(section.unknown_name(&key, "channel", name, known));
+            } else if deliver[..index].contains(name) {
+                self.problems.push(section.problem(&key, format!("the channel `{name}` is named twice")));
+            }
+        }
+    }
+
+    fn check_unique(&mut self, section: &Section, name: &JobName) {
+        let problem = section.problem("name", format!("two jobs are named `{name}`"));
+        match self.names.get(name) {
+            Some(line) => self.problems.push(problem.with_label(format!("first used in line {line}"))),
+            None => {
+                self.names.insert(name.clone(), problem.line());
+            }
+        }
+    }
+
+    /// The names that the file uses, also of tables that have problems of their own.
+    fn list_names(&self, place: Place) -> Vec<String> {
+        match self.root.find(place.key()).map(|value| &value.data) {
+            Some(Data::Table(table)) => table.entries.keys().cloned().collect(),
+            _ => Vec::new(),
+        }
+    }
+}
