@@ -20,10 +20,25 @@ CREATE TABLE outbox (
   lease_owner TEXT,
   lease_fence INTEGER NOT NULL DEFAULT 0,
   lease_until TEXT,
+  -- Why it may have been sent although this row says nothing of it: `idle` or `restored`.
+  doubt TEXT,
   remote_id TEXT,
   last_error TEXT
 );
 CREATE INDEX idx_outbox_state_not_before ON outbox (state, not_before, id);
-CREATE INDEX idx_outbox_channel_settled ON outbox (channel, state, settled_at);
+CREATE INDEX idx_outbox_channel_state ON outbox (channel, state, not_before, id);
+CREATE INDEX idx_outbox_channel_attempt ON outbox (channel, last_attempt_at);
+CREATE INDEX idx_outbox_channel_remote ON outbox (channel, remote_id);
 CREATE INDEX idx_outbox_subject ON outbox (topic, subject);
 CREATE INDEX idx_outbox_job ON outbox (job_name, id);
+-- What has ended but whose owner could not be told yet: almost always empty.
+CREATE INDEX idx_outbox_untold ON outbox (id)
+  WHERE settled_at IS NULL AND state IN ('sent', 'failed', 'skipped');
+
+-- What senders remember about a channel; its row is also the lock under which they take messages.
+CREATE TABLE outbox_channels (
+  channel TEXT PRIMARY KEY NOT NULL,
+  looked_at TEXT NOT NULL,
+  last_attempt_at TEXT,
+  locked_with TEXT
+);

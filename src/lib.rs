@@ -3,7 +3,7 @@
 //! The floors, from the ground up; a module may use only lower floors and its own folder:
 //!
 //! ```text
-//! 0  time  id  hash  text  config      words
+//! 0  time  id  hash  text  config  fail  words
 //! 1  db  parse                         databases; pure readers of documents
 //! 2  fetch  ledger                     HTTP; durable bookkeeping
 //! 3  llm  channel                      ask a model; outbox and the places it sends to
@@ -15,9 +15,13 @@
 //! ```
 
 pub mod app;
+pub mod books;
+pub mod channel;
 pub mod config;
 pub mod db;
+pub mod demo;
 pub mod engine;
+pub mod fail;
 pub mod fetch;
 pub mod hash;
 pub mod id;
@@ -25,3 +29,4 @@ pub mod ledger;
 pub mod parse;
 pub mod text;
 pub mod time;
+pub mod web;

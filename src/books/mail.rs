@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use minijinja::{Environment, context};
+use minijinja::{Environment, Value, context};
 
 use super::model::Book;
 use super::prompt;
@@ -45,16 +45,6 @@ pub struct Mail {
     pub text: String,
     /// The HTML part.
     pub html: String,
-}
-
-#[derive(serde::Serialize)]
-struct Card<'a> {
-    title: &'a str,
-    cover_url: Option<&'a str>,
-    facts: Vec<(&'static str, String)>,
-    description: Option<String>,
-    links: &'a [super::model::Link],
-    prompt_url: &'a str,
 }
 
 impl Digest<'_> {
@@ -114,18 +104,7 @@ impl Digest<'_> {
     }
 
     fn render_html(&self) -> String {
-        let cards: Vec<Card<'_>> = self
-            .books
-            .iter()
-            .map(|(book, prompt_url)| Card {
-                title: &book.title,
-                cover_url: book.cover_url.as_deref(),
-                facts: prompt::facts(book, self.language).into_iter().skip(1).collect(),
-                description: short_description(book),
-                links: &book.links,
-                prompt_url,
-            })
-            .collect();
+        let cards: Vec<Value> = self.books.iter().map(|(book, prompt_url)| self.card(book, prompt_url)).collect();
         let template = TEMPLATES.get_template("mail.html").expect("it was added above");
         template
             .render(context! {
@@ -139,6 +118,19 @@ impl Digest<'_> {
                 cards => cards,
             })
             .expect("the template uses only what it is given")
+    }
+
+    fn card(&self, book: &Book, prompt_url: &str) -> Value {
+        let facts = prompt::facts(book, self.language).into_iter().skip(1);
+        let links = book.links.iter().map(|link| context! { label => &*link.label, url => &*link.url });
+        context! {
+            title => &*book.title,
+            cover_url => book.cover_url.as_deref(),
+            facts => facts.map(|(name, value)| vec![name.to_owned(), value]).collect::<Vec<_>>(),
+            description => short_description(book),
+            links => links.collect::<Vec<_>>(),
+            prompt_url => prompt_url,
+        }
     }
 
     fn button(&self) -> &'static str {

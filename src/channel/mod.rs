@@ -1,1 +1,239 @@
-//! (being written)
+//! The places that messages go to, and the outbox that gets them there.
+//!
+//! ```text
+//! pipeline ── News ──▶ Channel::render ──▶ outbox::add ═══ same transaction as the decision
+//!                      (once, per recipient)    │
+//!                                           Sender ──▶ Channel::send ──▶ the other side
+//!                                               ▲            │
+//!                                               └─ resolve ◀─┘ no answer
+//! ```
+//!
+//! A channel is one file with its config, its rendering, its `send` and its resolver; a variant of [`Place`]; and
+//! an entry in [`KINDS`].
+
+mod error;
+mod header_text;
+mod http;
+mod notice;
+pub mod outbox;
+mod settings;
+mod webhook;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+pub use error::{Finding, SendError, Sent};
+pub use header_text::HeaderText;
+pub use notice::{Entry, MailBody, News, Notice};
+pub use settings::Settings;
+pub use webhook::WebhookConfig;
+
+use crate::config::value::Zone;
+use crate::config::{Kind, Problems, Section};
+use crate::fetch::Clients;
+use crate::hash;
+use crate::time::Clock;
+use outbox::Row;
+
+/// The kinds of channels, for the config file.
+pub const KINDS: &[Kind] = &[Kind::channel::<WebhookConfig>("webhook")];
+
+/// A place that messages go to.
+#[derive(Debug)]
+pub struct Channel {
+    /// Its name in the config file.
+    pub name: String,
+    /// How it is used.
+    pub settings: Settings,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    Webhook(webhook::Webhook),
+}
+
+/// Does the same with whatever place it is.
+macro_rules! on_place {
+    ($channel:expr, $place:ident => $do:expr) => {
+        match &$channel.place {
+            Place::Webhook($place) => $do,
+        }
+    };
+}
+
+/// What channels need of the world: connections and the time.
+#[derive(Clone, Debug)]
+pub struct Outside {
+    /// Guarded HTTP clients.
+    pub clients: Clients,
+    /// The time.
+    pub clock: Clock,
+}
+
+/// A message as a channel made it, for one recipient: what [`outbox::NewMessage`] wants to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// The channel's name.
+    pub channel: String,
+    /// Who gets it.
+    pub recipient: String,
+    /// The message, as JSON that only the channel reads.
+    pub payload: String,
+}
+
+/// News that a channel cannot make a message of.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{channel}` cannot make a message of it: {why}")]
+pub struct NotRendered {
+    /// The channel's name.
+    pub channel: String,
+    /// Why.
+    pub why: String,
+}
+
+/// One thing that `doctor` looked at.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Check {
+    /// What.
+    pub what: String,
+    /// Whether it is as it should be.
+    pub is_fine: bool,
+    /// What was seen, or what is wrong and what to do.
+    pub detail: String,
+}
+
+impl Check {
+    fn fine(what: &str, detail: impl Into<String>) -> Self {
+        Self { what: what.to_owned(), is_fine: true, detail: detail.into() }
+    }
+
+    fn bad(what: &str, detail: impl Into<String>) -> Self {
+        Self { what: what.to_owned(), is_fine: false, detail: detail.into() }
+    }
+}
+
+impl Channel {
+    /// Reads a `[channel.NAME]` table.
+    pub fn read(section: &Section, zone: &Zone) -> Result<Self, Problems> {
+        let (settings, place) = match section.kind.as_str() {
+            "webhook" => {
+                let config: WebhookConfig = section.read()?;
+                (config.settings(section, zone)?, Place::Webhook(webhook::Webhook::new(config)))
+            }
+            other => {
+                return Err(section
+                    .unknown_name("kind", "kind of channel", other, KINDS.iter().map(|kind| kind.name))
+                    .into());
+            }
+        };
+        Ok(Self { name: section.name.clone(), settings, place })
+    }
+
+    /// The kind, as in the config file.
+    pub fn kind(&self) -> &'static str {
+        match &self.place {
+            Place::Webhook(_) => "webhook",
+        }
+    }
+
+    /// Makes the messages, one per recipient. Do it once, before the transaction that adds them.
+    pub async fn render(&self, outside: &Outside, news: &News) -> Result<Vec<Rendered>, NotRendered> {
+        let rendered = on_place!(self, place => place.render(self, outside, news).await);
+        let messages = rendered.map_err(|why| NotRendered { channel: self.name.clone(), why })?;
+        Ok(messages
+            .into_iter()
+            .map(|(recipient, payload)| Rendered { channel: self.name.clone(), recipient, payload })
+            .collect())
+    }
+
+    /// Hands a message to the other side. The outbox is the only caller that keeps the promises.
+    pub async fn send(&self, outside: &Outside, row: &Row, progress: &Progress) -> Result<Sent, SendError> {
+        on_place!(self, place => place.send(self, outside, row, progress).await)
+    }
+
+    /// What the other side has that may be this message: its names for it, or why it cannot be said.
+    pub(crate) async fn resolve(&self, outside: &Outside, row: &Row) -> Result<Vec<String>, Finding> {
+        on_place!(self, place => place.resolve(self, outside, row).await)
+    }
+
+    /// How long the other side is known to honour our key.
+    pub(crate) fn key_window(&self) -> Option<Duration> {
+        match &self.place {
+            Place::Webhook(_) => None,
+        }
+    }
+
+    /// Tells whether the credentials have changed, without telling anything about them: 16 bits of a hash.
+    pub(crate) fn credentials_print(&self) -> String {
+        let secrets = on_place!(self, place => place.credentials());
+        let whole = hash::sha256_parts(&[&self.name, &secrets]);
+        whole.get(..4).unwrap_or_default().to_owned()
+    }
+
+    /// Looks whether messages could be sent, without sending one.
+    pub async fn check(&self, outside: &Outside) -> Vec<Check> {
+        on_place!(self, place => place.check(self, outside).await)
+    }
+}
+
+/// The channels of a config file.
+#[derive(Debug, Default)]
+pub struct ChannelSet(Vec<Channel>);
+
+impl ChannelSet {
+    /// Reads every `[channel.NAME]` table; `zone` is that of `[app]`.
+    pub fn read(sections: &[Section], zone: &Zone) -> Result<Self, Problems> {
+        let mut problems = Problems::default();
+        let channels =
+            sections.iter().filter_map(|section| problems.note(Channel::read(section, zone))).collect();
+        if problems.is_empty() { Ok(Self(channels)) } else { Err(problems) }
+    }
+
+    /// The channel of that name.
+    pub fn find(&self, name: &str) -> Option<&Channel> {
+        self.0.iter().find(|channel| channel.name == name)
+    }
+
+    /// All of them, in the order of the file.
+    pub fn iter(&self) -> impl Iterator<Item = &Channel> {
+        self.0.iter()
+    }
+
+    /// Their names.
+    pub fn names(&self) -> Vec<String> {
+        self.0.iter().map(|channel| channel.name.clone()).collect()
+    }
+}
+
+/// How far one send has come, told by the channel while it works.
+#[derive(Debug)]
+pub struct Progress {
+    handed_over: AtomicBool,
+    budget: outbox::Budget,
+}
+
+impl Progress {
+    pub(crate) fn new(budget: outbox::Budget) -> Self {
+        Self { handed_over: AtomicBool::new(false), budget }
+    }
+
+    /// From here on the other side may have the message: say so right before.
+    pub(crate) fn hand_over(&self) {
+        self.handed_over.store(true, Ordering::SeqCst);
+    }
+
+    /// The other side has said no: what was handed over did not count.
+    pub(crate) fn take_back(&self) {
+        self.handed_over.store(false, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_handed_over(&self) -> bool {
+        self.handed_over.load(Ordering::SeqCst)
+    }
+
+    /// Whether there is still time; ask before every step that cannot be taken back.
+    pub(crate) fn may_go_on(&self) -> bool {
+        self.budget.left() > Duration::from_secs(5)
+    }
+}

@@ -1,1 +1,4 @@
-//! (being written)
+//! A loopback world that speaks the real protocols: `demo` and the tests both use it.
+
+pub mod faults;
+pub mod webhook;

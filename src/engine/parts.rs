@@ -1,7 +1,9 @@
 //! What pipelines are made of: the shared tools that `app` builds once and hands to every job.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use crate::channel::ChannelSet;
 use crate::config;
 use crate::db::Db;
 use crate::fetch::Fetcher;
@@ -19,6 +21,10 @@ pub struct Parts {
     pub db: Db,
     /// HTTP, guarded, bounded and polite.
     pub fetcher: Fetcher,
+    /// `[channel.NAME]`, ready to be told something.
+    pub channels: Arc<ChannelSet>,
+    /// `[web]`: where prompts are shown.
+    pub web: config::Web,
     /// `[quota.NAME]`, ready to reserve from.
     pub quotas: BTreeMap<String, Quota>,
 }

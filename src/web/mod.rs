@@ -1,1 +1,1 @@
-//! (being written)
+//! Pages over HTTP.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const FLOORS: &[&[&str]] = &[
-    &["time", "id", "hash", "text", "config"],
+    &["time", "id", "hash", "text", "config", "fail"],
     &["db", "parse"],
     &["fetch", "ledger"],
     &["llm", "channel"],

@@ -7,6 +7,7 @@ mod architecture;
 mod concurrency;
 mod config;
 mod ledger;
+mod outbox;
 mod schema;
 mod statements;
 mod transactions;

@@ -1,0 +1,79 @@
+//! What a send can come to besides success; each variant is what the sender does next.
+
+use std::time::Duration;
+
+/// A message that did not go out, as far as we know.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// Try this message again: it was not sent. Costs an attempt.
+    #[error("{why}")]
+    Later {
+        /// What went wrong.
+        why: String,
+        /// What the other side asked for, if it did.
+        after: Option<Duration>,
+    },
+    /// The other side asks everybody to wait: the channel rests, and the attempt does not count.
+    #[error("{why}")]
+    Busy {
+        /// What it said.
+        why: String,
+        /// How long.
+        after: Duration,
+    },
+    /// This message will never be accepted.
+    #[error("{why}")]
+    Refused {
+        /// What it said.
+        why: String,
+    },
+    /// Our credentials are not accepted: the channel rests until they change. The attempt does not count.
+    #[error("{why}")]
+    Locked {
+        /// What it said.
+        why: String,
+    },
+    /// It may have been sent.
+    #[error("{why}")]
+    Unknown {
+        /// Where the trail ends.
+        why: String,
+    },
+}
+
+impl SendError {
+    pub(super) fn later(why: impl Into<String>) -> Self {
+        SendError::Later { why: why.into(), after: None }
+    }
+
+    pub(super) fn refused(why: impl Into<String>) -> Self {
+        SendError::Refused { why: why.into() }
+    }
+
+    pub(super) fn unknown(why: impl Into<String>) -> Self {
+        SendError::Unknown { why: why.into() }
+    }
+}
+
+/// What the other side calls a message that it has accepted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Its own name for it, if it gave one.
+    pub remote_id: Option<String>,
+}
+
+/// What a resolver found out about a message whose outcome is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// It is there.
+    Sent(Sent),
+    /// It is not there.
+    NotSent,
+    /// The channel has no way to tell.
+    CannotTell {
+        /// Why not.
+        why: String,
+    },
+    /// Looking failed; look again later.
+    Later(SendError),
+}

@@ -1,0 +1,279 @@
+//! What happens to a message next: pure decisions over what was seen.
+
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, ToSpan as _};
+
+use super::model::{Attempted, Doubt, State};
+use crate::channel::error::{Finding, SendError, Sent};
+use crate::channel::settings::Settings;
+use crate::time::Timestamp;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// How long to wait after the first, second, … failed attempt; the last one repeats.
+const BACK_OFF: [Duration; 7] = [
+    MINUTE,
+    Duration::from_secs(300),
+    Duration::from_secs(900),
+    HOUR,
+    Duration::from_secs(3 * 3600),
+    Duration::from_secs(6 * 3600),
+    Duration::from_secs(12 * 3600),
+];
+/// The longest rest that the other side can impose on a channel.
+const LONGEST_REST: Duration = Duration::from_secs(24 * 3600);
+/// An outbox that nobody looked at for longer may be an old copy of the real one.
+pub const IDLE: Duration = Duration::from_secs(6 * 3600);
+
+/// What to do with a message that may have been sent, when the channel cannot find out.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum OnUnknown {
+    /// Send it again: at worst it arrives twice.
+    #[default]
+    Resend,
+    /// Leave it to a person: at worst it arrives late.
+    Hold,
+}
+
+/// Whether so many new things at once look like a source that rewrote itself, not like news.
+pub fn should_hold(new_count: usize, hold_above: usize, past_first_run: bool) -> bool {
+    past_first_run && new_count > hold_above
+}
+
+/// What is written about a message after something happened to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Where it stands now.
+    pub state: State,
+    /// When it may be touched again.
+    pub not_before: Timestamp,
+    /// How many attempts count.
+    pub attempts: u32,
+    /// What the other side calls it.
+    pub remote_id: Option<String>,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// A rest for the whole channel.
+    pub rest: Option<Rest>,
+}
+
+/// A rest for the whole channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// Until a moment, because the other side asked for it.
+    Until(Timestamp),
+    /// Until the credentials change or somebody says so.
+    Locked,
+}
+
+/// After a send ended, or failed to: `attempts` counts this one.
+pub fn after_send(
+    attempts: u32,
+    key: &str,
+    result: &Result<Sent, SendError>,
+    settings: &Settings,
+    now: Timestamp,
+) -> Step {
+    let step = |state, not_before| Step {
+        state,
+        not_before,
+        attempts,
+        remote_id: None,
+        error: result.as_ref().err().map(ToString::to_string),
+        rest: None,
+    };
+    match result {
+        Ok(sent) => Step { remote_id: sent.remote_id.clone(), ..step(State::Sent, now) },
+        Err(SendError::Refused { .. }) => step(State::Failed, now),
+        Err(SendError::Later { .. }) if attempts >= settings.max_attempts => step(State::Failed, now),
+        Err(SendError::Later { after, .. }) => {
+            let asked = after.unwrap_or_default().min(LONGEST_REST);
+            step(State::Ready, now.plus(back_off(attempts, key).max(asked)))
+        }
+        Err(SendError::Busy { after, .. }) => {
+            let until = now.plus((*after).clamp(Duration::from_secs(1), LONGEST_REST));
+            Step {
+                attempts: attempts.saturating_sub(1),
+                rest: Some(Rest::Until(until)),
+                ..step(State::Ready, until)
+            }
+        }
+        Err(SendError::Locked { .. }) => {
+            Step { attempts: attempts.saturating_sub(1), rest: Some(Rest::Locked), ..step(State::Ready, now) }
+        }
+        Err(SendError::Unknown { .. }) => step(State::Unknown, now.plus(settings.timeout * 2)),
+    }
+}
+
+/// When a message that a dead sender left behind may be looked into: the other side may still be at it.
+pub fn look_after(lease_until: Timestamp, settings: &Settings) -> Timestamp {
+    lease_until.plus(settings.timeout * 2)
+}
+
+/// What is done about a message whose outcome is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resolved {
+    /// Write this; nothing is sent.
+    Step(Step),
+    /// Send it again, with the same key.
+    SendAgain,
+}
+
+/// What the resolver's finding means.
+///
+/// `key_window` is how long the other side honours our key: within it, sending again is safe even when nobody
+/// can tell, provided that we know when it was tried first.
+pub fn after_resolving(
+    message: &Unresolved<'_>,
+    finding: &Finding,
+    key_window: Option<Duration>,
+    settings: &Settings,
+    now: Timestamp,
+) -> Resolved {
+    let step = |state, not_before, error: &str| {
+        Resolved::Step(Step {
+            state,
+            not_before,
+            attempts: message.attempts,
+            remote_id: None,
+            error: (!error.is_empty()).then(|| error.to_owned()),
+            rest: None,
+        })
+    };
+    let hold = |why: &str| step(State::Held, now, &format!("it may have been sent already: {why}"));
+    // A message that kills its sender every time must end somewhere, and nobody knows whether it was sent.
+    let again = |why: &str| match message.attempts >= settings.max_attempts {
+        true => hold(&format!("{} attempts ended without an answer; {why}", message.attempts)),
+        false => Resolved::SendAgain,
+    };
+    match finding {
+        Finding::Sent(sent) => Resolved::Step(Step {
+            state: State::Sent,
+            not_before: now,
+            attempts: message.attempts,
+            remote_id: sent.remote_id.clone(),
+            error: None,
+            rest: None,
+        }),
+        Finding::NotSent => again("it is not there"),
+        Finding::CannotTell { why } => {
+            let covered = key_window.is_some_and(|window| {
+                message.attempted.is_certain && now.since(message.attempted.since) < window
+            });
+            match (message.doubt, settings.on_unknown) {
+                _ if covered => again(why),
+                (Some(Doubt::Restored), _) | (_, OnUnknown::Hold) => hold(why),
+                _ if key_window.is_some() => hold(why),
+                _ => again(why),
+            }
+        }
+        Finding::Later(error) => {
+            match after_send(message.attempts, message.key, &Err(error.clone()), settings, now) {
+                // Looking is not sending: whatever goes wrong, it is still not known.
+                failed @ Step { state: State::Failed, .. } => {
+                    hold(&format!("looking failed: {}", failed.error.unwrap_or_default()))
+                }
+                later => Resolved::Step(Step { state: State::Unknown, attempts: message.attempts, ..later }),
+            }
+        }
+    }
+}
+
+/// What is known of a message whose outcome is not.
+#[derive(Clone, Copy, Debug)]
+pub struct Unresolved<'a> {
+    /// Its key.
+    pub key: &'a str,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Since when it can be there.
+    pub attempted: Attempted,
+    /// Why it is doubted, if it is.
+    pub doubt: Option<Doubt>,
+}
+
+/// The wait after `attempts` failed attempts, a fifth more or less so that messages do not march in step.
+pub fn back_off(attempts: u32, key: &str) -> Duration {
+    let step =
+        BACK_OFF[usize::try_from(attempts.saturating_sub(1)).unwrap_or(usize::MAX).min(BACK_OFF.len() - 1)];
+    // The key is a hash: its bytes are as good as dice, and the same message always waits the same time.
+    let dice = key
+        .bytes()
+        .chain(attempts.to_le_bytes())
+        .fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    step.mul_f64(0.8 + f64::from(dice % 1000) * 0.4 / 1000.0)
+}
+
+/// What a channel has done lately, as far as its limits are concerned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// When a message last left.
+    pub last_attempt_at: Option<Timestamp>,
+    /// Messages that left, or may have left, on this calendar day of the channel.
+    pub today: u32,
+}
+
+/// Whether a message may leave now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Yes.
+    Now,
+    /// Not before this moment.
+    NotBefore(Timestamp, &'static str),
+}
+
+/// Whether the channel's quiet hours, daily limit and pace let a message leave at `now`.
+pub fn turn(settings: &Settings, activity: Activity, now: Timestamp) -> Turn {
+    if let Some(end) = end_of_quiet(settings, now) {
+        return Turn::NotBefore(end, "quiet hours");
+    }
+    if settings.max_per_day.is_some_and(|limit| activity.today >= limit) {
+        return Turn::NotBefore(next_day(&settings.zone, now), "max_per_day is reached");
+    }
+    // A last attempt in the future means that the clock was set back: waiting for it could take years.
+    if let Some(last) = activity.last_attempt_at.filter(|last| *last <= now)
+        && now.since(last) < settings.pace
+    {
+        return Turn::NotBefore(last.plus(settings.pace), "pace");
+    }
+    Turn::Now
+}
+
+/// When the quiet hours that hold at `now` end; `None` outside of them.
+fn end_of_quiet(settings: &Settings, now: Timestamp) -> Option<Timestamp> {
+    let hours = settings.quiet_hours?;
+    let local = settings.zone.to_datetime(now.to_jiff());
+    if !hours.contains(local.time()) {
+        return None;
+    }
+    let until = hours.until.time();
+    let day = if local.time() < until { local.date() } else { local.date().saturating_add(1.day()) };
+    let end = settings.zone.to_timestamp(day.to_datetime(until)).map_or(Timestamp::MAX, Timestamp::from);
+    // When clocks are set back the end can fall behind us; a minute later all is clear.
+    Some(end.max(now.plus(MINUTE)))
+}
+
+/// The first moment of the calendar day of `now` in `zone`.
+pub fn day_start(zone: &TimeZone, now: Timestamp) -> Timestamp {
+    let midnight = now.date_in(zone).to_datetime(jiff::civil::Time::midnight());
+    zone.to_timestamp(midnight).map_or(now, Timestamp::from)
+}
+
+fn next_day(zone: &TimeZone, now: Timestamp) -> Timestamp {
+    let tomorrow = now.date_in(zone).saturating_add(1.day()).to_datetime(jiff::civil::Time::midnight());
+    zone.to_timestamp(tomorrow).map_or_else(|_| now.plus(HOUR * 24), Timestamp::from)
+}
+
+/// Whether messages that were waiting are to be doubted: nobody has looked at the outbox for hours.
+pub fn is_idle(looked_at: Option<Timestamp>, now: Timestamp) -> bool {
+    looked_at.is_some_and(|looked| {
+        now.to_jiff().duration_since(looked.to_jiff())
+            > SignedDuration::try_from(IDLE).unwrap_or(SignedDuration::MAX)
+    })
+}

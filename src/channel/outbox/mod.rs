@@ -1,0 +1,29 @@
+//! The outbox: messages that are written with the decision that causes them, and sent exactly as often as promised.
+//!
+//! ```text
+//!  add ──▶ ready ──claim──▶ sending ──accepted──▶ sent
+//!  add ──▶ held   ▲           │ │ └────refused────▶ failed ──retry──▶ ready
+//!           │     └─back-off──┘ └no answer, crash─▶ unknown ──resolver──▶ sent | sending | held
+//!           ├─approve─▶ ready
+//!           └─skip────▶ skipped
+//! ```
+//!
+//! Taking a message commits `sending` before anything leaves, so a disk that cannot record sends nothing; what a
+//! crash leaves in `sending` is `unknown` until the channel's resolver has looked.
+
+mod by_hand;
+pub mod decide;
+mod model;
+mod sender;
+mod settle;
+mod store;
+
+pub use by_hand::{Answer, approve, approve_job, resume_channel, retry, skip, skip_job};
+pub use decide::{OnUnknown, should_hold};
+pub use model::{Added, Attempted, Doubt, NewMessage, Outcome, Row, State};
+pub(crate) use sender::Budget;
+pub use sender::{SendReport, Sender};
+pub use settle::{Settled, Topics};
+pub use store::{
+    Filter, Tally, add, count_open, distrust, find, find_by_key, find_open, list, list_orphans, tally,
+};

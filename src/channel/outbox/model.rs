@@ -1,0 +1,218 @@
+//! A message in the outbox, and the words for what becomes of it.
+
+use crate::hash;
+use crate::id::JobName;
+use crate::time::Timestamp;
+
+/// Where a message stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It waits for its turn.
+    Ready,
+    /// A sender has it; if that sender dies, nobody knows what became of it.
+    Sending,
+    /// The other side has accepted it.
+    Sent,
+    /// It may or may not have been sent; the channel's resolver looks before anything else happens.
+    Unknown,
+    /// It was not sent and will not be, unless somebody says so.
+    Failed,
+    /// It waits for a person.
+    Held,
+    /// A person decided against it.
+    Skipped,
+}
+
+impl State {
+    /// All of them.
+    pub const ALL: [State; 7] = [
+        State::Ready,
+        State::Sending,
+        State::Sent,
+        State::Unknown,
+        State::Failed,
+        State::Held,
+        State::Skipped,
+    ];
+
+    /// As it stands in the database.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            State::Ready => "ready",
+            State::Sending => "sending",
+            State::Sent => "sent",
+            State::Unknown => "unknown",
+            State::Failed => "failed",
+            State::Held => "held",
+            State::Skipped => "skipped",
+        }
+    }
+
+    /// The state of that name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == text)
+    }
+
+    /// Whether something is still to happen: its item or book is spoken for.
+    pub fn is_open(self) -> bool {
+        !matches!(self, State::Sent | State::Failed | State::Skipped)
+    }
+}
+
+/// Why a message that looks unsent may have been sent all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Doubt {
+    /// Nobody has looked at this outbox for hours: it may be an old copy.
+    Idle,
+    /// The database was restored from a backup.
+    Restored,
+}
+
+impl Doubt {
+    /// As it stands in the database.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Doubt::Idle => "idle",
+            Doubt::Restored => "restored",
+        }
+    }
+
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        [Doubt::Idle, Doubt::Restored].into_iter().find(|doubt| doubt.as_str() == text)
+    }
+}
+
+/// A message to add. Do it in the transaction that decides it.
+#[derive(Clone, Copy, Debug)]
+pub struct NewMessage<'a> {
+    /// The job that has something to tell.
+    pub job: &'a JobName,
+    /// The name of the channel.
+    pub channel: &'a str,
+    /// Who gets it, in the channel's own words.
+    pub recipient: &'a str,
+    /// Whose message it is: the name under which the owner's `settled` is registered.
+    pub topic: &'a str,
+    /// What it is about, in the owner's words: an item's URL, a delivery's number.
+    pub subject: &'a str,
+    /// 0, or higher for an intended repeat.
+    pub generation: u32,
+    /// The message as the channel rendered it.
+    pub payload: &'a str,
+    /// Wait for a person instead of being sent.
+    pub hold: bool,
+    /// Not to be sent earlier.
+    pub not_before: Option<Timestamp>,
+}
+
+impl NewMessage<'_> {
+    /// What makes two messages the same message; also the idempotency key that goes to the other side.
+    pub fn key(&self) -> String {
+        key(self.job.as_str(), self.channel, self.recipient, self.subject, self.generation)
+    }
+}
+
+pub(super) fn key(job: &str, channel: &str, recipient: &str, subject: &str, generation: u32) -> String {
+    hash::sha256_parts(&[job, channel, recipient, subject, &generation.to_string()])
+}
+
+/// The answer to adding a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It is in the outbox now, or again after it had failed.
+    Added(i64),
+    /// The same message was there already; nothing was changed.
+    Known(i64),
+}
+
+/// A message as it stands in the database.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Row {
+    /// Its number, as people name it.
+    pub id: i64,
+    /// Its idempotency key.
+    pub key: String,
+    /// The job that made it.
+    pub job_name: JobName,
+    /// The channel it goes through.
+    pub channel: String,
+    /// Who gets it.
+    pub recipient: String,
+    /// Whose message it is.
+    pub topic: String,
+    /// What it is about.
+    pub subject: String,
+    /// Which intended repeat it is.
+    pub generation: u32,
+    /// The message as rendered.
+    #[serde(skip)]
+    pub payload: String,
+    /// Where it stands.
+    pub state: State,
+    /// When it was added.
+    pub created_at: Timestamp,
+    /// Not to be touched earlier.
+    pub not_before: Timestamp,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it was tried first.
+    pub first_attempt_at: Option<Timestamp>,
+    /// When it was tried last.
+    pub last_attempt_at: Option<Timestamp>,
+    /// When its owner learned how it ended.
+    pub settled_at: Option<Timestamp>,
+    /// The fence of the claim that holds it, or held it last.
+    #[serde(skip)]
+    pub lease_fence: i64,
+    /// Until when a sender has it.
+    pub lease_until: Option<Timestamp>,
+    /// Why it may have been sent although it looks unsent.
+    pub doubt: Option<Doubt>,
+    /// What the other side calls it.
+    pub remote_id: Option<String>,
+    /// What went wrong last, or why it waits for a person.
+    pub last_error: Option<String>,
+}
+
+/// What a resolver needs to know about earlier attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempted {
+    /// The earliest moment at which it can have been sent.
+    pub since: Timestamp,
+    /// Whether that moment is when we tried first, and not a guess.
+    pub is_certain: bool,
+}
+
+impl Row {
+    /// The earliest moment at which this message can have reached the other side.
+    pub fn attempted(&self) -> Attempted {
+        match (self.first_attempt_at, self.doubt) {
+            (Some(first), None) => Attempted { since: first, is_certain: true },
+            _ => Attempted { since: self.created_at, is_certain: false },
+        }
+    }
+}
+
+/// How a message ended, as its owner is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The other side has accepted it.
+    Sent,
+    /// It was refused, or every attempt failed.
+    Failed,
+    /// A person decided against it.
+    Skipped,
+}
+
+impl Outcome {
+    pub(super) fn of(state: State) -> Option<Self> {
+        match state {
+            State::Sent => Some(Outcome::Sent),
+            State::Failed => Some(Outcome::Failed),
+            State::Skipped => Some(Outcome::Skipped),
+            State::Ready | State::Sending | State::Unknown | State::Held => None,
+        }
+    }
+}

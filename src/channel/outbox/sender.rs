@@ -1,0 +1,517 @@
+//! The sender: takes what is due, sends it, writes down what came of it. Any number of them may run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::json;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::decide::{self, Resolved, Rest, Step, Turn, Unresolved};
+use super::model::{Outcome, Row, State};
+use super::settle::{self, Topics};
+use super::store;
+use crate::channel::error::{Finding, SendError, Sent};
+use crate::channel::{Channel, ChannelSet, Outside, Progress};
+use crate::db::{self, Db, Tx};
+use crate::fail;
+use crate::fetch::Clients;
+use crate::id::Owner;
+use crate::ledger::{event, pause};
+use crate::time::{Clock, Timestamp};
+
+/// A pace shorter than this is waited for within a pass; a longer one leaves the rest to the next pass.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a send under way may go on after we were asked to stop.
+const GRACE: Duration = Duration::from_secs(5);
+/// How often the loop looks when nothing wakes it.
+const BEAT: Duration = Duration::from_secs(5);
+/// How often it is noted that somebody looks after messages that wait.
+const LOOK_EVERY: Duration = Duration::from_secs(3600);
+
+/// Sends what is due; cheap to clone.
+#[derive(Clone)]
+pub struct Sender {
+    db: Db,
+    channels: Arc<ChannelSet>,
+    outside: Outside,
+    topics: Topics,
+    owner: Owner,
+}
+
+/// What a pass did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct SendReport {
+    /// Messages that were accepted.
+    pub sent: u64,
+    /// Messages that were put off.
+    pub deferred: u64,
+    /// Messages that may have been sent; the next passes look into them.
+    pub unknown: u64,
+    /// Messages that will not be sent.
+    pub failed: u64,
+    /// Messages that now wait for a person.
+    pub held: u64,
+    /// Messages that another sender took over because we were too slow.
+    pub lost: u64,
+    /// When the next message is due, as far as this pass has seen.
+    pub next_at: Option<Timestamp>,
+    /// Channels that wait for new credentials.
+    pub locked: Vec<String>,
+    /// Channels that messages wait for, but that the config does not name.
+    pub orphans: Vec<String>,
+}
+
+impl SendReport {
+    fn add(&mut self, other: SendReport) {
+        self.sent += other.sent;
+        self.deferred += other.deferred;
+        self.unknown += other.unknown;
+        self.failed += other.failed;
+        self.held += other.held;
+        self.lost += other.lost;
+        self.next_at = [self.next_at, other.next_at].into_iter().flatten().min();
+        self.locked.extend(other.locked);
+        self.orphans.extend(other.orphans);
+    }
+
+    fn count(&mut self, state: State) {
+        match state {
+            State::Sent => self.sent += 1,
+            State::Ready | State::Sending => self.deferred += 1,
+            State::Unknown => self.unknown += 1,
+            State::Failed => self.failed += 1,
+            State::Held => self.held += 1,
+            State::Skipped => {}
+        }
+    }
+}
+
+/// The answer to a claim.
+enum Taken {
+    Send(Row),
+    LookInto(Row),
+    Wait { until: Option<Timestamp>, is_pace: bool, is_locked: bool },
+    Nothing,
+}
+
+/// What became of one message.
+enum Ended {
+    Step(State),
+    /// The lease was over before we could write: whoever comes next looks into it.
+    Lost,
+}
+
+impl Sender {
+    /// A sender for `channels`, which tells `topics` how messages end.
+    pub fn new(db: Db, channels: Arc<ChannelSet>, clients: Clients, clock: Clock, topics: Topics) -> Self {
+        Self { db, channels, outside: Outside { clients, clock }, topics, owner: Owner::this_process() }
+    }
+
+    /// Sends what is due, once; stops early when `stop` is cancelled.
+    pub async fn send_due(&self, stop: &CancellationToken) -> db::Result<SendReport> {
+        let mut report = SendReport::default();
+        self.tell_untold().await?;
+        let passes = self.channels.iter().map(|channel| self.pass(channel, stop));
+        let mut failure = None;
+        for passed in join_all(passes).await {
+            match passed {
+                Ok(part) => report.add(part),
+                Err(error) => failure = Some(error),
+            }
+        }
+        let names = self.channels.names();
+        let orphans = self.db.read(move |tx| store::list_orphans(tx, &names)).await?;
+        report.orphans.extend(orphans.into_iter().map(|(channel, _)| channel));
+        // What the other channels sent is recorded; the error is told all the same.
+        failure.map_or(Ok(report), Err)
+    }
+
+    /// Sends what is due until `stop` is cancelled.
+    pub async fn run(&self, stop: &CancellationToken) {
+        while !stop.is_cancelled() {
+            let pause = match self.send_due(stop).await {
+                Ok(_) => BEAT,
+                Err(error) => {
+                    tracing::error!("The outbox cannot be worked on: {error}");
+                    BEAT * 6
+                }
+            };
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    /// One channel: message after message, so that pace and order hold.
+    async fn pass(&self, channel: &Channel, stop: &CancellationToken) -> db::Result<SendReport> {
+        let mut report = SendReport::default();
+        let mut has_waited = false;
+        while !stop.is_cancelled() {
+            let ended = match self.claim(channel).await? {
+                Taken::Nothing => break,
+                Taken::Wait { until: Some(until), is_pace: true, .. } if !has_waited => {
+                    let wait = until.since(self.outside.clock.now());
+                    if wait > PATIENCE {
+                        report.next_at = Some(until);
+                        break;
+                    }
+                    has_waited = true;
+                    tokio::select! {
+                        () = stop.cancelled() => break,
+                        () = tokio::time::sleep(wait) => continue,
+                    }
+                }
+                Taken::Wait { until, is_locked, .. } => {
+                    report.next_at = until;
+                    if is_locked {
+                        report.locked.push(channel.name.clone());
+                    }
+                    break;
+                }
+                Taken::Send(row) => self.send(channel, row, stop).await?,
+                Taken::LookInto(row) => self.look_into(channel, row, stop).await?,
+            };
+            has_waited = false;
+            match ended {
+                Ended::Step(state) => report.count(state),
+                Ended::Lost => report.lost += 1,
+            }
+        }
+        if report.next_at.is_none() {
+            let name = channel.name.clone();
+            report.next_at = self.db.read(move |tx| store::find_next_due(tx, &name)).await?;
+        }
+        Ok(report)
+    }
+
+    /// Takes the next message of a channel, if its limits allow one to leave.
+    ///
+    /// The commit of this transaction is the proof that a result can be written down: on a full disk it fails,
+    /// and nothing is sent.
+    async fn claim(&self, channel: &Channel) -> db::Result<Taken> {
+        let (name, settings, owner) = (channel.name.clone(), channel.settings.clone(), self.owner.clone());
+        let stale_before = self.outside.clock.now().minus(LOOK_EVERY);
+        let due = {
+            let name = name.clone();
+            self.db.read(move |tx| store::is_due(tx, &name, stale_before)).await?
+        };
+        if !due {
+            return Ok(Taken::Nothing);
+        }
+        let print = channel.credentials_print();
+        self.db
+            .claim(move |tx| {
+                let now = tx.now();
+                let memory = store::lock_channel(tx, &name)?;
+                if decide::is_idle(memory.looked_at, now) {
+                    store::doubt_idle(tx, &name, now.minus(decide::IDLE))?;
+                }
+                store::put_looked_at(tx, &name, now)?;
+                store::mark_abandoned(tx, &name, &settings)?;
+                if let Some(rest) = find_rest(tx, &name, &memory, &print, now)? {
+                    return Ok(rest);
+                }
+                let activity = store::activity(tx, &name, &memory, &settings)?;
+                if let Turn::NotBefore(until, why) = decide::turn(&settings, activity, now) {
+                    return Ok(Taken::Wait { until: Some(until), is_pace: why == "pace", is_locked: false });
+                }
+                let lease_until = now.plus(settings.lease());
+                if let Some(row) = store::claim_unknown(tx, &name, &owner, lease_until)? {
+                    return Ok(Taken::LookInto(row));
+                }
+                let ready = store::claim_ready(tx, &name, &owner, lease_until)?;
+                Ok(ready.map_or(Taken::Nothing, Taken::Send))
+            })
+            .await
+    }
+
+    /// Sends a message that is ours and marked `sending`, and writes down what came of it.
+    async fn send(&self, channel: &Channel, row: Row, stop: &CancellationToken) -> db::Result<Ended> {
+        let budget = Budget::new(&self.outside.clock, channel.settings.lease());
+        fail::point("outbox.claimed");
+        let result = self.send_in_time(channel, &row, &budget, stop).await;
+        let Some(result) = result else {
+            tracing::warn!(delivery = row.id, "Not sent: the lease was over before it could begin");
+            return Ok(Ended::Lost);
+        };
+        fail::point("outbox.sent");
+        let step =
+            decide::after_send(row.attempts, &row.key, &result, &channel.settings, self.outside.clock.now());
+        self.record(channel, row, step, &budget).await
+    }
+
+    /// `None` when so much time has passed since the claim that somebody else may have the message now.
+    async fn send_in_time(
+        &self,
+        channel: &Channel,
+        row: &Row,
+        budget: &Budget,
+        stop: &CancellationToken,
+    ) -> Option<Result<Sent, SendError>> {
+        let progress = Progress::new(budget.clone());
+        let timeout = channel.settings.timeout;
+        if !progress.may_go_on() {
+            return None;
+        }
+        let sending = channel.send(&self.outside, row, &progress);
+        let cut = |why: &str| match progress.is_handed_over() {
+            true => SendError::unknown(format!("{why}: it may have been sent")),
+            false => SendError::later(format!("{why}, before the message was handed over")),
+        };
+        let stopped = async {
+            stop.cancelled().await;
+            tokio::time::sleep(GRACE).await;
+        };
+        Some(tokio::select! {
+            result = sending => result,
+            () = tokio::time::sleep(timeout) => Err(cut(&format!("no answer within {} s", timeout.as_secs()))),
+            () = stopped => Err(cut("interrupted")),
+        })
+    }
+
+    /// Asks the channel what became of a message, and sends it again if that is what the answer means.
+    async fn look_into(&self, channel: &Channel, row: Row, stop: &CancellationToken) -> db::Result<Ended> {
+        let budget = Budget::new(&self.outside.clock, channel.settings.lease());
+        let looking = tokio::time::timeout(channel.settings.timeout, self.resolve(channel, &row));
+        let finding = match looking.await {
+            Ok(finding) => finding?,
+            Err(_) => Finding::Later(SendError::later("looking took too long")),
+        };
+        let now = self.outside.clock.now();
+        let message = Unresolved {
+            key: &row.key,
+            attempts: row.attempts,
+            attempted: row.attempted(),
+            doubt: row.doubt,
+        };
+        match decide::after_resolving(&message, &finding, channel.key_window(), &channel.settings, now) {
+            Resolved::Step(step) => self.record(channel, row, step, &budget).await,
+            Resolved::SendAgain => {
+                let (owner, held, lease) = (self.owner.clone(), row, channel.settings.lease());
+                let why = format!("{finding:?}");
+                let again = self
+                    .db
+                    .claim(move |tx| {
+                        let now = tx.now();
+                        let again = store::mark_sending_again(tx, &held, &owner, now.plus(lease))?;
+                        if let Some(row) = &again {
+                            settle::note(tx, row, "sent_again", Some(&why), now)?;
+                        }
+                        Ok(again)
+                    })
+                    .await?;
+                match again {
+                    Some(row) => Box::pin(self.send(channel, row, stop)).await,
+                    None => Ok(Ended::Lost),
+                }
+            }
+        }
+    }
+
+    /// The channel's finding; what it names may turn out to be another message of ours.
+    async fn resolve(&self, channel: &Channel, row: &Row) -> db::Result<Finding> {
+        for found in match channel.resolve(&self.outside, row).await {
+            Ok(found) => found,
+            Err(finding) => return Ok(finding),
+        } {
+            let (name, id, remote_id) = (channel.name.clone(), row.id, found.clone());
+            if !self.db.read(move |tx| store::is_taken(tx, &name, &remote_id, id)).await? {
+                return Ok(Finding::Sent(Sent { remote_id: Some(found) }));
+            }
+        }
+        Ok(Finding::NotSent)
+    }
+
+    /// Writes a step down, as often as it takes while the lease lasts: what is sent must not be forgotten.
+    async fn record(&self, channel: &Channel, row: Row, step: Step, budget: &Budget) -> db::Result<Ended> {
+        let mut wait = Duration::from_millis(50);
+        let print = channel.credentials_print();
+        loop {
+            let written = self.write(&row, &step, &print, Owners::Tell).await;
+            let error = match written {
+                Ok(true) => break,
+                Ok(false) => {
+                    tracing::warn!(delivery = row.id, "The lease was over, so nothing was written");
+                    return Ok(Ended::Lost);
+                }
+                Err(error) => error,
+            };
+            // An owner that cannot take the news must not make us send twice: note the outcome, tell it later.
+            if matches!(
+                error,
+                db::Error::Constraint(_) | db::Error::Statement(_) | db::Error::Unexpected { .. }
+            ) && matches!(self.write(&row, &step, &print, Owners::Later).await, Ok(true))
+            {
+                tracing::error!(
+                    delivery = row.id,
+                    topic = row.topic,
+                    "Its owner cannot be told yet: {error}"
+                );
+                break;
+            }
+            if budget.left() < wait {
+                return Err(error);
+            }
+            tracing::warn!(delivery = row.id, "Cannot be written down yet: {error}");
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(Duration::from_secs(2));
+        }
+        fail::point("outbox.recorded");
+        say(&row, &step);
+        Ok(Ended::Step(step.state))
+    }
+
+    async fn write(&self, row: &Row, step: &Step, print: &str, owners: Owners) -> db::Result<bool> {
+        let (row, step, owner, topics) = (row.clone(), step.clone(), self.owner.clone(), self.topics.clone());
+        let print = print.to_owned();
+        self.db
+            .write(move |tx| {
+                let now = tx.now();
+                if !store::apply(tx, &row, &owner, &step)? {
+                    return Ok(false);
+                }
+                let after = Row {
+                    state: step.state,
+                    attempts: step.attempts,
+                    remote_id: step.remote_id.clone().or_else(|| row.remote_id.clone()),
+                    last_error: step.error.clone(),
+                    ..row.clone()
+                };
+                let code = if step.state == State::Ready { "deferred" } else { step.state.as_str() };
+                settle::note(tx, &after, code, step.error.as_deref(), now)?;
+                if let Some(rest) = &step.rest {
+                    put_rest(tx, &after, rest, &print, now)?;
+                }
+                if let (Some(outcome), Owners::Tell) = (Outcome::of(step.state), owners) {
+                    topics.tell(tx, &after, outcome, now)?;
+                }
+                Ok(true)
+            })
+            .await
+    }
+
+    /// Tells owners what they could not be told when it happened.
+    async fn tell_untold(&self) -> db::Result<()> {
+        let untold = self.db.read(|tx| store::list_untold(tx, 100)).await?;
+        for row in untold {
+            let (id, topic) = (row.id, row.topic.clone());
+            let topics = self.topics.clone();
+            let told = self
+                .db
+                .write(move |tx| match Outcome::of(row.state) {
+                    Some(outcome) => topics.tell(tx, &row, outcome, tx.now()),
+                    None => Ok(()),
+                })
+                .await;
+            if let Err(error) = told {
+                tracing::error!(delivery = id, topic, "Its owner still cannot be told: {error}");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether owners are told now or in a later pass.
+#[derive(Clone, Copy)]
+enum Owners {
+    Tell,
+    Later,
+}
+
+/// The rest that the channel has to keep, unless its credentials have changed since it was locked.
+fn find_rest(
+    tx: &mut Tx<'_>,
+    channel: &str,
+    memory: &store::Memory,
+    print: &str,
+    now: Timestamp,
+) -> db::Result<Option<Taken>> {
+    let name = format!("channel:{channel}");
+    let Some(rest) = pause::find(tx, &name, now)? else { return Ok(None) };
+    match &memory.locked_with {
+        Some(locked_with) if locked_with != print => {
+            pause::reset(tx, &name)?;
+            store::put_locked_with(tx, channel, None)?;
+            event::add(tx, None, &name, "credentials_changed", &json!({}), now)?;
+            Ok(None)
+        }
+        locked => {
+            Ok(Some(Taken::Wait { until: rest.paused_until, is_pace: false, is_locked: locked.is_some() }))
+        }
+    }
+}
+
+/// Lets the channel rest; the first to do so raises the alert.
+fn put_rest(tx: &mut Tx<'_>, row: &Row, rest: &Rest, print: &str, now: Timestamp) -> db::Result<()> {
+    let name = format!("channel:{}", row.channel);
+    let why = row.last_error.as_deref().unwrap_or("it asked us to wait");
+    let (until, code) = match rest {
+        Rest::Until(until) => (Some(*until), "asked_to_wait"),
+        Rest::Locked => (None, "credentials_rejected"),
+    };
+    if *rest == Rest::Locked {
+        store::put_locked_with(tx, &row.channel, Some(print))?;
+    }
+    if pause::put(tx, &name, until, why, now)? {
+        event::add(tx, None, &name, code, &json!({ "why": why, "until": until }), now)?;
+    }
+    Ok(())
+}
+
+/// Says once, where it is handled, what became of a message; never to whom it went.
+fn say(row: &Row, step: &Step) {
+    let why = step.error.as_deref().unwrap_or_default();
+    let (id, channel) = (row.id, row.channel.as_str());
+    match (step.state, &step.rest) {
+        (_, Some(Rest::Locked)) => tracing::error!(
+            delivery = id,
+            channel,
+            "`{channel}` rejects our credentials and rests until they change: {why}"
+        ),
+        (State::Sent, _) => tracing::info!(delivery = id, channel, "Sent `{}` to {channel}", row.subject),
+        (State::Failed, _) => tracing::error!(
+            delivery = id,
+            channel,
+            "`{}` was not sent to {channel}: {why} (`tsuzuki delivery retry {id}` tries again)",
+            row.subject
+        ),
+        (State::Held, _) => tracing::warn!(
+            delivery = id,
+            channel,
+            "`{}` waits for you: {why} (`tsuzuki delivery approve {id}` or `skip {id}`)",
+            row.subject
+        ),
+        (state, _) => tracing::warn!(
+            delivery = id,
+            channel,
+            "`{}` is {} until {}: {why}",
+            row.subject,
+            state.as_str(),
+            step.not_before
+        ),
+    }
+}
+
+/// How long a claimed message is ours, by two clocks: one stands still when the machine sleeps, one can be set.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    clock: Clock,
+    began: Instant,
+    began_at: Timestamp,
+    length: Duration,
+}
+
+impl Budget {
+    fn new(clock: &Clock, length: Duration) -> Self {
+        Self { clock: clock.clone(), began: Instant::now(), began_at: clock.now(), length }
+    }
+
+    /// What is left of it.
+    pub(crate) fn left(&self) -> Duration {
+        let spent = self.began.elapsed().max(self.clock.now().since(self.began_at));
+        self.length.saturating_sub(spent)
+    }
+}

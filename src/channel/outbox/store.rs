@@ -1,0 +1,550 @@
+//! The outbox's SQL: adding, taking, writing down.
+
+use serde_json::json;
+
+use super::decide::{self, Activity, Step};
+use super::model::{Added, Doubt, NewMessage, Row, State, key};
+use crate::channel::settings::Settings;
+use crate::db::{self, Tx};
+use crate::id::Owner;
+use crate::ledger::event;
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+macro_rules! columns {
+    () => {
+        "id, key, job_name, channel, recipient, topic, subject, generation, payload, state, created_at, not_before,
+         attempts, first_attempt_at, last_attempt_at, settled_at, lease_fence, lease_until, doubt, remote_id, last_error"
+    };
+}
+
+pub(super) fn read(row: &db::Row<'_>) -> db::Result<Row> {
+    let state: String = row.get(9)?;
+    let doubt: Option<String> = row.get(18)?;
+    Ok(Row {
+        id: row.get(0)?,
+        key: row.get(1)?,
+        job_name: row.get(2)?,
+        channel: row.get(3)?,
+        recipient: row.get(4)?,
+        topic: row.get(5)?,
+        subject: row.get(6)?,
+        generation: row.get(7)?,
+        payload: row.get(8)?,
+        state: State::parse(&state).ok_or(db::Error::Unexpected {
+            column: 9,
+            wanted: "a state",
+            found: state,
+        })?,
+        created_at: row.get(10)?,
+        not_before: row.get(11)?,
+        attempts: row.get(12)?,
+        first_attempt_at: row.get(13)?,
+        last_attempt_at: row.get(14)?,
+        settled_at: row.get(15)?,
+        lease_fence: row.get(16)?,
+        lease_until: row.get(17)?,
+        doubt: doubt.and_then(|doubt| Doubt::parse(&doubt)),
+        remote_id: row.get(19)?,
+        last_error: row.get(20)?,
+    })
+}
+
+/// Adds a message, unless it is known.
+///
+/// One that failed was certainly not sent, so adding it again makes it ready again, with the new text.
+pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Result<Added> {
+    let key = message.key();
+    let state = if message.hold { State::Held } else { State::Ready };
+    let not_before = message.not_before.unwrap_or(now).max(now);
+    let why = message.hold.then_some("more new things at once than `hold_above` allows");
+    let new = tx.find(
+        sql!(
+            "INSERT INTO outbox (key, job_name, channel, recipient, topic, subject, generation, payload, state,
+               created_at, not_before, last_error)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+             ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, topic = excluded.topic,
+               state = excluded.state, not_before = excluded.not_before, attempts = 0, settled_at = NULL,
+               last_error = excluded.last_error
+             WHERE outbox.state = 'failed' AND outbox.settled_at IS NOT NULL
+             RETURNING id"
+        ),
+        params![
+            key,
+            message.job,
+            message.channel,
+            message.recipient,
+            message.topic,
+            message.subject,
+            message.generation,
+            message.payload,
+            state.as_str(),
+            now,
+            not_before,
+            why,
+        ],
+        |row| row.get::<i64>(0),
+    )?;
+    let Some(id) = new else {
+        let known = tx.count(sql!("SELECT id FROM outbox WHERE key = ?1"), params![key])?;
+        return Ok(Added::Known(known));
+    };
+    let detail = json!({ "channel": message.channel, "topic": message.topic, "subject": message.subject });
+    event::add(tx, Some(message.job), &about(id), state.as_str(), &detail, now)?;
+    Ok(Added::Added(id))
+}
+
+pub(super) fn about(id: i64) -> String {
+    format!("delivery:{id}")
+}
+
+/// The message with that number.
+pub fn find(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Row>> {
+    tx.find(sql!(concat!("SELECT ", columns!(), " FROM outbox WHERE id = ?1")), params![id], read)
+}
+
+/// The message with that key.
+pub fn find_by_key(tx: &mut Tx<'_>, key: &str) -> db::Result<Option<Row>> {
+    tx.find(sql!(concat!("SELECT ", columns!(), " FROM outbox WHERE key = ?1")), params![key], read)
+}
+
+/// The oldest message about `subject` that is still under way, if any: its item or book is spoken for.
+pub fn find_open(tx: &mut Tx<'_>, topic: &str, subject: &str) -> db::Result<Option<Row>> {
+    tx.find(
+        sql!(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM outbox WHERE topic = ?1 AND subject = ?2
+              AND state IN ('ready', 'sending', 'unknown', 'held') ORDER BY id LIMIT 1"
+        )),
+        params![topic, subject],
+        read,
+    )
+}
+
+/// Which messages to list; what is not given does not matter.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Only those in this state.
+    pub state: Option<State>,
+    /// Only those of this job.
+    pub job: Option<String>,
+    /// Only those of this channel.
+    pub channel: Option<String>,
+}
+
+/// The newest messages first.
+pub fn list(tx: &mut Tx<'_>, filter: &Filter, limit: usize) -> db::Result<Vec<Row>> {
+    tx.list(
+        sql!(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM outbox WHERE state = COALESCE(?1, state) AND job_name = COALESCE(?2, job_name)
+              AND channel = COALESCE(?3, channel) ORDER BY id DESC LIMIT ?4"
+        )),
+        params![filter.state.map(State::as_str), filter.job.as_deref(), filter.channel.as_deref(), limit],
+        read,
+    )
+}
+
+/// How many messages of a job on a channel stand in a state.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Tally {
+    /// The job.
+    pub job_name: String,
+    /// The channel.
+    pub channel: String,
+    /// The state.
+    pub state: String,
+    /// How many.
+    pub count: i64,
+}
+
+/// Everything that is not over, and everything that failed, counted.
+pub fn tally(tx: &mut Tx<'_>) -> db::Result<Vec<Tally>> {
+    tx.list(
+        sql!(
+            "SELECT job_name, channel, state, CAST(COUNT(*) AS BIGINT) FROM outbox
+             WHERE state IN ('ready', 'sending', 'unknown', 'held', 'failed')
+             GROUP BY job_name, channel, state ORDER BY job_name, channel, state"
+        ),
+        params![],
+        |row| {
+            Ok(Tally { job_name: row.get(0)?, channel: row.get(1)?, state: row.get(2)?, count: row.get(3)? })
+        },
+    )
+}
+
+/// How many messages of a job are still under way.
+pub fn count_open(tx: &mut Tx<'_>, job: &str) -> db::Result<i64> {
+    tx.count(
+        sql!(
+            "SELECT CAST(COUNT(*) AS BIGINT) FROM outbox
+             WHERE job_name = ?1 AND state IN ('ready', 'sending', 'unknown', 'held')"
+        ),
+        params![job],
+    )
+}
+
+/// Channels that messages wait for, with how many: those that no config names are orphans.
+pub fn list_orphans(tx: &mut Tx<'_>, configured: &[String]) -> db::Result<Vec<(String, i64)>> {
+    let mut waiting = tx.list(
+        sql!(
+            "SELECT channel, CAST(COUNT(*) AS BIGINT) FROM outbox
+             WHERE state IN ('ready', 'sending', 'unknown') GROUP BY channel ORDER BY channel"
+        ),
+        params![],
+        |row| Ok((row.get::<String>(0)?, row.get::<i64>(1)?)),
+    )?;
+    waiting.retain(|(channel, _)| !configured.contains(channel));
+    Ok(waiting)
+}
+
+/// Doubts every message that waits: call it on a database that was restored from a backup, before anything runs.
+///
+/// What the backup shows as waiting may have been sent since. Answers how many there are.
+pub fn distrust(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<u64> {
+    tx.execute(
+        sql!(
+            "UPDATE outbox SET state = 'unknown', doubt = 'restored', not_before = ?1,
+               lease_owner = NULL, lease_until = NULL, lease_fence = lease_fence + 1,
+               last_error = 'the database was restored from a backup'
+             WHERE state IN ('ready', 'sending', 'unknown')"
+        ),
+        params![now],
+    )
+}
+
+/// Whether a sender has anything to do for a channel; cheap, for the many times when it has not.
+pub(super) fn is_due(tx: &mut Tx<'_>, channel: &str, stale_before: Timestamp) -> db::Result<bool> {
+    let now = tx.now();
+    let due = tx.count(
+        sql!(
+            "SELECT CAST(EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'ready' AND not_before <= ?2)
+                OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'unknown' AND not_before <= ?2)
+                OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'sending' AND lease_until <= ?2)
+                OR (EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'ready')
+                    AND NOT EXISTS (SELECT 1 FROM outbox_channels WHERE channel = ?1 AND looked_at > ?3))
+              AS INTEGER)"
+        ),
+        params![channel, now, stale_before],
+    )?;
+    Ok(due != 0)
+}
+
+/// When the next message of a channel is due, if any waits.
+pub(super) fn find_next_due(tx: &mut Tx<'_>, channel: &str) -> db::Result<Option<Timestamp>> {
+    tx.find(
+        sql!(
+            "SELECT MIN(due) FROM (
+               SELECT MIN(not_before) AS due FROM outbox WHERE channel = ?1 AND state = 'ready'
+               UNION ALL SELECT MIN(not_before) FROM outbox WHERE channel = ?1 AND state = 'unknown'
+               UNION ALL SELECT MIN(lease_until) FROM outbox WHERE channel = ?1 AND state = 'sending') AS times"
+        ),
+        params![channel],
+        |row| row.get::<Option<Timestamp>>(0),
+    )
+    .map(Option::flatten)
+}
+
+/// What senders remember about a channel.
+pub(super) struct Memory {
+    pub(super) looked_at: Option<Timestamp>,
+    pub(super) last_attempt_at: Option<Timestamp>,
+    pub(super) locked_with: Option<String>,
+}
+
+/// Locks the channel until COMMIT, so that pace and daily limit hold for any number of senders.
+pub(super) fn lock_channel(tx: &mut Tx<'_>, channel: &str) -> db::Result<Memory> {
+    let now = tx.now();
+    let is_new = tx.execute(
+        sql!("INSERT INTO outbox_channels (channel, looked_at) VALUES (?1, ?2) ON CONFLICT (channel) DO NOTHING"),
+        params![channel, now],
+    )? == 1;
+    let memory = tx.find(
+        sql!(
+            "SELECT looked_at, last_attempt_at, locked_with FROM outbox_channels WHERE channel = ?1 {for_update}"
+        ),
+        params![channel],
+        |row| Ok(Memory { looked_at: row.get(0)?, last_attempt_at: row.get(1)?, locked_with: row.get(2)? }),
+    )?;
+    let memory = memory.unwrap_or(Memory { looked_at: None, last_attempt_at: None, locked_with: None });
+    Ok(if is_new { Memory { looked_at: None, ..memory } } else { memory })
+}
+
+pub(super) fn put_looked_at(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<()> {
+    tx.execute(sql!("UPDATE outbox_channels SET looked_at = ?2 WHERE channel = ?1"), params![channel, now])?;
+    Ok(())
+}
+
+pub(super) fn put_locked_with(tx: &mut Tx<'_>, channel: &str, print: Option<&str>) -> db::Result<()> {
+    let now = tx.now();
+    tx.execute(
+        sql!(
+            "INSERT INTO outbox_channels (channel, looked_at, locked_with) VALUES (?1, ?2, ?3)
+             ON CONFLICT (channel) DO UPDATE SET locked_with = excluded.locked_with"
+        ),
+        params![channel, now, print],
+    )?;
+    Ok(())
+}
+
+/// What counts for the channel's limits at this moment.
+pub(super) fn activity(
+    tx: &mut Tx<'_>,
+    channel: &str,
+    memory: &Memory,
+    settings: &Settings,
+) -> db::Result<Activity> {
+    let today = match settings.max_per_day {
+        None => 0,
+        Some(_) => tx.count(
+            sql!(
+                "SELECT CAST(COUNT(*) AS BIGINT) FROM outbox WHERE channel = ?1 AND last_attempt_at >= ?2
+                 AND state IN ('sending', 'sent', 'unknown')"
+            ),
+            params![channel, decide::day_start(&settings.zone, tx.now())],
+        )?,
+    };
+    Ok(Activity { last_attempt_at: memory.last_attempt_at, today: u32::try_from(today).unwrap_or(u32::MAX) })
+}
+
+/// Doubts what has waited since before the outbox was left alone; answers how many messages that is.
+pub(super) fn doubt_idle(tx: &mut Tx<'_>, channel: &str, created_before: Timestamp) -> db::Result<u64> {
+    let now = tx.now();
+    tx.execute(
+        sql!(
+            "UPDATE outbox SET state = 'unknown', doubt = 'idle',
+               not_before = CASE WHEN not_before > ?3 THEN not_before ELSE ?3 END
+             WHERE channel = ?1 AND state = 'ready' AND created_at < ?2"
+        ),
+        params![channel, created_before, now],
+    )
+}
+
+/// Turns what dead senders left behind into `unknown`.
+pub(super) fn mark_abandoned(tx: &mut Tx<'_>, channel: &str, settings: &Settings) -> db::Result<Vec<i64>> {
+    let now = tx.now();
+    let dead = tx.list(
+        sql!(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM outbox WHERE channel = ?1 AND state = 'sending' AND lease_until <= ?2 ORDER BY id LIMIT 500"
+        )),
+        params![channel, now],
+        read,
+    )?;
+    let mut marked = Vec::new();
+    for row in dead {
+        let not_before = decide::look_after(row.lease_until.unwrap_or(now), settings).max(now);
+        let changed = tx.execute(
+            sql!(
+                "UPDATE outbox SET state = 'unknown', not_before = ?3, lease_owner = NULL, lease_until = NULL,
+                   lease_fence = lease_fence + 1, last_error = 'the sender did not come back'
+                 WHERE id = ?1 AND state = 'sending' AND lease_fence = ?2"
+            ),
+            params![row.id, row.lease_fence, not_before],
+        )?;
+        if changed == 1 {
+            let detail = json!({ "why": "the sender did not come back", "not_before": not_before });
+            event::add(tx, Some(&row.job_name), &about(row.id), "unknown", &detail, now)?;
+            marked.push(row.id);
+        }
+    }
+    Ok(marked)
+}
+
+/// Takes the message that has waited longest and marks it `sending`, or `None` when none is due.
+///
+/// The outer `WHERE` repeats the inner one on purpose: on PostgreSQL two senders can pick the same row in the
+/// subquery, and only the repeated test stops the second.
+pub(super) fn claim_ready(
+    tx: &mut Tx<'_>,
+    channel: &str,
+    owner: &Owner,
+    lease_until: Timestamp,
+) -> db::Result<Option<Row>> {
+    let now = tx.now();
+    let taken = tx.find(
+        sql!(concat!(
+            "UPDATE outbox SET state = 'sending', attempts = attempts + 1,
+               first_attempt_at = COALESCE(first_attempt_at, ?2), last_attempt_at = ?2,
+               lease_owner = ?3, lease_fence = lease_fence + 1, lease_until = ?4
+             WHERE id = (SELECT id FROM outbox WHERE channel = ?1 AND state = 'ready' AND not_before <= ?2
+                         ORDER BY not_before, id LIMIT 1 {skip_locked})
+               AND state = 'ready' AND not_before <= ?2
+             RETURNING ",
+            columns!()
+        )),
+        params![channel, now, owner, lease_until],
+        read,
+    )?;
+    if taken.is_some() {
+        mark_left(tx, channel, now)?;
+    }
+    Ok(taken)
+}
+
+/// Takes a message whose outcome is to be looked into; its state does not change.
+pub(super) fn claim_unknown(
+    tx: &mut Tx<'_>,
+    channel: &str,
+    owner: &Owner,
+    lease_until: Timestamp,
+) -> db::Result<Option<Row>> {
+    let now = tx.now();
+    tx.find(
+        sql!(concat!(
+            "UPDATE outbox SET lease_owner = ?3, lease_fence = lease_fence + 1, lease_until = ?4
+             WHERE id = (SELECT id FROM outbox WHERE channel = ?1 AND state = 'unknown' AND not_before <= ?2
+                           AND (lease_until IS NULL OR lease_until <= ?2)
+                         ORDER BY not_before, id LIMIT 1 {skip_locked})
+               AND state = 'unknown' AND not_before <= ?2 AND (lease_until IS NULL OR lease_until <= ?2)
+             RETURNING ",
+            columns!()
+        )),
+        params![channel, now, owner, lease_until],
+        read,
+    )
+}
+
+/// Marks a message `sending` that is looked into and is to be sent again; `None` if it is no longer ours.
+pub(super) fn mark_sending_again(
+    tx: &mut Tx<'_>,
+    row: &Row,
+    owner: &Owner,
+    lease_until: Timestamp,
+) -> db::Result<Option<Row>> {
+    let now = tx.now();
+    let taken = tx.find(
+        sql!(concat!(
+            "UPDATE outbox SET state = 'sending', attempts = attempts + 1, doubt = NULL,
+               first_attempt_at = COALESCE(first_attempt_at, ?4), last_attempt_at = ?4, lease_until = ?5
+             WHERE id = ?1 AND state = 'unknown' AND lease_owner = ?2 AND lease_fence = ?3 AND lease_until > ?4
+             RETURNING ",
+            columns!()
+        )),
+        params![row.id, owner, row.lease_fence, now, lease_until],
+        read,
+    )?;
+    if taken.is_some() {
+        mark_left(tx, &row.channel, now)?;
+    }
+    Ok(taken)
+}
+
+fn mark_left(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<()> {
+    tx.execute(
+        sql!("UPDATE outbox_channels SET last_attempt_at = ?2 WHERE channel = ?1"),
+        params![channel, now],
+    )?;
+    Ok(())
+}
+
+/// Writes a decided step of a message that `owner` holds; `false` when the lease is over or in other hands.
+pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Step) -> db::Result<bool> {
+    let now = tx.now();
+    let changed = tx.execute(
+        sql!(
+            "UPDATE outbox SET state = ?5, not_before = ?6, attempts = ?7, remote_id = COALESCE(?8, remote_id),
+               last_error = ?9, lease_owner = NULL, lease_until = NULL, settled_at = NULL
+             WHERE id = ?1 AND lease_owner = ?2 AND lease_fence = ?3 AND lease_until > ?4
+               AND state IN ('sending', 'unknown')"
+        ),
+        params![
+            row.id,
+            owner,
+            row.lease_fence,
+            now,
+            step.state.as_str(),
+            step.not_before,
+            step.attempts,
+            step.remote_id.as_deref(),
+            step.error.as_deref(),
+        ],
+    )?;
+    Ok(changed == 1)
+}
+
+/// Moves a message from one state to another by a person's word; `false` when it is not in that state any more.
+pub(super) fn apply_by_hand(
+    tx: &mut Tx<'_>,
+    row: &Row,
+    state: State,
+    error: Option<&str>,
+    now: Timestamp,
+) -> db::Result<bool> {
+    let changed = tx.execute(
+        sql!(
+            "UPDATE outbox SET state = ?4, not_before = ?5, attempts = 0, settled_at = NULL, last_error = ?6,
+               doubt = NULL, lease_fence = lease_fence + 1, lease_owner = NULL, lease_until = NULL
+             WHERE id = ?1 AND state = ?2 AND lease_fence = ?3"
+        ),
+        params![row.id, row.state.as_str(), row.lease_fence, state.as_str(), now, error],
+    )?;
+    Ok(changed == 1)
+}
+
+/// Adds the next generation of a message that was sent; answers its number, or `None` if there is one already.
+pub(super) fn add_repeat(tx: &mut Tx<'_>, row: &Row, now: Timestamp) -> db::Result<Option<i64>> {
+    let generation = row.generation.saturating_add(1);
+    let key = key(row.job_name.as_str(), &row.channel, &row.recipient, &row.subject, generation);
+    tx.find(
+        sql!(
+            "INSERT INTO outbox (key, job_name, channel, recipient, topic, subject, generation, payload, state,
+               created_at, not_before)
+             SELECT ?2, job_name, channel, recipient, topic, subject, ?3, payload, 'ready', ?4, ?4
+             FROM outbox WHERE id = ?1
+             ON CONFLICT (key) DO NOTHING RETURNING id"
+        ),
+        params![row.id, key, generation, now],
+        |row| row.get(0),
+    )
+}
+
+/// Makes what waits on a channel due now; answers how many messages that is.
+pub(super) fn put_due(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<u64> {
+    tx.execute(
+        sql!("UPDATE outbox SET not_before = ?2 WHERE channel = ?1 AND state = 'ready' AND not_before > ?2"),
+        params![channel, now],
+    )
+}
+
+/// Messages of a job in one state, oldest first.
+pub(super) fn list_of_job(tx: &mut Tx<'_>, job: &str, state: State) -> db::Result<Vec<Row>> {
+    tx.list(
+        sql!(concat!("SELECT ", columns!(), " FROM outbox WHERE job_name = ?1 AND state = ?2 ORDER BY id")),
+        params![job, state.as_str()],
+        read,
+    )
+}
+
+/// Notes that the owner has been told how the message ended.
+pub(super) fn mark_settled(tx: &mut Tx<'_>, id: i64, now: Timestamp) -> db::Result<()> {
+    tx.execute(sql!("UPDATE outbox SET settled_at = ?2 WHERE id = ?1"), params![id, now])?;
+    Ok(())
+}
+
+/// Messages that have ended and whose owner could not be told.
+pub(super) fn list_untold(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Row>> {
+    tx.list(
+        sql!(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM outbox WHERE settled_at IS NULL AND state IN ('sent', 'failed', 'skipped') ORDER BY id LIMIT ?1"
+        )),
+        params![limit],
+        read,
+    )
+}
+
+/// Whether another message of the channel is known to be what the other side calls `remote_id`.
+pub(super) fn is_taken(tx: &mut Tx<'_>, channel: &str, remote_id: &str, id: i64) -> db::Result<bool> {
+    let others = tx.count(
+        sql!(
+            "SELECT CAST(COUNT(*) AS BIGINT) FROM outbox WHERE channel = ?1 AND remote_id = ?2 AND id <> ?3"
+        ),
+        params![channel, remote_id, id],
+    )?;
+    Ok(others > 0)
+}

@@ -1,0 +1,113 @@
+//! What all channels share: pace, limits, quiet hours, patience.
+
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+
+use super::outbox::OnUnknown;
+use crate::config::value::QuietHours;
+use crate::fetch::AllowPrivate;
+
+/// How a channel is used, whatever its kind.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The least time between two messages.
+    pub pace: Duration,
+    /// The most messages in a calendar day.
+    pub max_per_day: Option<u32>,
+    /// Local hours in which nothing is sent.
+    pub quiet_hours: Option<QuietHours>,
+    /// The zone of days and quiet hours.
+    pub zone: TimeZone,
+    /// How long one send may take.
+    pub timeout: Duration,
+    /// How often a message is tried before it counts as failed.
+    pub max_attempts: u32,
+    /// What to do when nobody can tell whether a message was sent.
+    pub on_unknown: OnUnknown,
+    /// Private places that it may reach.
+    pub allow_private: AllowPrivate,
+}
+
+impl Settings {
+    /// How long a sender keeps a message: the send itself, and time to write down what came of it.
+    pub fn lease(&self) -> Duration {
+        self.timeout + Duration::from_secs(15)
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            pace: Duration::ZERO,
+            max_per_day: None,
+            quiet_hours: None,
+            zone: TimeZone::UTC,
+            timeout: Duration::from_secs(30),
+            max_attempts: 8,
+            on_unknown: OnUnknown::default(),
+            allow_private: AllowPrivate::none(),
+        }
+    }
+}
+
+/// Writes a channel's config struct: its own keys first, then those that every channel has.
+///
+/// `serde(flatten)` would lose the positions of mistakes, so the shared keys are stamped into each struct.
+macro_rules! channel_config {
+    ($(#[$attribute:meta])* pub struct $name:ident { $($(#[$field_attribute:meta])* pub $field:ident: $type:ty,)* }) => {
+        $(#[$attribute])*
+        #[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$field_attribute])* pub $field: $type,)*
+            /// The least time between two messages, such as `"10s"`.
+            pub pace: Option<crate::config::value::Span>,
+            /// The most messages in a calendar day; the rest waits until tomorrow.
+            pub max_per_day: Option<u32>,
+            /// Local hours in which nothing is sent, such as `"22:00-07:00"`; what is due waits.
+            pub quiet_hours: Option<crate::config::value::QuietHours>,
+            /// The time zone of quiet hours and days; that of `[app]` when not set.
+            pub timezone: Option<crate::config::value::Zone>,
+            /// How long one send may take; default `"30s"`.
+            pub timeout: Option<crate::config::value::Span>,
+            /// How often a message is tried before it counts as failed; default 8.
+            pub max_attempts: Option<u32>,
+            /// What to do when nobody can tell whether a message was sent: `"resend"` (default) or `"hold"`.
+            pub on_unknown: Option<crate::channel::outbox::OnUnknown>,
+            /// Private addresses that this channel may reach, such as `["127.0.0.1"]`.
+            pub allow_private: Option<Vec<String>>,
+        }
+
+        impl $name {
+            pub(super) fn settings(
+                &self,
+                section: &crate::config::Section,
+                zone: &crate::config::value::Zone,
+            ) -> Result<crate::channel::settings::Settings, crate::config::Problems> {
+                let defaults = crate::channel::settings::Settings::default();
+                let zero = |key: &str| section.problem(key, "0 would send nothing at all");
+                if self.max_attempts == Some(0) {
+                    return Err(zero("max_attempts").into());
+                }
+                if self.max_per_day == Some(0) {
+                    return Err(zero("max_per_day").with_hint("remove the channel from `deliver` instead").into());
+                }
+                let private = self.allow_private.as_deref().unwrap_or_default();
+                let allow_private = crate::fetch::AllowPrivate::parse(private)
+                    .map_err(|error| section.problem("allow_private", error.to_string()))?;
+                Ok(crate::channel::settings::Settings {
+                    pace: self.pace.map_or(defaults.pace, Into::into),
+                    max_per_day: self.max_per_day,
+                    quiet_hours: self.quiet_hours,
+                    zone: self.timezone.as_ref().unwrap_or(zone).time_zone().clone(),
+                    timeout: self.timeout.map_or(defaults.timeout, Into::into),
+                    max_attempts: self.max_attempts.unwrap_or(defaults.max_attempts),
+                    on_unknown: self.on_unknown.unwrap_or_default(),
+                    allow_private,
+                })
+            }
+        }
+    };
+}
+pub(super) use channel_config;

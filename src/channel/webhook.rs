@@ -1,0 +1,183 @@
+//! Any program that takes JSON over HTTP: signed as Standard Webhooks say, and with the key that marks repeats.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use reqwest::Method;
+use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use serde_json::json;
+use sha2::Sha256;
+use url::Url;
+
+use super::error::{Finding, SendError, Sent};
+use super::notice::News;
+use super::outbox::Row;
+use super::settings::channel_config;
+use super::{Channel, Check, Outside, Progress, http};
+use crate::config::Secret;
+use crate::time::Timestamp;
+
+channel_config! {
+    /// `[channel.NAME] kind = "webhook"`: posts JSON to an address.
+    pub struct WebhookConfig {
+        /// Where to post. Often a secret itself, so it may be `"${ENV}"`.
+        pub url: Secret,
+        /// Signs every message as Standard Webhooks say: `"whsec_…"` or any text.
+        pub secret: Option<Secret>,
+        /// Sent as `Authorization: Bearer …`, if the other side wants that.
+        pub token: Option<Secret>,
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Webhook {
+    config: WebhookConfig,
+}
+
+impl Webhook {
+    pub(super) fn new(config: WebhookConfig) -> Self {
+        Self { config }
+    }
+
+    pub(super) async fn render(
+        &self,
+        _: &Channel,
+        outside: &Outside,
+        news: &News,
+    ) -> Result<Vec<(String, String)>, String> {
+        let notice = &news.notice;
+        let entries = notice.entries.iter().map(|entry| {
+            json!({ "title": entry.title, "link": entry.link.as_ref().map(Url::as_str), "date": entry.date, "note": entry.note })
+        });
+        let payload = json!({
+            "type": "notice.created",
+            "timestamp": outside.clock.now(),
+            "data": {
+                "headline": notice.headline,
+                "summary": notice.summary,
+                "link": notice.link.as_ref().map(Url::as_str),
+                "entries": entries.collect::<Vec<_>>(),
+                "tags": notice.tags,
+                "warning": notice.warning,
+                "language": notice.language,
+            },
+        });
+        Ok(vec![("webhook".to_owned(), payload.to_string())])
+    }
+
+    pub(super) async fn send(
+        &self,
+        channel: &Channel,
+        outside: &Outside,
+        row: &Row,
+        progress: &Progress,
+    ) -> Result<Sent, SendError> {
+        let now = outside.clock.now();
+        let mut request = reqwest::Request::new(Method::POST, address(&self.config.url)?);
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let seconds = (now.as_millis() / 1000).to_string();
+        for (name, value) in [
+            ("webhook-id", row.key.as_str()),
+            ("webhook-timestamp", seconds.as_str()),
+            ("idempotency-key", row.key.as_str()),
+        ] {
+            let value = HeaderValue::from_str(value).map_err(|_| SendError::refused("its key is damaged"))?;
+            headers.insert(HeaderName::from_static(name), value);
+        }
+        if let Some(secret) = &self.config.secret {
+            let secret = secret.reveal().map_err(|missing| SendError::Locked { why: missing.to_string() })?;
+            let signature = sign(secret.expose(), &row.key, now, &row.payload)?;
+            let value = HeaderValue::from_str(&signature).map_err(|_| SendError::refused("no signature"))?;
+            headers.insert(HeaderName::from_static("webhook-signature"), value);
+        }
+        if let Some(token) = &self.config.token {
+            headers.insert(reqwest::header::AUTHORIZATION, http::secret_header(token, "Bearer ")?);
+        }
+        *request.body_mut() = Some(row.payload.clone().into());
+        let answer = http::call(outside, &channel.settings, request, Some(progress)).await?;
+        answer.judge("the webhook", now)?;
+        Ok(Sent::default())
+    }
+
+    pub(super) async fn resolve(&self, _: &Channel, _: &Outside, _: &Row) -> Result<Vec<String>, Finding> {
+        Err(Finding::CannotTell {
+            why: "a webhook cannot be asked; its receiver knows repeats by their key".into(),
+        })
+    }
+
+    pub(super) fn credentials(&self) -> String {
+        let secrets = [Some(&self.config.url), self.config.secret.as_ref(), self.config.token.as_ref()];
+        secrets.into_iter().flatten().map(http::secret_text).collect::<Vec<_>>().join("\n")
+    }
+
+    pub(super) async fn check(&self, channel: &Channel, outside: &Outside) -> Vec<Check> {
+        let mut checks = vec![check_address(&self.config.url, channel, outside)];
+        checks.push(match self.config.secret.as_ref().map(Secret::reveal) {
+            None => Check::fine("signature", "none: the receiver cannot tell who posts"),
+            Some(Err(missing)) => Check::bad("signature", missing.to_string()),
+            Some(Ok(secret)) => match signing_key(secret.expose()) {
+                Ok(_) => Check::fine("signature", "Standard Webhooks"),
+                Err(why) => Check::bad("signature", why.to_string()),
+            },
+        });
+        if let Some(Err(missing)) = self.config.token.as_ref().map(Secret::reveal) {
+            checks.push(Check::bad("token", missing.to_string()));
+        }
+        checks
+    }
+}
+
+/// The address that a secret holds; an error never repeats it.
+pub(super) fn address(secret: &Secret) -> Result<Url, SendError> {
+    let revealed = secret.reveal().map_err(|missing| SendError::Locked { why: missing.to_string() })?;
+    let bad = || SendError::Locked { why: "`url` is not a web address".to_owned() };
+    Url::parse(revealed.expose().trim())
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+        .ok_or_else(bad)
+}
+
+pub(super) fn check_address(secret: &Secret, channel: &Channel, outside: &Outside) -> Check {
+    let url = match address(secret) {
+        Ok(url) => url,
+        Err(error) => return Check::bad("address", error.to_string()),
+    };
+    match http::check_address(outside, &channel.settings, &url) {
+        Ok(()) => Check::fine("address", url.host_str().unwrap_or_default()),
+        Err(why) => Check::bad("address", why),
+    }
+}
+
+/// The signature over id, time and body.
+fn sign(secret: &str, id: &str, now: Timestamp, body: &str) -> Result<String, SendError> {
+    let key = signing_key(secret)?;
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key)
+        .map_err(|_| SendError::Locked { why: "the signing secret cannot be used".to_owned() })?;
+    mac.update(format!("{id}.{}.{body}", now.as_millis() / 1000).as_bytes());
+    Ok(format!("v1,{}", BASE64.encode(mac.finalize().into_bytes())))
+}
+
+fn signing_key(secret: &str) -> Result<Vec<u8>, SendError> {
+    match secret.strip_prefix("whsec_") {
+        None => Ok(secret.as_bytes().to_vec()),
+        Some(encoded) => BASE64.decode(encoded).map_err(|_| SendError::Locked {
+            why: "what follows `whsec_` in `secret` is not Base64".to_owned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The vector was computed with Python's hmac module.
+    #[test]
+    fn messages_are_signed_as_standard_webhooks_say() {
+        let now = Timestamp::from_millis(1_614_265_330_999);
+        let signature =
+            sign("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_1", now, r#"{"test": 2432232314}"#).unwrap();
+        assert_eq!(signature, "v1,9o7UeFkn1GjVbcY4emAJruJCYqgH2EIf8u/slvVRBZI=");
+        assert!(sign("whsec_%", "msg_1", now, "").is_err());
+    }
+}

@@ -1,0 +1,90 @@
+//! What a server of the loopback world does wrong on request: refuse, hang, cut, answer nonsense.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::body::Body;
+use axum::http::Response;
+
+/// Something that goes wrong with one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing happens, and the answer has this status and these headers.
+    Status(u16, Vec<(&'static str, String)>),
+    /// It happens, and yet the answer has this status.
+    DoneBut(u16),
+    /// Nothing happens, and no answer comes.
+    Hang,
+    /// It happens, and no answer comes.
+    DoneThenHang,
+    /// Nothing happens, and the connection is cut.
+    Cut,
+    /// It happens, and the connection is cut before the answer.
+    DoneThenCut,
+}
+
+impl Fault {
+    /// Whether the request has its effect all the same.
+    pub fn has_effect(&self) -> bool {
+        matches!(self, Fault::DoneBut(_) | Fault::DoneThenHang | Fault::DoneThenCut)
+    }
+
+    /// Plays the fault: an answer, or none.
+    pub async fn play(self) -> Response<Body> {
+        match self {
+            Fault::Status(status, headers) => {
+                let mut answer = Response::builder().status(status);
+                for (name, value) in headers {
+                    answer = answer.header(name, value);
+                }
+                answer.body(Body::from("{\"error\":\"as requested\"}")).unwrap_or_default()
+            }
+            Fault::DoneBut(status) => {
+                Response::builder().status(status).body(Body::from("oops")).unwrap_or_default()
+            }
+            Fault::Hang | Fault::DoneThenHang => std::future::pending().await,
+            // Unwinding drops the connection without an answer; no panic message is printed.
+            Fault::Cut | Fault::DoneThenCut => std::panic::resume_unwind(Box::new("cut")),
+        }
+    }
+}
+
+/// The faults to come, in order; then, or instead, one that repeats for ever.
+#[derive(Clone, Debug, Default)]
+pub struct Script(Arc<Mutex<Plan>>);
+
+#[derive(Debug, Default)]
+struct Plan {
+    next: VecDeque<Option<Fault>>,
+    always: Option<Fault>,
+}
+
+impl Script {
+    /// The next request meets `fault`.
+    pub fn next(&self, fault: Fault) {
+        self.lock().next.push_back(Some(fault));
+    }
+
+    /// The next request that is not spoken for goes well.
+    pub fn next_well(&self) {
+        self.lock().next.push_back(None);
+    }
+
+    /// Every request that is not spoken for meets `fault`; `None` ends it.
+    pub fn always(&self, fault: Option<Fault>) {
+        self.lock().always = fault;
+    }
+
+    /// What the present request meets.
+    pub fn draw(&self) -> Option<Fault> {
+        let mut plan = self.lock();
+        match plan.next.pop_front() {
+            Some(fault) => fault,
+            None => plan.always.clone(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Plan> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

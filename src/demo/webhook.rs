@@ -1,0 +1,77 @@
+//! A receiver of webhooks that remembers every post; it also stands in for Slack.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, Response};
+use tokio::net::TcpListener;
+use tokio::task::AbortHandle;
+use url::Url;
+
+use super::faults::Script;
+
+/// One post that had its effect.
+#[derive(Clone, Debug)]
+pub struct Post {
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body.
+    pub body: String,
+}
+
+/// The receiver; it ends with this value.
+#[derive(Debug)]
+pub struct WebhookServer {
+    /// Where to post.
+    pub url: Url,
+    /// What goes wrong.
+    pub script: Script,
+    log: Arc<Mutex<Vec<Post>>>,
+    task: AbortHandle,
+}
+
+#[derive(Clone)]
+struct Desk {
+    script: Script,
+    log: Arc<Mutex<Vec<Post>>>,
+}
+
+impl WebhookServer {
+    /// Starts on a free port of this machine.
+    pub async fn start() -> std::io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let url = Url::parse(&format!("http://{}/hook/s3cret", listener.local_addr()?))
+            .map_err(std::io::Error::other)?;
+        let desk = Desk { script: Script::default(), log: Arc::default() };
+        let router = Router::new().fallback(take).with_state(desk.clone());
+        let task = tokio::spawn(async move {
+            let _ = axum::serve(listener, router).await;
+        });
+        Ok(Self { url, script: desk.script, log: desk.log, task: task.abort_handle() })
+    }
+
+    /// Every post that had its effect, in order.
+    pub fn posts(&self) -> Vec<Post> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for WebhookServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn take(State(desk): State<Desk>, headers: HeaderMap, body: Bytes) -> Response<Body> {
+    let fault = desk.script.draw();
+    if fault.as_ref().is_none_or(|fault| fault.has_effect()) {
+        let body = String::from_utf8_lossy(&body).into_owned();
+        desk.log.lock().unwrap_or_else(PoisonError::into_inner).push(Post { headers, body });
+    }
+    match fault {
+        Some(fault) => fault.play().await,
+        None => Response::new(Body::from("ok")),
+    }
+}
