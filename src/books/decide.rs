@@ -209,7 +209,8 @@ mod tests {
                 };
                 let (after, then) = paging.after_page(outcome, 1000);
                 prop_assert!(after.start_index >= paging.start_index);
-                prop_assert!(!then.is_exhausted() || matches!(outcome, PageOutcome::Page { total_items: Some(_), .. }));
+                let is_proof = matches!(outcome, PageOutcome::Page { total_items: Some(_), .. });
+                prop_assert!(!then.is_exhausted() || is_proof);
                 (paging, next) = (after, then);
                 requests += 1;
             }

@@ -40,6 +40,9 @@ impl FromStr for Isbn13 {
             .map(|c| c.to_ascii_uppercase())
             .collect();
         let values = |digits: &str| -> Option<Vec<u32>> { digits.chars().map(|c| c.to_digit(10)).collect() };
+        if !digits.is_ascii() {
+            return Err(bad("it has something else than digits"));
+        }
         match digits.len() {
             13 => {
                 let values = values(&digits).ok_or_else(|| bad("it has something else than digits"))?;
@@ -146,7 +149,8 @@ mod tests {
             ("4101010014", Err("its check digit is wrong")),
             ("X804429570", Err("it has something else than digits")),
             ("9771234567003", Err("it begins with neither 978 nor 979")),
-            ("97841010100１4", Err("it has neither 13 nor 10 digits")),
+            ("97841010100１4", Err("it has something else than digits")),
+            ("410101ほ3", Err("it has something else than digits")),
             ("", Err("it has neither 13 nor 10 digits")),
             ("PKEY:0123", Err("it has neither 13 nor 10 digits")),
         ] {
