@@ -4,6 +4,10 @@
 mod databases;
 
 mod architecture;
+mod books_paging;
+mod books_process;
+mod books_runs;
+mod books_world;
 mod concurrency;
 mod config;
 mod ledger;

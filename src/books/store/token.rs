@@ -113,7 +113,7 @@ pub fn list_tokens(tx: &mut Tx<'_>, working_at: Option<Timestamp>, limit: usize)
         sql!(
             "SELECT t.token, p.isbn13, b.title, t.created_at, t.expires_at, t.revoked_at
              FROM prompt_tokens t JOIN prompts p ON p.id = t.prompt_id LEFT JOIN books b ON b.isbn13 = p.isbn13
-             WHERE t.expires_at > COALESCE(?1, '') AND (?1 IS NULL OR t.revoked_at IS NULL)
+             WHERE t.expires_at > COALESCE(?1, '') AND (CAST(?1 AS TEXT) IS NULL OR t.revoked_at IS NULL)
              ORDER BY t.expires_at DESC, t.token LIMIT ?2"
         ),
         params![working_at, limit],

@@ -64,7 +64,7 @@ pub fn list_books(tx: &mut Tx<'_>, filter: Filter<'_>) -> db::Result<Vec<BookRow
             "SELECT b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url,
                b.links_json, b.first_seen_at, b.last_seen_at, b.last_delivered_at
              FROM books b
-             WHERE (?1 IS NULL OR EXISTS
+             WHERE (CAST(?1 AS TEXT) IS NULL OR EXISTS
                  (SELECT 1 FROM job_books j WHERE j.isbn13 = b.isbn13 AND j.job_name = ?1))
                AND (?2 = 0 OR EXISTS
                  (SELECT 1 FROM job_books j WHERE j.isbn13 = b.isbn13 AND j.job_name = COALESCE(?1, j.job_name)
