@@ -1,48 +1,50 @@
 //! The one place that lists kinds, channels and providers, and wires them together.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use crate::books;
-use crate::channel::outbox::Topics;
-use crate::channel::{self, ChannelSet};
+use crate::channel::outbox::{Sender, Topics};
+use crate::channel::{self, ChannelSet, Outside};
 use crate::config::{self, Config, Kind, Problems};
 use crate::db::Db;
-use crate::engine::{Job, Parts, Schedule};
+use crate::engine::{Job, Parts, Schedule, Work};
 use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher};
 use crate::ledger::quota::Quota;
+use crate::time::Clock;
 
-/// Every kind of job, channel and LLM, with the struct its table is read into. `config` checks files against it.
-pub const KINDS: &[Kind] = &join::<{ OWN_KINDS.len() + channel::KINDS.len() }>(OWN_KINDS, channel::KINDS);
-
-const OWN_KINDS: &[Kind] = &[Kind::web::<config::Web>(), Kind::job::<books::config::Keys>("books")];
-
-const fn join<const N: usize>(first: &[Kind], second: &[Kind]) -> [Kind; N] {
-    let mut all = [first[0]; N];
-    let mut at = 0;
-    while at < N {
-        all[at] = if at < first.len() { first[at] } else { second[at - first.len()] };
-        at += 1;
-    }
-    all
-}
-
-/// Who owns the messages of which topic.
-pub fn topics() -> Topics {
-    Topics::new().on(books::deliver::TOPIC, books::deliver::settled)
-}
-
-/// One line per pipeline: its name, how often it runs by default, and how a job is made of its table.
+/// A pipeline, as the rest of the program sees it.
 struct Pipeline {
-    kind: &'static str,
+    /// Its name in the config file, and the struct that its table is read into.
+    kind: Kind,
+    /// How often its jobs run by default.
     every: Duration,
-    make: fn(&config::Job, &Parts) -> Result<Arc<dyn crate::engine::Work>, Problems>,
+    /// Makes a job of its table.
+    make: Make,
+    /// Registers what it does when its messages have ended.
+    topics: fn(Topics) -> Topics,
 }
+
+type Make = fn(&config::Job, &Parts) -> Result<Arc<dyn Work>, Problems>;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-const PIPELINES: &[Pipeline] = &[Pipeline { kind: "books", every: HOUR, make: books::Books::work }];
+const PIPELINES: &[Pipeline] = &[Pipeline {
+    kind: Kind::job::<books::config::Keys>("books"),
+    every: HOUR,
+    make: books::Books::work,
+    topics: |topics| topics.on(books::deliver::TOPIC, books::deliver::settled),
+}];
+
+/// Every kind of job, channel and LLM. `config` checks files against it.
+pub fn kinds() -> &'static [Kind] {
+    static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+        let pipelines = PIPELINES.iter().map(|pipeline| pipeline.kind);
+        pipelines.chain(channel::KINDS.iter().copied()).chain([Kind::web::<config::Web>()]).collect()
+    });
+    &KINDS
+}
 
 /// Why the program cannot be put together.
 #[derive(Debug, thiserror::Error)]
@@ -67,19 +69,19 @@ impl App {
     /// Builds the tools and every job; all problems of the file are reported at once.
     pub fn new(config: &Config, db: Db) -> Result<Self, Error> {
         let clock = db.clock().clone();
-        let client = ClientConfig { user_agent: user_agent(&config.app), ..ClientConfig::default() };
-        let fetcher = Fetcher::new(FetchConfig { client, ..FetchConfig::default() }, clock.clone())?;
+        let fetcher = fetcher(&config.app, clock.clone())?;
         let mut problems = Problems::default();
-        let channels = problems.note(ChannelSet::read(&config.channels, &config.app.timezone)).unwrap_or_default();
-        let web = problems.note(config.web.read()).unwrap_or_default();
+        let channels = problems.note(ChannelSet::read(&config.channels, &config.app.timezone));
+        let web = problems.note(config.web.read());
         let parts = Parts {
             app: config.app.clone(),
+            outside: Outside { clients: fetcher.clients().clone(), clock: clock.clone() },
             clock,
             db,
             fetcher,
-            channels: Arc::new(channels),
-            web,
             quotas: quotas(config),
+            channels: Arc::new(channels.unwrap_or_default()),
+            web: web.unwrap_or_default(),
         };
         let jobs = config.jobs.iter().filter_map(|job| problems.note(make_job(job, &parts))).collect();
         match problems.is_empty() {
@@ -87,16 +89,39 @@ impl App {
             false => Err(problems.into()),
         }
     }
+
+    /// Sends what the jobs have put into the outbox, and tells them how it ended.
+    pub fn sender(&self) -> Sender {
+        let Parts { db, channels, outside, .. } = &self.parts;
+        Sender::new(
+            db.clone(),
+            Arc::clone(channels),
+            outside.clients.clone(),
+            outside.clock.clone(),
+            topics(),
+        )
+    }
+}
+
+/// What every pipeline does when its messages have ended.
+pub fn topics() -> Topics {
+    PIPELINES.iter().fold(Topics::new(), |topics, pipeline| (pipeline.topics)(topics))
+}
+
+/// The fetcher of this process.
+pub fn fetcher(app: &config::App, clock: Clock) -> Result<Fetcher, fetch::Error> {
+    let client = ClientConfig { user_agent: user_agent(app), ..ClientConfig::default() };
+    Fetcher::new(FetchConfig { client, ..FetchConfig::default() }, clock)
 }
 
 fn make_job(job: &config::Job, parts: &Parts) -> Result<Job, Problems> {
-    let Some(pipeline) = PIPELINES.iter().find(|pipeline| pipeline.kind == job.kind) else {
-        let known = PIPELINES.iter().map(|pipeline| pipeline.kind);
+    let Some(pipeline) = PIPELINES.iter().find(|pipeline| pipeline.kind.name == job.kind) else {
+        let known = PIPELINES.iter().map(|pipeline| pipeline.kind.name);
         return Err(job.section.unknown_name("kind", "kind", &job.kind, known).into());
     };
     Ok(Job {
         name: job.name.clone(),
-        kind: pipeline.kind,
+        kind: pipeline.kind.name,
         enabled: job.enabled,
         schedule: Schedule::new(&job.schedule, pipeline.every, job.timezone.time_zone().clone()),
         work: (pipeline.make)(job, parts)?,

@@ -17,6 +17,7 @@
 pub mod app;
 pub mod books;
 pub mod channel;
+pub mod cli;
 pub mod config;
 pub mod db;
 pub mod demo;

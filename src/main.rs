@@ -1,2 +1,5 @@
-//! The tsuzuki command.
-fn main() {}
+//! The `tsuzuki` command.
+
+fn main() -> std::process::ExitCode {
+    tsuzuki::cli::run(std::env::args_os())
+}

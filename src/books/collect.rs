@@ -128,7 +128,8 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, turn: &Turn) -> Result<Coll
                 let outcome = PageOutcome::Page { returned: page.returned, total_items };
                 (paging, next) = paging.after_page(outcome, left);
                 if next == Next::Stop(StopReason::Error) {
-                    collected.trouble = Some(Wrong::Failed("an empty page that does not say how many there are".into()));
+                    collected.trouble =
+                        Some(Wrong::Failed("an empty page that does not say how many there are".into()));
                 }
                 if next == Next::Stop(StopReason::Quota) {
                     collected.resumes_at = Some(plan.quota.resets_at(turn.now()));

@@ -116,7 +116,9 @@ impl<'de> Deserialize<'de> for Recheck {
             fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Recheck, E> {
                 match number {
                     0 => Ok(Recheck(None)),
-                    number => Err(E::custom(format!("`{number}` has no unit\nhint: write for example \"{number}d\""))),
+                    number => Err(E::custom(format!(
+                        "`{number}` has no unit\nhint: write for example \"{number}d\""
+                    ))),
                 }
             }
 
@@ -124,7 +126,8 @@ impl<'de> Deserialize<'de> for Recheck {
                 match text.trim() {
                     "0" => Ok(Recheck(None)),
                     text => {
-                        let span: Result<Span, _> = Span::deserialize(serde::de::value::StrDeserializer::new(text));
+                        let span: Result<Span, _> =
+                            Span::deserialize(serde::de::value::StrDeserializer::new(text));
                         span.map(|span| Recheck(Some(span.duration())))
                     }
                 }
@@ -185,7 +188,9 @@ impl Keys {
         let mut problems = Vec::new();
         if self.queries.is_empty() {
             problems.push(
-                section.problem("queries", "there is nothing to search for").with_hint("write for example queries = [\"rust\"]"),
+                section
+                    .problem("queries", "there is nothing to search for")
+                    .with_hint("write for example queries = [\"rust\"]"),
             );
         }
         for (number, query) in self.queries.iter().enumerate() {
@@ -205,7 +210,9 @@ impl Keys {
             }
         }
         if self.fallback_limit > MAX_MAIL_LIMIT {
-            problems.push(section.problem("fallback_limit", format!("`fallback_limit` is at most {MAX_MAIL_LIMIT}")));
+            problems.push(
+                section.problem("fallback_limit", format!("`fallback_limit` is at most {MAX_MAIL_LIMIT}")),
+            );
         }
         problems
     }

@@ -170,8 +170,11 @@ mod tests {
             // A server that sends more than it was asked for.
             ((0, 0, 10), (page(40, 500), 9), (40, stop(MaxPerRun))),
         ];
-        for (number, ((start_index, collected, max_per_run), (outcome, left), expected)) in table.iter().enumerate() {
-            let before = Paging { start_index: *start_index, collected: *collected, max_per_run: *max_per_run };
+        for (number, ((start_index, collected, max_per_run), (outcome, left), expected)) in
+            table.iter().enumerate()
+        {
+            let before =
+                Paging { start_index: *start_index, collected: *collected, max_per_run: *max_per_run };
             let (after, next) = before.after_page(*outcome, *left);
             assert_eq!((after.start_index, next), *expected, "line {number}: {before:?} {outcome:?} {left}");
             assert_eq!(next.is_exhausted(), next == stop(Exhausted));

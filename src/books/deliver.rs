@@ -93,12 +93,16 @@ pub async fn deliver(plan: &Plan, turn: &Turn) -> Result<Queued, Failure> {
             return Ok(Queued { new, repeats, problems });
         }
     }
-    Ok(Queued { problems: vec!["the books kept changing while a digest was made".into()], ..Queued::default() })
+    Ok(Queued {
+        problems: vec!["the books kept changing while a digest was made".into()],
+        ..Queued::default()
+    })
 }
 
 fn make_pages(plan: &Plan, books: &[Book]) -> Result<Vec<Page>, Failure> {
     let page = |book: &Book| {
-        let token = Token::random().map_err(|error| Failure::Failed(format!("no randomness for tokens: {error}")))?;
+        let token =
+            Token::random().map_err(|error| Failure::Failed(format!("no randomness for tokens: {error}")))?;
         Ok(Page { prompt: prompt::render(book, plan.language), book: book.clone(), token })
     };
     books.iter().map(page).collect()
@@ -108,7 +112,8 @@ fn make_pages(plan: &Plan, books: &[Book]) -> Result<Vec<Page>, Failure> {
 pub fn preview(plan: &Plan, job: &JobName, choice: &Choice, now: Timestamp) -> mail::Mail {
     let nowhere: Token = "0".repeat(32).parse().expect("32 hex characters");
     let is_repeat = matches!(choice, Choice::Repeats(_));
-    let books = choice.books().iter().map(|book| (book.clone(), plan.web.prompt_url(nowhere.as_str()))).collect();
+    let books =
+        choice.books().iter().map(|book| (book.clone(), plan.web.prompt_url(nowhere.as_str()))).collect();
     digest(plan, job, books, is_repeat, now).render()
 }
 
@@ -140,7 +145,11 @@ fn render(plan: &Plan, job: &JobName, pages: &[Page], is_repeat: bool, now: Time
         })
         .collect();
     News {
-        notice: Notice { summary: digest.introduction(), entries, ..Notice::new(digest.subject(), plan.language) },
+        notice: Notice {
+            summary: digest.introduction(),
+            entries,
+            ..Notice::new(digest.subject(), plan.language)
+        },
         mail: Some(MailBody {
             subject: HeaderText::new(&mail.subject),
             text: mail.text,

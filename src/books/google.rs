@@ -69,7 +69,8 @@ impl Search {
         allow_private: AllowPrivate,
     ) -> Self {
         let mut url = volumes_url(options.api_url.as_ref().map(|url| url.url()));
-        let mut parts: Vec<&str> = queries.iter().map(String::as_str).filter(|query| !query.is_empty()).collect();
+        let mut parts: Vec<&str> =
+            queries.iter().map(String::as_str).filter(|query| !query.is_empty()).collect();
         parts.dedup();
         {
             let mut pairs = url.query_pairs_mut();
@@ -97,7 +98,13 @@ impl Search {
     }
 
     /// Asks for one page. The request must have been counted before.
-    pub async fn fetch(&self, fetcher: &Fetcher, quota: &Quota, ask: Ask, now: Timestamp) -> Result<Page, Trouble> {
+    pub async fn fetch(
+        &self,
+        fetcher: &Fetcher,
+        quota: &Quota,
+        ask: Ask,
+        now: Timestamp,
+    ) -> Result<Page, Trouble> {
         let mut request = Request::get(self.page_url(ask))
             .accept("application/json")
             .allow_private(&self.allow_private)
@@ -145,7 +152,9 @@ fn read(answer: &Answer, quota: &Quota, now: Timestamp) -> Result<Page, Trouble>
     let wait = header::retry_after(&answer.head.headers, now);
     match status {
         429 => Err(Trouble::Quota { until: rest_until(wait, &complaint, quota, now), why }),
-        403 if complaint.is_quota() => Err(Trouble::Quota { until: rest_until(wait, &complaint, quota, now), why }),
+        403 if complaint.is_quota() => {
+            Err(Trouble::Quota { until: rest_until(wait, &complaint, quota, now), why })
+        }
         401 => Err(Trouble::Credentials(why)),
         400 | 403 if complaint.is_credential() => Err(Trouble::Credentials(why)),
         _ => Err(Trouble::Failed(why)),
@@ -170,8 +179,8 @@ struct Volumes {
 }
 
 fn read_page(body: &[u8]) -> Result<Page, String> {
-    let volumes: Volumes =
-        serde_json::from_slice(body).map_err(|error| format!("the answer is not a list of volumes: {error}"))?;
+    let volumes: Volumes = serde_json::from_slice(body)
+        .map_err(|error| format!("the answer is not a list of volumes: {error}"))?;
     let items = volumes.items.unwrap_or_default();
     let mut page = Page {
         returned: items.len() as u64,
@@ -221,7 +230,9 @@ impl Complaint {
 
     fn is_quota(&self) -> bool {
         self.any(|reason| {
-            reason.contains("limitexceeded") || reason.contains("quotaexceeded") || reason == "resource_exhausted"
+            reason.contains("limitexceeded")
+                || reason.contains("quotaexceeded")
+                || reason == "resource_exhausted"
         })
     }
 
@@ -279,7 +290,8 @@ mod tests {
     fn a_complaint_is_told_apart_by_what_to_do_about_it() {
         let now: Timestamp = "2026-01-15T00:00:00Z".parse().unwrap();
         let complaint = |reason: &str| {
-            json!({ "error": { "code": 403, "message": "no\nmore", "errors": [{ "reason": reason }] } }).to_string()
+            json!({ "error": { "code": 403, "message": "no\nmore", "errors": [{ "reason": reason }] } })
+                .to_string()
         };
         let until = |at: &str| Some(at.parse::<Timestamp>().unwrap());
         for (status, wait, body, rests_until, credentials) in [
@@ -299,7 +311,9 @@ mod tests {
         ] {
             let trouble = read(&answer(status, wait, &body), &quota(), now).unwrap_err();
             match (&trouble, rests_until, credentials) {
-                (Trouble::Quota { until, .. }, Some(expected), _) => assert_eq!(*until, expected, "{status} {body}"),
+                (Trouble::Quota { until, .. }, Some(expected), _) => {
+                    assert_eq!(*until, expected, "{status} {body}")
+                }
                 (Trouble::Credentials(_), None, true) | (Trouble::Failed(_), None, false) => {}
                 other => panic!("{status} {body}: {other:?}"),
             }
@@ -309,7 +323,9 @@ mod tests {
 
     #[test]
     fn what_is_no_list_of_volumes_is_refused() {
-        for body in ["", "<html></html>", "[]", "null", "{\"items\": 3}", "{\"items\": [", "{\"totalItems\": 3} x"] {
+        for body in
+            ["", "<html></html>", "[]", "null", "{\"items\": 3}", "{\"items\": [", "{\"totalItems\": 3} x"]
+        {
             assert!(read_page(body.as_bytes()).is_err(), "{body}");
         }
         for (body, returned, total) in [
@@ -320,7 +336,11 @@ mod tests {
             ("{\"totalItems\": 0, \"items\": null}", 0, Some(0)),
         ] {
             let page = read_page(body.as_bytes()).unwrap();
-            assert_eq!((page.returned, page.total_items, page.without_isbn), (returned, total, returned), "{body}");
+            assert_eq!(
+                (page.returned, page.total_items, page.without_isbn),
+                (returned, total, returned),
+                "{body}"
+            );
         }
     }
 

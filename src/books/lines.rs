@@ -7,7 +7,9 @@ use crate::id::JobName;
 /// `[google-books][job] Page 1: startIndex=0, returned=40, totalItems=150`
 pub fn page(job: &JobName, page: u32, start_index: i64, returned: u64, total_items: Option<i64>) -> String {
     let total = total_items.map_or_else(|| "unknown".to_owned(), |total| total.to_string());
-    format!("[google-books][{job}] Page {page}: startIndex={start_index}, returned={returned}, totalItems={total}")
+    format!(
+        "[google-books][{job}] Page {page}: startIndex={start_index}, returned={returned}, totalItems={total}"
+    )
 }
 
 /// What is logged when a run stops, and where it goes on.

@@ -104,7 +104,8 @@ impl Digest<'_> {
     }
 
     fn render_html(&self) -> String {
-        let cards: Vec<Value> = self.books.iter().map(|(book, prompt_url)| self.card(book, prompt_url)).collect();
+        let cards: Vec<Value> =
+            self.books.iter().map(|(book, prompt_url)| self.card(book, prompt_url)).collect();
         let template = TEMPLATES.get_template("mail.html").expect("it was added above");
         template
             .render(context! {
@@ -149,7 +150,9 @@ impl Digest<'_> {
 
     fn footer(&self) -> &'static str {
         match self.language {
-            Language::Ja => "書誌情報は Google Books によるものです。プロンプトのリンクには有効期限があります。",
+            Language::Ja => {
+                "書誌情報は Google Books によるものです。プロンプトのリンクには有効期限があります。"
+            }
             Language::En => "Book data by Google Books. The links to prompts work for a limited time.",
         }
     }
@@ -182,12 +185,16 @@ pub(super) mod tests {
             published_date: Some("2026-01-15".into()),
             description: Some(format!("説明\"'<img src=x onerror=alert(1)> {}", "長い。".repeat(300))),
             cover_url: Some("https://books.example/cover?id=1&zoom=1".into()),
-            links: vec![Link { label: "Google Books".into(), url: "https://books.example/info?id=1&x=2".into() }],
+            links: vec![Link {
+                label: "Google Books".into(),
+                url: "https://books.example/info?id=1&x=2".into(),
+            }],
         }
     }
 
     fn digest(job: &JobName, language: Language, is_repeat: bool) -> Digest<'_> {
-        let books = (0..2).map(|number| (sample(number), format!("https://x.example/p/{number:032x}"))).collect();
+        let books =
+            (0..2).map(|number| (sample(number), format!("https://x.example/p/{number:032x}"))).collect();
         Digest { job, date: "2026-01-15".into(), is_repeat, books, language }
     }
 
@@ -198,11 +205,21 @@ pub(super) mod tests {
             let mail = digest(&job, language, false).render();
             assert!(mail.subject.contains("2026-01-15") && mail.subject.contains('2'), "{}", mail.subject);
             for fact in [
-                "著者 & 一郎", "架空書房", "2026-01-15", "9784101010014", "9780804429573", "本の題 1 <script>",
-                "https://x.example/p/00000000000000000000000000000001", "https://books.example/info?id=1&x=2",
+                "著者 & 一郎",
+                "架空書房",
+                "2026-01-15",
+                "9784101010014",
+                "9780804429573",
+                "本の題 1 <script>",
+                "https://x.example/p/00000000000000000000000000000001",
+                "https://books.example/info?id=1&x=2",
             ] {
                 assert!(mail.text.contains(fact), "{fact}\n{}", mail.text);
-                let escaped = fact.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('/', "&#x2f;");
+                let escaped = fact
+                    .replace('&', "&amp;")
+                    .replace('<', "&lt;")
+                    .replace('>', "&gt;")
+                    .replace('/', "&#x2f;");
                 assert!(mail.html.contains(&escaped), "{escaped}\n{}", mail.html);
             }
             assert!(mail.html.contains("color-scheme") && mail.html.contains("prefers-color-scheme: dark"));

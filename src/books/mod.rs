@@ -33,7 +33,6 @@ use self::config::Keys;
 use self::funnel::Funnel;
 use self::google::Search;
 use self::select::Limits;
-use crate::channel::Outside;
 use crate::config::value::{FirstRun, TimeOfDay};
 use crate::config::{Job, Problems};
 use crate::db::{self, Db};
@@ -91,7 +90,7 @@ impl Books {
             },
             deliver: job.deliver.clone(),
             channels: Arc::clone(&parts.channels),
-            outside: Outside { clients: parts.fetcher.clients().clone(), clock: parts.clock.clone() },
+            outside: parts.outside.clone(),
             web: parts.web.clone(),
             token_life: DAY * keys.token_days,
             language: parts.app.language,
@@ -186,8 +185,12 @@ impl Books {
             names => names.join(", "),
         };
         let tell = match choice {
-            select::Choice::New(books) => format!("tell {channels}: {} undelivered books, and what is collected", books.len()),
-            select::Choice::Repeats(books) => format!("tell {channels}: what is collected, else {} books again", books.len()),
+            select::Choice::New(books) => {
+                format!("tell {channels}: {} undelivered books, and what is collected", books.len())
+            }
+            select::Choice::Repeats(books) => {
+                format!("tell {channels}: what is collected, else {} books again", books.len())
+            }
             select::Choice::Nothing => format!("tell {channels}: what is collected"),
         };
         Ok(Plan { steps: vec![collect, tell] })

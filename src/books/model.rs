@@ -75,7 +75,8 @@ impl FromStr for Isbn13 {
 
 /// The last digit that makes the first twelve an ISBN-13.
 fn check_digit(first_twelve: &[u32]) -> u32 {
-    let sum: u32 = first_twelve.iter().zip([1, 3].into_iter().cycle()).map(|(value, weight)| value * weight).sum();
+    let sum: u32 =
+        first_twelve.iter().zip([1, 3].into_iter().cycle()).map(|(value, weight)| value * weight).sum();
     (10 - sum % 10) % 10
 }
 

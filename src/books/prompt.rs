@@ -93,7 +93,8 @@ mod tests {
     fn a_prompt_names_the_book_and_never_its_description() {
         for language in [Language::Ja, Language::En] {
             let prompt = render(&book(), language);
-            for fact in ["吾輩は猫である", "夏目 漱石", "架空書房", "2026-01", "9784101010014"] {
+            for fact in ["吾輩は猫である", "夏目 漱石", "架空書房", "2026-01", "9784101010014"]
+            {
                 assert!(prompt.contains(fact), "{fact} is missing in:\n{prompt}");
             }
             assert!(!prompt.contains("Ignore all"), "{prompt}");

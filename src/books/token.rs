@@ -105,7 +105,13 @@ mod tests {
             (0..1000).map(|_| Token::random().unwrap().as_str().to_owned()).collect();
         assert_eq!(tokens.len(), 1000);
         assert!(tokens.iter().all(|token| token.parse::<Token>().is_ok()));
-        for bad in ["", "0123456789abcdef0123456789abcde", "0123456789ABCDEF0123456789ABCDEF", "../../etc/passwd0123456789abcdef", "0123456789abcdef0123456789abcdeg"] {
+        for bad in [
+            "",
+            "0123456789abcdef0123456789abcde",
+            "0123456789ABCDEF0123456789ABCDEF",
+            "../../etc/passwd0123456789abcdef",
+            "0123456789abcdef0123456789abcdeg",
+        ] {
             assert_eq!(bad.parse::<Token>(), Err(NotAToken), "{bad}");
         }
     }

@@ -125,7 +125,10 @@ pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13) -> db::Result<Option<BookStory>> {
     Ok(Some(BookStory {
         book,
         jobs: store::list_jobs_of_book(tx, isbn13)?,
-        deliveries: deliveries.into_iter().map(|(job_name, delivered_at)| Sent { job_name, delivered_at }).collect(),
+        deliveries: deliveries
+            .into_iter()
+            .map(|(job_name, delivered_at)| Sent { job_name, delivered_at })
+            .collect(),
         events: event::list_about(tx, &format!("book:{isbn13}"), 100)?,
     }))
 }
@@ -177,7 +180,14 @@ pub fn reset_mail(
 ) -> db::Result<usize> {
     let forgotten = store::reset_deliveries(tx, job, since)?;
     for (job, isbn13) in &forgotten {
-        event::add(tx, Some(job), &format!("book:{isbn13}"), "delivery_reset", &serde_json::Value::Null, now)?;
+        event::add(
+            tx,
+            Some(job),
+            &format!("book:{isbn13}"),
+            "delivery_reset",
+            &serde_json::Value::Null,
+            now,
+        )?;
     }
     Ok(forgotten.len())
 }

@@ -83,7 +83,8 @@ fn cover(images: &Json) -> Option<String> {
     let mut url = ["thumbnail", "small", "smallThumbnail", "medium", "large"]
         .into_iter()
         .find_map(|size| https_url(&images[size]))?;
-    let kept: Vec<(String, String)> = url.query_pairs().into_owned().filter(|(name, _)| name != "edge").collect();
+    let kept: Vec<(String, String)> =
+        url.query_pairs().into_owned().filter(|(name, _)| name != "edge").collect();
     if url.query().is_some() {
         url.query_pairs_mut().clear().extend_pairs(kept);
     }
@@ -147,7 +148,10 @@ mod tests {
         assert_eq!(book.authors, ["夏目 漱石"]);
         assert_eq!(book.description.as_deref(), Some("名前はまだ無い。\n& more"));
         assert_eq!(book.cover_url.as_deref(), Some("https://books.google.com/books?id=1&zoom=1"));
-        assert_eq!(book.links, [Link { label: "Google Books".into(), url: "https://books.google.com/books?id=1".into() }]);
+        assert_eq!(
+            book.links,
+            [Link { label: "Google Books".into(), url: "https://books.google.com/books?id=1".into() }]
+        );
     }
 
     #[test]
@@ -175,9 +179,14 @@ mod tests {
         })))
         .unwrap();
         assert_eq!(book.title, "9784101010014");
-        assert_eq!((book.authors.len(), book.description, book.cover_url, book.links.len()), (0, None, None, 0));
+        assert_eq!(
+            (book.authors.len(), book.description, book.cover_url, book.links.len()),
+            (0, None, None, 0)
+        );
         assert_eq!(book.publisher.as_deref(), Some("a[31m b"));
-        let long = read(&volume(&json!({ "title": "長".repeat(5000), "description": "<i>".repeat(30_000) + "x" }))).unwrap();
+        let long =
+            read(&volume(&json!({ "title": "長".repeat(5000), "description": "<i>".repeat(30_000) + "x" })))
+                .unwrap();
         assert!(text::width(&long.title) <= TITLE_COLUMNS);
     }
 }

@@ -1,14 +1,14 @@
 //! What every command is handed: options, config, database, output, and the wish to stop.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::error::{Error, Exit, Result};
 use super::{Global, Output};
-use crate::app::{App, KINDS};
-use crate::config::{self, Config, Env};
+use crate::app::{self, App};
+use crate::config::{self, Config, Env, Location};
 use crate::db::{Db, Open, Place};
 use crate::time::Clock;
 
@@ -43,8 +43,11 @@ impl Context {
     /// Where the config file is, or an error that says how to make one.
     pub fn config_path(&self) -> Result<PathBuf> {
         config::find_path(self.global.config.as_deref(), &self.env).ok_or_else(|| {
-            Error::new(Exit::Config, "there is no config file: no ./tsuzuki.toml and none in the XDG directory")
-                .hint("run `tsuzuki init` to write one, or name it with -c FILE")
+            Error::new(
+                Exit::Config,
+                "there is no config file: no ./tsuzuki.toml and none in the XDG directory",
+            )
+            .hint("run `tsuzuki init` to write one, or name it with -c FILE")
         })
     }
 
@@ -55,7 +58,7 @@ impl Context {
 
     /// The config file, read anew.
     pub fn load_config(&self) -> Result<Config> {
-        Ok(config::load(&self.config_path()?, KINDS, &self.env)?)
+        Ok(config::load(&self.config_path()?, app::kinds(), &self.env)?)
     }
 
     /// The place of the database that the config names.
@@ -84,6 +87,20 @@ impl Context {
         Ok(App::new(self.config().await?, db)?)
     }
 
+    /// Whether the database of the config is there; a server always counts as there.
+    pub(super) async fn database_exists(&self) -> Result<bool> {
+        Ok(match self.place().await? {
+            Place::File(path) => path.exists(),
+            Place::Memory | Place::Server(_) => true,
+        })
+    }
+
+    /// Everything, on an empty database in memory: for a look at what would happen on a new one.
+    pub(super) async fn app_on_scratch(&self) -> Result<App> {
+        let db = Db::open(Place::Memory, Open::Create, self.clock.clone()).await?;
+        Ok(App::new(self.config().await?, db)?)
+    }
+
     /// Cancels `stop` on the first Ctrl-C or SIGTERM; a second Ctrl-C ends the program at once.
     pub(super) fn stop_on_signals(&self) {
         let stop = self.stop.clone();
@@ -97,20 +114,17 @@ impl Context {
     }
 
     /// Closes the database, so that the WAL is tidied away.
-    pub(super) async fn close(&self) {
-        if let Some(db) = self.db.get() {
-            db.clone().close().await;
+    pub(super) async fn close(&mut self) {
+        if let Some(db) = self.db.take() {
+            db.close().await;
         }
     }
 }
 
-/// Relative paths start from the directory of the config file.
 pub(super) fn place_of(config: &Config) -> Result<Place> {
-    use crate::config::Location;
-    let location = config.store.url.location().map_err(|error| Error::new(Exit::Config, error.to_string()))?;
+    let location = config.store.location().map_err(|error| Error::new(Exit::Config, error.to_string()))?;
     Ok(match location {
-        Location::Sqlite(path) if path == Path::new(":memory:") => Place::Memory,
-        Location::Sqlite(path) => Place::File(config.store.directory.join(path)),
+        Location::Sqlite(path) => Place::File(path),
         Location::Postgres(url) => Place::Server(url.expose().to_owned()),
     })
 }

@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
+use super::inspect;
 use crate::config::Problems;
 use crate::engine::Failure;
-use crate::{app, db};
+use crate::{app, db, fetch};
 
 /// How the program ends. The numbers are a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,8 +108,25 @@ impl From<app::Error> for Error {
     fn from(error: app::Error) -> Self {
         match error {
             app::Error::Config(problems) => problems.into(),
-            app::Error::Fetch(error) => Self::failed(error.to_string()),
+            app::Error::Fetch(error) => error.into(),
         }
+    }
+}
+
+impl From<fetch::Error> for Error {
+    fn from(error: fetch::Error) -> Self {
+        Self { hints: error.hint().into_iter().collect(), ..Self::failed(error.to_string()) }
+    }
+}
+
+impl From<inspect::Error> for Error {
+    fn from(error: inspect::Error) -> Self {
+        let exit = match error {
+            inspect::Error::Usage(_) => Exit::Usage,
+            _ => Exit::Failed,
+        };
+        let hint = error.hint();
+        Self { hints: hint.into_iter().collect(), ..Self::new(exit, error.to_string()) }
     }
 }
 

@@ -1,1 +1,207 @@
-//! (being written)
+//! The command line: one file per noun, data to stdout, everything else to stderr.
+
+mod check;
+mod complete;
+mod config;
+mod context;
+mod db;
+mod demo;
+mod doctor;
+mod error;
+mod init;
+pub mod inspect;
+mod job;
+mod log;
+mod output;
+mod progress;
+mod quota;
+mod run;
+mod status;
+mod why;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+
+pub use context::Context;
+pub use error::{Error, Exit, Result};
+pub use output::{Column, Output};
+
+use crate::app;
+
+/// Watches feeds, book searches, blogs and Git hosts, remembers where it left off, and tells what is new, once.
+#[derive(Debug, Parser)]
+#[command(name = "tsuzuki", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(
+    after_help = "Exit codes: 0 fine · 1 failed · 2 usage · 3 partly failed, the rest is saved · 4 credentials · \
+5 config · 6 another run holds the lease · 130 interrupted, saved"
+)]
+pub struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options that every command takes.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Global {
+    /// The config file [default: $TSUZUKI_CONFIG, ./tsuzuki.toml, then the XDG directory]
+    #[arg(short, long, global = true, value_name = "FILE", help_heading = "Global options")]
+    config: Option<PathBuf>,
+    /// Print data as JSON
+    #[arg(long, global = true, help_heading = "Global options")]
+    json: bool,
+    /// Print nothing when all is well
+    #[arg(short, long, global = true, help_heading = "Global options")]
+    quiet: bool,
+    /// Say more about what is being done
+    #[arg(short, long, global = true, conflicts_with = "quiet", help_heading = "Global options")]
+    verbose: bool,
+    /// When to use colour
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "WHEN",
+        help_heading = "Global options"
+    )]
+    color: Color,
+    /// How log lines look
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT",
+        help_heading = "Global options"
+    )]
+    log_format: LogFormat,
+    /// Run as if it were this moment, e.g. 2026-01-15T00:00:00Z
+    #[arg(long, global = true, hide = true, env = "TSUZUKI_NOW", value_name = "TIME")]
+    now: Option<crate::time::Timestamp>,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum LogFormat {
+    /// For people
+    #[default]
+    Human,
+    /// One JSON object per line
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show all four pipelines at work against a made-up world, without any set-up
+    Demo(demo::Args),
+    /// Write a first config file
+    Init(init::Args),
+    /// Check the config file and say what is wrong with it, and where
+    Check(check::Args),
+    /// Check everything that a run needs: config, secrets, database
+    Doctor(doctor::Args),
+    /// Run every job that is due, then exit (for cron)
+    RunDue(run::DueArgs),
+    /// Run the named jobs now, whatever their schedule says
+    Run(run::NamedArgs),
+    /// Show every job: when it ran, how it ended, when it runs next
+    Status(status::Args),
+    /// Tell the story of an item, blog, book, branch, run, delivery or job
+    Why(why::Args),
+    /// Show what we read from a feed, sitemap, page, OPML, robots.txt or address
+    Inspect(inspect::Args),
+    /// List, add and change jobs
+    Job(job::Args),
+    /// Show or reset what was used of daily quotas
+    Quota(quota::Args),
+    /// Look after the database
+    Db(db::Args),
+    /// Show the config file, its place, and its schema
+    Config(config::Args),
+    /// Print a completion script for a shell
+    Completions(complete::CompletionArgs),
+    /// Print the manual page, or write one per command
+    Man(complete::ManArgs),
+}
+
+/// Runs the command line and answers the exit code.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are data; a usage error is not. clap knows which is which.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Fine }.into();
+        }
+    };
+    let mut context = Context::new(cli.global);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            context.out.error(&Error::failed(format!("the runtime does not start: {error}")));
+            return Exit::Failed.into();
+        }
+    };
+    let outcome = runtime.block_on(async {
+        context.stop_on_signals();
+        let outcome = dispatch(cli.command, &context).await;
+        context.close().await;
+        outcome
+    });
+    // Name look-ups that hang must not keep a finished program alive.
+    runtime.shutdown_background();
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            context.out.error(&error);
+            error.exit.into()
+        }
+    }
+}
+
+async fn dispatch(command: Command, context: &Context) -> Result {
+    match command {
+        Command::Demo(args) => demo::run(&args, context),
+        Command::Init(args) => init::run(&args, context),
+        Command::Check(args) => check::run(&args, context),
+        Command::Doctor(args) => doctor::run(&args, context).await,
+        Command::RunDue(args) => run::run_due(&args, context).await,
+        Command::Run(args) => run::run_named(&args, context).await,
+        Command::Status(args) => status::run(&args, context).await,
+        Command::Why(args) => why::run(&args, context).await,
+        Command::Inspect(args) => inspect_document(&args, context).await,
+        Command::Job(args) => job::run(args, context).await,
+        Command::Quota(args) => quota::run(args, context).await,
+        Command::Db(args) => db::run(args, context).await,
+        Command::Config(args) => config::run(&args, context),
+        Command::Completions(args) => complete::completions(&args, context),
+        Command::Man(args) => complete::man(&args, context),
+    }
+}
+
+/// `inspect` needs neither config nor database, only a way to fetch.
+async fn inspect_document(args: &inspect::Args, context: &Context) -> Result {
+    let fetcher = app::fetcher(&crate::config::App::default(), context.clock.clone())?;
+    let layout = if context.out.is_json() { inspect::Layout::OneLine } else { inspect::Layout::Indented };
+    inspect::run(args, layout, &fetcher, &mut std::io::stdout()).await?;
+    Ok(Exit::Fine)
+}
+
+/// The command tree, for completions, manual pages and the reference.
+pub fn tree() -> clap::Command {
+    Cli::command()
+}

@@ -103,7 +103,7 @@ impl Output {
             return Ok(());
         }
         let mut table = Table::new();
-        table.load_style(comfy_table::presets::NOTHING.into()).set_content_arrangement(ContentArrangement::Disabled);
+        table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
         table.set_header(columns.iter().map(|column| column.name.to_uppercase()));
         for item in items {
             table.add_row(row(item).into_iter().map(|cell| crate::text::one_line(&cell)));
@@ -116,8 +116,9 @@ impl Output {
         }
         for (number, line) in table.lines().enumerate() {
             let line = line.trim_end();
+            let bold = Style::new().bold();
             match number == 0 && self.colour_out {
-                true => self.line(format!("{}{line}{}", Style::new().bold(), Style::new().bold().render_reset()))?,
+                true => self.line(format!("{bold}{line}{}", bold.render_reset()))?,
                 false => self.line(line)?,
             }
         }
@@ -142,7 +143,7 @@ impl Output {
             Message::ClosedPipe => return,
             Message::Text(text) => self.labelled("error", AnsiColor::Red, text),
             Message::Problems(problems) => {
-                let colour = if self.colour_err { Colour::Ansi } else { Colour::Plain };
+                let colour = if self.colour_err { Colour::Always } else { Colour::Never };
                 self.to_stderr(problems.render(colour).trim_end());
             }
         }

@@ -179,7 +179,8 @@ impl Problem {
         let text = &self.source.text;
         let start = text[..span.start].rfind('\n').map_or(0, |newline| newline + 1);
         let end = text[span.end..].find('\n').map_or(text.len(), |newline| span.end + newline);
-        start..end
+        // The renderer would print the first half of a CRLF.
+        start..if text[span.end..end].ends_with('\r') { end - 1 } else { end }
     }
 }
 
@@ -233,6 +234,11 @@ impl Problems {
     /// The problems, in the order of the file.
     pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
         self.0.iter()
+    }
+
+    /// Drops all but the first problem of each line.
+    pub(super) fn keep_first_of_each_line(&mut self) {
+        self.0.dedup_by_key(|problem| problem.line());
     }
 
     /// Keeps the first `count` problems.

@@ -79,7 +79,8 @@ fn is_variable_name(name: &str) -> bool {
 
 /// Whether a text names something to be filled in.
 pub(super) fn has_reference(text: &str) -> bool {
-    parse_parts(text).is_ok_and(|parts| parts.iter().any(|part| !matches!(part, Part::Text(_))))
+    text.contains("${")
+        && parse_parts(text).is_ok_and(|parts| parts.iter().any(|part| !matches!(part, Part::Text(_))))
 }
 
 pub(super) fn load_secret_file(path: &Path) -> Result<String, MissingSecret> {
@@ -108,4 +109,55 @@ pub(super) fn is_world_readable(path: &Path) -> bool {
 #[cfg(not(unix))]
 pub(super) fn is_world_readable(_: &Path) -> bool {
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The parts as words, for comparing.
+    fn parts(text: &str) -> Result<Vec<String>, BadReference> {
+        let word = |part: Part| match part {
+            Part::Text(text) => format!("text {text}"),
+            Part::Env(name) => format!("env {name}"),
+            Part::File(path) => format!("file {}", path.display()),
+            Part::Credential(name) => format!("cred {name}"),
+        };
+        Ok(parse_parts(text)?.into_iter().map(word).collect())
+    }
+
+    #[test]
+    fn references_stand_alone_or_inside_a_text() {
+        for (text, expected) in [
+            ("${A_1}", vec!["env A_1"]),
+            ("${file:a/b c}", vec!["file a/b c"]),
+            ("${cred:x}", vec!["cred x"]),
+            ("a${B}c${D}", vec!["text a", "env B", "text c", "env D"]),
+            ("plain", vec!["text plain"]),
+            ("$5 and $ {x}", vec!["text $5 and $ {x}"]),
+            ("$${A}", vec!["text ${A}"]),
+            ("x$${A}${B}", vec!["text x${A}", "env B"]),
+        ] {
+            assert_eq!(parts(text).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_names_nothing_is_refused() {
+        for text in [
+            "",
+            "${",
+            "${A",
+            "${}",
+            "${1A}",
+            "${a b}",
+            "${file:}",
+            "${cred:}",
+            "${cred:../x}",
+            "${cred:..}",
+            "${env:A}",
+        ] {
+            assert!(parts(text).is_err(), "{text}");
+        }
+    }
 }

@@ -194,6 +194,19 @@ mod tests {
         assert_eq!(redact("nothing to hide"), "nothing to hide");
     }
 
+    proptest::proptest! {
+        #[test]
+        fn basic_authentication_shows_no_secret_of_six_or_more(
+            secret in "[!-~é]{6,40}", user in "[a-z@.]{0,9}", tail in "[!-~]{0,4}",
+        ) {
+            let forms = list_forms(&secret);
+            for engine in [base64::prelude::BASE64_STANDARD, base64::prelude::BASE64_URL_SAFE] {
+                let sent = engine.encode(format!("{user}:{secret}{tail}"));
+                proptest::prop_assert!(forms.iter().any(|form| sent.contains(form.as_str())), "{}", sent);
+            }
+        }
+    }
+
     #[test]
     fn a_secret_inside_another_leaves_no_remainder() {
         register("kept-inner");

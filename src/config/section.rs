@@ -50,8 +50,7 @@ impl Section {
 
     /// As [`Section::read`], with the secrets that were met.
     pub(super) fn read_noting_secrets<T: DeserializeOwned>(&self) -> Result<(T, Vec<SecretUse>), Problems> {
-        let mut table = Table::clone(&self.table);
-        table.entries.retain(|key, _| !self.taken.contains(&key.as_str()));
+        let mut table = self.table.only(|key| !self.taken.contains(&key));
         let mut problems = Problems::default();
         let mut removed = Vec::new();
         loop {

@@ -53,6 +53,12 @@ impl Table {
         table
     }
 
+    /// The entries whose keys are wanted.
+    pub(super) fn only(&self, wanted: impl Fn(&str) -> bool) -> Self {
+        let entries = self.entries.iter().filter(|(key, _)| wanted(key));
+        Self { entries: entries.map(|(key, entry)| (key.clone(), entry.clone())).collect() }
+    }
+
     /// The value of a key.
     pub(super) fn find(&self, key: &str) -> Option<&Value> {
         self.entries.get(key).map(|entry| &entry.value)

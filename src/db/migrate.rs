@@ -113,6 +113,13 @@ fn apply_next(tx: &mut Tx<'_>, dialect: Dialect) -> Result<bool> {
     Ok(true)
 }
 
+/// Applies everything that is missing, inside one transaction.
+pub(super) fn apply_all(tx: &mut Tx<'_>) -> Result<()> {
+    let dialect = tx.dialect();
+    while apply_next(tx, dialect)? {}
+    Ok(())
+}
+
 /// Brings a SQLite file up to date; `mark` runs with the first migration, in its transaction.
 pub(super) fn migrate_sqlite(
     connection: &Connection,

@@ -16,6 +16,7 @@ mod migrate;
 mod postgres;
 mod sqlite;
 mod statement;
+mod survey;
 mod tls;
 mod tx;
 mod unit;
@@ -29,6 +30,7 @@ pub use dialect::Dialect;
 pub use error::{Error, Result};
 pub use migrate::{Migration, SchemaState, known_migrations};
 pub use statement::{STATEMENTS, Sql};
+pub use survey::{TableSurvey, check_integrity, count_rows, reset, survey};
 pub use tx::{Row, Tx};
 pub use value::{Cell, FromCell, ToValue, Value};
 

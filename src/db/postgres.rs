@@ -294,6 +294,18 @@ impl Session {
         Ok(())
     }
 
+    pub(super) fn each_text(
+        &mut self,
+        text: &str,
+        each: &mut dyn FnMut(&postgres::Row) -> Result<()>,
+    ) -> Result<()> {
+        let mut rows = self.client.query_raw(text, std::iter::empty::<&(dyn ToSql + Sync)>())?;
+        while let Some(row) = rows.next()? {
+            each(&row)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn execute_text(&mut self, text: &str) -> Result<()> {
         Ok(self.client.batch_execute(text)?)
     }
@@ -368,7 +380,8 @@ impl From<postgres::Error> for Error {
         let text = with_cause(&error);
         let Some(state) = error.code() else {
             let broken = error.is_closed()
-                || std::error::Error::source(&error).is_some_and(|e| e.is::<std::io::Error>());
+                || std::error::Error::source(&error)
+                    .is_some_and(<dyn std::error::Error>::is::<std::io::Error>);
             return if broken { Error::Unreachable(text) } else { Error::Statement(text) };
         };
         match *state {

@@ -20,7 +20,7 @@ pub(super) fn split_parameters(url: &str) -> Result<(String, Option<String>)> {
         match (&*name, &*value) {
             ("sslrootcert", file) => root_certificate = Some(file.to_owned()),
             ("sslmode", "verify-ca" | "verify-full") => {
-                kept.push(("sslmode".to_owned(), "require".to_owned()))
+                kept.push(("sslmode".to_owned(), "require".to_owned()));
             }
             (name, value) => kept.push((name.to_owned(), value.to_owned())),
         }

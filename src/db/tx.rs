@@ -119,6 +119,30 @@ impl<'a> Tx<'a> {
         }
     }
 
+    /// Hands every row of a text that is not a constant to `each`: surveys and table copies, nothing else.
+    pub(super) fn each_text(
+        &mut self,
+        text: &str,
+        mut each: impl FnMut(&[Cell<'_>]) -> Result<()>,
+    ) -> Result<()> {
+        match &mut self.link {
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare(text)?;
+                let width = statement.column_count();
+                let mut rows = statement.query([])?;
+                while let Some(row) = rows.next()? {
+                    let row = Row(RowOf::Sqlite(row));
+                    each(&(0..width).map(|index| row.cell(index)).collect::<Result<Vec<_>>>()?)?;
+                }
+                Ok(())
+            }
+            Link::Postgres(session) => session.each_text(text, &mut |row| {
+                let row = Row(RowOf::Postgres(row));
+                each(&(0..row.width()).map(|index| row.cell(index)).collect::<Result<Vec<_>>>()?)
+            }),
+        }
+    }
+
     /// Checks that the statement can be prepared; used by the test that does so for all of them.
     pub fn prepare(&mut self, sql: &'static Sql) -> Result<()> {
         match &mut self.link {
@@ -140,6 +164,13 @@ impl Row<'_> {
     /// The value in the column at `index`, counted from 0.
     pub fn get<T: FromCell>(&self, index: usize) -> Result<T> {
         T::read(&self.cell(index)?, index)
+    }
+
+    fn width(&self) -> usize {
+        match &self.0 {
+            RowOf::Sqlite(row) => row.as_ref().column_count(),
+            RowOf::Postgres(row) => row.len(),
+        }
     }
 
     fn cell(&self, index: usize) -> Result<Cell<'_>> {

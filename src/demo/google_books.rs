@@ -116,8 +116,13 @@ async fn answer(
     State(desk): State<Arc<Mutex<Desk>>>,
     Query(all): Query<BTreeMap<String, String>>,
 ) -> Response<Body> {
-    let number = |name: &str, default: i64| all.get(name).and_then(|text| text.parse().ok()).unwrap_or(default);
-    let asked = Asked { start_index: number("startIndex", 0), max_results: number("maxResults", 10), all: all.clone() };
+    let number =
+        |name: &str, default: i64| all.get(name).and_then(|text| text.parse().ok()).unwrap_or(default);
+    let asked = Asked {
+        start_index: number("startIndex", 0),
+        max_results: number("maxResults", 10),
+        all: all.clone(),
+    };
     let (reply, page, total) = {
         let mut desk = lock(&desk);
         desk.asked.push(asked.clone());
@@ -138,7 +143,8 @@ async fn answer(
             answer.body(Body::from(body)).unwrap_or_default()
         }
         Reply::Cut => {
-            let pieces = [Ok("{\"totalItems\": 3, \"items\": ["), Err(std::io::Error::other("cut as requested"))];
+            let pieces =
+                [Ok("{\"totalItems\": 3, \"items\": ["), Err(std::io::Error::other("cut as requested"))];
             Response::new(Body::from_stream(stream::iter(pieces)))
         }
     }
@@ -160,15 +166,21 @@ fn send_page(page: Vec<Json>, total: Option<i64>) -> Response<Body> {
 /// The ISBN-13 of the made-up book `number`.
 pub fn isbn(number: u32) -> String {
     let body = format!("9784{:08}", number % 100_000_000);
-    let sum: u32 = body.bytes().zip([1, 3].into_iter().cycle()).map(|(byte, weight)| u32::from(byte - b'0') * weight).sum();
+    let sum: u32 = body
+        .bytes()
+        .zip([1, 3].into_iter().cycle())
+        .map(|(byte, weight)| u32::from(byte - b'0') * weight)
+        .sum();
     format!("{body}{}", (10 - sum % 10) % 10)
 }
 
 /// The made-up book `number` as a volume.
 pub fn volume(number: u32) -> Json {
-    const SUBJECTS: [&str; 8] = ["経営戦略", "機械学習", "組織づくり", "数理統計", "文章術", "都市計画", "投資判断", "創造性"];
+    const SUBJECTS: [&str; 8] =
+        ["経営戦略", "機械学習", "組織づくり", "数理統計", "文章術", "都市計画", "投資判断", "創造性"];
     const FORMS: [&str; 6] = ["入門", "の教科書", "実践ガイド", "を疑う", "百の事例", "の歴史"];
-    const AUTHORS: [&str; 7] = ["青木 遥", "石田 怜", "上野 千早", "Elena Marsh", "小川 湊", "木村 朔", "Tomas Lind"];
+    const AUTHORS: [&str; 7] =
+        ["青木 遥", "石田 怜", "上野 千早", "Elena Marsh", "小川 湊", "木村 朔", "Tomas Lind"];
     const PUBLISHERS: [&str; 4] = ["架空書房", "みなと出版", "北窓社", "Lantern Press"];
     let pick = |list: &[&'static str], step: u32| list[(number / step) as usize % list.len()];
     let id = format!("demo{number:08}");
@@ -198,6 +210,7 @@ pub fn volumes(first: u32, count: u32) -> Vec<Json> {
 /// A volume without any ISBN.
 pub fn volume_without_isbn(number: u32) -> Json {
     let mut volume = volume(number);
-    volume["volumeInfo"]["industryIdentifiers"] = json!([{ "type": "OTHER", "identifier": format!("DEMO:{number}") }]);
+    volume["volumeInfo"]["industryIdentifiers"] =
+        json!([{ "type": "OTHER", "identifier": format!("DEMO:{number}") }]);
     volume
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::channel::ChannelSet;
+use crate::channel::{ChannelSet, Outside};
 use crate::config;
 use crate::db::Db;
 use crate::fetch::Fetcher;
@@ -21,8 +21,10 @@ pub struct Parts {
     pub db: Db,
     /// HTTP, guarded, bounded and polite.
     pub fetcher: Fetcher,
-    /// `[channel.NAME]`, ready to be told something.
+    /// `[channel.NAME]`: the places that messages go to.
     pub channels: Arc<ChannelSet>,
+    /// What channels need to render a message.
+    pub outside: Outside,
     /// `[web]`: where prompts are shown.
     pub web: config::Web,
     /// `[quota.NAME]`, ready to reserve from.

@@ -14,6 +14,7 @@ use tokio::io::{AsyncBufRead, AsyncRead, AsyncReadExt as _, ReadBuf};
 use tokio::time::Instant;
 use tokio_util::io::StreamReader;
 
+use super::Head;
 use super::cause;
 use super::coding::{self, Coding};
 use super::error::Error;
@@ -35,21 +36,22 @@ enum Source {
 }
 
 impl Body {
-    /// Prepares to read the body of `response` within `left`.
+    /// Prepares to read the body of `response`, whose fetch has spent some of its time already.
     pub(super) async fn open(
         response: reqwest::Response,
+        head: &Head,
         limits: &Limits,
-        left: Duration,
-        host: &str,
+        spent: Duration,
     ) -> Result<Self, Error> {
-        let codings = coding::listed(response.headers().get_all(CONTENT_ENCODING))
+        let host = head.final_url.host_str().unwrap_or_default();
+        let codings = coding::listed(head.headers.get_all(CONTENT_ENCODING))
             .map_err(|error| cause::from_coding(&error, host))?;
         let wire = Arc::new(AtomicU64::new(0));
         let mut body = Self {
             source: Source::Decoded(Box::pin(tokio::io::empty()), BytesMut::new()),
             host: host.to_owned(),
             limits: limits.clone(),
-            meter: Meter::new(limits, left, Arc::clone(&wire)),
+            meter: Meter::new(limits, limits.in_all.saturating_sub(spent), Arc::clone(&wire)),
             wire: Arc::clone(&wire),
             decoded: 0,
         };
@@ -62,7 +64,7 @@ impl Body {
         }
         let stream = response.bytes_stream().map_err(io::Error::other);
         let counted = Counted { inner: StreamReader::new(Box::pin(stream)), wire, limit: limits.body_bytes };
-        let opening = open_all(Box::pin(counted), codings);
+        let opening = open_all(Box::pin(counted), codings, limits.body_bytes);
         let reader = body.meter.watch(opening).await?.map_err(|error| cause::from_body(&error, host))?;
         body.source = Source::Decoded(reader, BytesMut::new());
         Ok(body)
@@ -87,8 +89,11 @@ impl Body {
                 (read > 0).then(|| buffer.split().freeze())
             }
         };
-        self.decoded += piece.as_ref().map_or(0, Bytes::len) as u64;
-        self.check_size()?;
+        if let Some(piece) = &piece {
+            self.decoded += piece.len() as u64;
+            self.check_size()?;
+            self.meter.check(Instant::now())?;
+        }
         Ok(piece)
     }
 
@@ -110,14 +115,25 @@ impl Body {
     }
 }
 
-async fn open_all(wire: coding::BufReader, codings: Vec<Coding>) -> io::Result<coding::Reader> {
-    let mut codings = codings.into_iter().rev();
-    let Some(first) = codings.next() else { return Ok(Box::pin(tokio::io::empty())) };
-    let mut reader = coding::open(wire, first).await?;
-    for next in codings {
-        reader = coding::open(Box::pin(tokio::io::BufReader::new(reader)), next).await?;
+/// Undoes `codings`, the last one first.
+///
+/// What comes out between two codings is limited as well: it could unpack to nothing for hours without ever
+/// giving the clock a chance to be looked at.
+async fn open_all(
+    wire: coding::BufReader,
+    mut codings: Vec<Coding>,
+    limit: u64,
+) -> io::Result<coding::Reader> {
+    let mut input = wire;
+    while let Some(coding) = codings.pop() {
+        let reader = coding::open(input, coding).await?;
+        if codings.is_empty() {
+            return Ok(reader);
+        }
+        let inner = tokio::io::BufReader::new(reader);
+        input = Box::pin(Counted { inner, wire: Arc::new(AtomicU64::new(0)), limit });
     }
-    Ok(reader)
+    Ok(Box::pin(input))
 }
 
 /// Watches the clock while a body arrives.
@@ -145,10 +161,9 @@ impl Meter {
     async fn watch<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Error> {
         let mut work = std::pin::pin!(work);
         loop {
-            let done = tokio::time::timeout_at(self.window_ends.min(self.deadline), work.as_mut()).await;
-            self.check(Instant::now())?;
-            if let Ok(done) = done {
-                return Ok(done);
+            match tokio::time::timeout_at(self.window_ends.min(self.deadline), work.as_mut()).await {
+                Ok(done) => return Ok(done),
+                Err(_) => self.check(Instant::now())?,
             }
         }
     }

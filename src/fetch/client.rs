@@ -22,8 +22,10 @@ use super::tls;
 const LOOK_UPS: usize = 64;
 /// Clients kept, one pair per distinct `allow_private` set; configurations have a handful.
 const CLIENTS: usize = 64;
-/// A connection that nobody used for this long is closed: ten thousand idle ones would fill a small machine.
-const IDLE: Duration = Duration::from_secs(15);
+/// More than the limit that we tell people, so that it is ours that is hit first and named.
+const HTTP2_HEADERS: u32 = 256 * 1024;
+/// A connection that nobody used for this long is closed, before the five seconds after which many servers do.
+const IDLE: Duration = Duration::from_secs(4);
 
 /// How clients are made.
 #[derive(Debug, Clone, Default)]
@@ -125,7 +127,7 @@ impl Clients {
             .http1_allow_obsolete_multiline_headers_in_responses(true)
             .http1_ignore_invalid_headers_in_responses(true)
             .http1_allow_spaces_after_header_name_in_responses(true)
-            .http2_max_header_list_size(64 * 1024)
+            .http2_max_header_list_size(HTTP2_HEADERS)
             .http2_initial_stream_window_size(256 * 1024)
             .http2_initial_connection_window_size(1024 * 1024);
         if let Some(proxy) = &inner.config.proxy {

@@ -6,6 +6,7 @@
 //!   └──────────────────────────────────────────────────┘ every hop from the start
 //! ```
 
+mod allow;
 mod body;
 mod cause;
 pub mod client;
@@ -14,11 +15,13 @@ pub mod error;
 mod gate;
 pub mod guard;
 pub mod header;
+mod hop;
 pub mod limits;
 pub mod polite;
 mod ranges;
 mod redirect;
 pub mod request;
+mod response;
 mod tls;
 pub mod validators;
 
@@ -28,11 +31,9 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use reqwest::Method;
-use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
-use url::Url;
 
 pub use client::{ClientConfig, Clients, Names};
 pub use error::Error;
@@ -40,6 +41,7 @@ pub use guard::AllowPrivate;
 pub use limits::Limits;
 pub use polite::Manners;
 pub use request::{Credential, Request};
+pub use response::{Answer, Head, Response, Saved};
 pub use validators::Validators;
 
 use crate::time::Clock;
@@ -96,67 +98,6 @@ struct Inner {
     large: Semaphore,
 }
 
-/// What a fetch brought.
-#[derive(Debug, Clone)]
-pub enum Response<B = Bytes> {
-    /// The version that the validators describe is still the current one; no body was read.
-    Unchanged(Head),
-    /// A body came.
-    Fetched(Head, B),
-}
-
-/// What is known about a response besides its body.
-#[derive(Debug, Clone)]
-pub struct Head {
-    /// The HTTP status.
-    pub status: u16,
-    /// Where the answer came from, after redirects.
-    pub final_url: Url,
-    /// Where permanent redirects alone lead, if there were any: the address to adopt in time.
-    pub permanent_url: Option<Url>,
-    /// All response headers.
-    pub headers: HeaderMap,
-    /// What to send with the next request; empty unless the answer was 200 or 304.
-    pub validators: Validators,
-}
-
-/// Any answer of an API, good or bad.
-#[derive(Debug, Clone)]
-pub struct Answer {
-    /// Status, headers and address.
-    pub head: Head,
-    /// The body; of an error page only the first 64 KiB.
-    pub body: Bytes,
-}
-
-/// A body that was written to a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Saved {
-    /// How long it is.
-    pub bytes: u64,
-}
-
-impl Head {
-    /// The `Content-Type` header.
-    pub fn content_type(&self) -> Option<&str> {
-        header::text(&self.headers, &CONTENT_TYPE)
-    }
-
-    /// Whether the status is one of success.
-    pub fn is_success(&self) -> bool {
-        (200..300).contains(&self.status)
-    }
-}
-
-impl<B> Response<B> {
-    /// What is known besides the body.
-    pub fn head(&self) -> &Head {
-        match self {
-            Response::Unchanged(head) | Response::Fetched(head, _) => head,
-        }
-    }
-}
-
 /// A response whose headers have arrived.
 struct Arrived {
     response: reqwest::Response,
@@ -175,7 +116,7 @@ impl Fetcher {
     pub fn new(config: FetchConfig, clock: Clock) -> Result<Self, Error> {
         Ok(Self(Arc::new(Inner {
             clients: Clients::new(config.client)?,
-            gate: Arc::new(Gate::new(clock.clone(), config.at_once)),
+            gate: Arc::new(Gate::new(clock.clone(), config.at_once.min(affordable()))),
             clock,
             limits: config.limits,
             manners: config.manners,
@@ -205,8 +146,7 @@ impl Fetcher {
             return Ok(Response::Unchanged(arrived.head));
         }
         let Arrived { response, head, pass: _pass, limits, spent, .. } = arrived;
-        let host = head.final_url.host_str().unwrap_or_default().to_owned();
-        let mut body = Body::open(response, &limits, limits.in_all.saturating_sub(spent), &host).await?;
+        let mut body = Body::open(response, &head, &limits, spent).await?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let (file, unfinished) = tempfile::NamedTempFile::new_in(folder).map_err(Error::Disk)?.into_parts();
         let mut file = tokio::fs::File::from_std(file);
@@ -239,41 +179,59 @@ impl Fetcher {
             guard::check_url(&trail.url, &request.allow_private)?;
             let pass = inner.gate.enter(&trail.url, manners).await?;
             let asked = request.validators.hold_for(&request.without_secrets(&trail.url));
-            let outgoing = outgoing(request, &trail, asked);
-            let client = inner.clients.pick(&trail.url, &request.allow_private, pass.keep_connection)?;
             let started = Instant::now();
-            let response = in_time(client.execute(outgoing), limits, spent, &trail.url).await;
+            let mut response = self.send(request, &trail, asked, limits, spent, pass.keep_connection).await;
+            if pass.keep_connection && trail.method != Method::POST && hop::is_broken(&response) {
+                // A kept connection may be closed by the server just as we use it; a new one tells the truth.
+                let spent = spent + started.elapsed();
+                response = self.send(request, &trail, asked, limits, spent, false).await;
+            }
             spent += started.elapsed();
-            let response = match response {
+            let mut response = match response {
                 Ok(response) => response,
                 Err(error) => {
-                    let pause = failure(&error).and_then(|outcome| pass.settle(outcome));
+                    let pause = hop::failure(&error).and_then(|outcome| pass.settle(outcome));
                     tracing::debug!(host = trail.url.host_str(), ?pause, "No answer: {error}");
                     return Err(error);
                 }
             };
             let status = response.status();
-            let headers = response.headers();
-            if header_bytes(headers) > limits.header_bytes {
+            let headers = std::mem::take(response.headers_mut());
+            if hop::header_bytes(&headers) > limits.header_bytes {
                 pass.settle(Outcome::Fine);
                 return Err(Error::TooBig { limit: limits::Size::Headers(limits.header_bytes) });
             }
-            if trail.follow(status, headers)? {
+            if trail.follow(status, &headers)? {
                 pass.settle(Outcome::Fine);
                 continue;
             }
             let final_url = request.without_secrets(&trail.url);
             let head = Head {
                 status: status.as_u16(),
-                validators: Validators::read(status, headers, &final_url),
+                validators: Validators::read(status, &headers, &final_url),
                 permanent_url: trail.permanent_url.as_ref().map(|url| request.without_secrets(url)),
-                headers: headers.clone(),
+                headers,
                 final_url,
             };
             let retry_after = header::retry_after(&head.headers, inner.clock.now());
             let pause = pass.settle(Outcome::of_status(head.status, retry_after));
+            tracing::debug!(host = head.final_url.host_str(), status = head.status, ?spent, "Answered");
             return Ok(Arrived { response, head, pass, limits: limits.clone(), spent, asked, pause });
         }
+    }
+
+    /// Sends the request of one hop and waits for the headers of its answer.
+    async fn send(
+        &self,
+        request: &Request,
+        trail: &Trail,
+        asked: bool,
+        limits: &Limits,
+        spent: Duration,
+        keep: bool,
+    ) -> Result<reqwest::Response, Error> {
+        let client = self.0.clients.pick(&trail.url, &request.allow_private, keep)?;
+        hop::in_time(client.execute(hop::outgoing(request, trail, asked)), limits, spent, &trail.url).await
     }
 
     /// Reads the body into memory.
@@ -282,8 +240,7 @@ impl Fetcher {
         if request.method == Method::HEAD || matches!(head.status, 204 | 304) {
             return Ok((head, Bytes::new()));
         }
-        let host = head.final_url.host_str().unwrap_or_default();
-        let mut body = Body::open(response, &limits, limits.in_all.saturating_sub(spent), host).await?;
+        let mut body = Body::open(response, &head, &limits, spent).await?;
         let Some(first) = body.next().await? else { return Ok((head, Bytes::new())) };
         let Some(second) = body.next().await? else { return Ok((head, first)) };
         let mut all = BytesMut::with_capacity(first.len() + second.len());
@@ -331,55 +288,10 @@ fn is_unchanged(arrived: &mut Arrived, request: &Request) -> Result<bool, Error>
     }
 }
 
-/// The request of one hop: secrets only at home, conditions only where they belong.
-fn outgoing(request: &Request, trail: &Trail, conditional: bool) -> reqwest::Request {
-    let mut outgoing = reqwest::Request::new(trail.method.clone(), trail.url.clone());
-    let headers = outgoing.headers_mut();
-    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(coding::ACCEPTED));
-    headers.extend(request.headers.clone());
-    if !trail.left_origin {
-        headers.extend(request.secret_headers.clone());
-    }
-    if conditional {
-        request.validators.write_to(headers);
-    }
-    if trail.method == Method::POST {
-        *outgoing.body_mut() = request.body.clone().map(Into::into);
-    } else {
-        outgoing.headers_mut().remove(CONTENT_TYPE);
-    }
-    outgoing
-}
-
-/// Waits for response headers within the limits.
-async fn in_time(
-    sending: impl Future<Output = reqwest::Result<reqwest::Response>>,
-    limits: &Limits,
-    spent: Duration,
-    url: &Url,
-) -> Result<reqwest::Response, Error> {
-    let left = limits.in_all.saturating_sub(spent);
-    match tokio::time::timeout(limits.to_headers.min(left), sending).await {
-        Ok(answered) => {
-            answered.map_err(|error| cause::from_client(&error, url.host_str().unwrap_or_default()))
-        }
-        Err(_) if left < limits.to_headers => {
-            Err(Error::TooSlow { limit: limits::Pace::InAll(limits.in_all) })
-        }
-        Err(_) => Err(Error::TooSlow { limit: limits::Pace::Headers(limits.to_headers) }),
-    }
-}
-
-/// What a failure before the headers says about the host's health.
-fn failure(error: &Error) -> Option<Outcome> {
-    match error {
-        Error::Connect { .. } | Error::Dns { .. } | Error::BadTls { .. } => Some(Outcome::Unreachable),
-        Error::TooSlow { .. } | Error::Broken { .. } => Some(Outcome::Silent),
-        _ => None,
-    }
-}
-
-/// The size of `headers` as HTTP/1.1 writes them.
-fn header_bytes(headers: &HeaderMap) -> usize {
-    headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum()
+/// How many requests the machine has open files for, leaving some for everything else.
+fn affordable() -> usize {
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let soft = limits.lines().find_map(|line| line.strip_prefix("Max open files")?.split_whitespace().next());
+    let files = soft.and_then(|soft| soft.parse().ok()).unwrap_or(256_usize);
+    (files / 4 * 3).saturating_sub(64).max(16)
 }

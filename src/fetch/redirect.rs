@@ -38,6 +38,7 @@ impl Trail {
 
     /// Moves on if the response is a redirect; `Ok(false)` means that this is where the chain ends.
     ///
+    /// What is posted is for one origin: a redirect that would send it to another ends the chain there.
     /// A redirect from https to http is followed, as readers of old blogs need it, but it is never taken for a
     /// permanent move; secrets do not follow, since it is another origin.
     pub(super) fn follow(&mut self, status: StatusCode, headers: &HeaderMap) -> Result<bool, Error> {
@@ -53,6 +54,9 @@ impl Trail {
             (303, _) | (301 | 302, &Method::POST) => Method::GET,
             (_, method) => method.clone(),
         };
+        if method == Method::POST && next.origin() != self.url.origin() {
+            return Ok(false);
+        }
         let before = (std::mem::replace(&mut self.method, method), std::mem::replace(&mut self.url, next));
         let downgrade = before.1.scheme() == "https" && self.url.scheme() == "http";
         self.left_origin |= before.1.origin() != self.url.origin();
@@ -146,6 +150,16 @@ mod tests {
             assert!(follow(&mut trail, status, "/x").unwrap());
             assert_eq!(trail.method, after, "{status} {before}");
         }
+    }
+
+    #[test]
+    fn what_is_posted_does_not_go_to_another_origin() {
+        let mut trail = Trail { method: Method::POST, ..trail("https://a.example/") };
+        assert!(!follow(&mut trail, 307, "https://b.example/").unwrap());
+        assert!(!follow(&mut trail, 308, "http://a.example/").unwrap());
+        assert_eq!(trail.url.as_str(), "https://a.example/");
+        assert!(follow(&mut trail, 302, "https://b.example/").unwrap());
+        assert_eq!(trail.method, Method::GET);
     }
 
     #[test]

@@ -2,10 +2,14 @@
 //!
 //! Nothing here touches the network, the clock or the disk, and nothing panics on any input.
 
+pub mod codepage;
 pub mod decode;
+mod elements;
 pub mod feed;
 pub mod html;
+pub mod markup;
 pub mod opml;
 pub mod robots;
+pub mod sanitize;
 pub mod sitemap;
 pub mod url;

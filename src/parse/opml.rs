@@ -1,1 +1,197 @@
-//! (being written)
+//! OPML: lists of feeds, as readers exchange them.
+
+use std::fmt::Write as _;
+
+use quick_xml::escape::escape;
+
+use super::decode;
+use super::elements::{Piece, pieces};
+
+/// Feeds that are read from one list.
+const MAX_FEEDS: usize = 100_000;
+
+/// Folders around one feed that are kept.
+const MAX_FOLDERS: usize = 16;
+
+/// One subscribed feed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Feed {
+    /// The address of the feed, as written.
+    pub url: String,
+    /// Its title.
+    pub title: Option<String>,
+    /// The page that it belongs to.
+    pub page: Option<String>,
+    /// The names of the folders around it, outermost first.
+    pub folders: Vec<String>,
+}
+
+/// The document is not a list of feeds.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this is no OPML: it has neither an `opml` element nor an outline")]
+pub struct NotOpml;
+
+/// Reads a list of feeds: nested or flat, with the names of attributes that various programs write.
+pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<Vec<Feed>, NotOpml> {
+    let text = decode::decode(bytes, content_type, decode::Kind::Xml).text;
+    let mut feeds = Vec::new();
+    let mut is_opml = false;
+    // The names of the open outlines; `None` for one that is no folder.
+    let mut open: Vec<Option<String>> = Vec::new();
+    for piece in pieces(&text) {
+        match piece {
+            Piece::Open(element) if element.local().eq_ignore_ascii_case("opml") => is_opml = true,
+            Piece::Open(element) if element.local().eq_ignore_ascii_case("outline") => {
+                is_opml = true;
+                let title = element.attribute(&["title", "text"]);
+                let kind = element.attribute(&["type"]).unwrap_or_default();
+                let url = match element.attribute(&["xmlUrl", "xml_url", "feedUrl"]) {
+                    // `url` names a page or another list when the outline says so.
+                    None if !["link", "include"].contains(&&*kind) => element.attribute(&["url"]),
+                    found => found,
+                };
+                let folder = if url.is_none() { title.clone() } else { None };
+                if let Some(url) = url.filter(|_| feeds.len() < MAX_FEEDS) {
+                    feeds.push(Feed {
+                        url,
+                        title,
+                        page: element.attribute(&["htmlUrl"]),
+                        folders: open.iter().flatten().take(MAX_FOLDERS).cloned().collect(),
+                    });
+                }
+                if open.len() < 512 {
+                    open.push(folder);
+                }
+            }
+            Piece::Close(name) if name.eq_ignore_ascii_case("outline") => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    if is_opml { Ok(feeds) } else { Err(NotOpml) }
+}
+
+/// Writes a list of feeds as OPML 2.0, in the folders that they name, in their order.
+pub fn render(title: &str, feeds: &[Feed]) -> String {
+    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<opml version=\"2.0\">\n");
+    let _ = write!(out, "  <head>\n    <title>{}</title>\n  </head>\n  <body>\n", clean(title));
+    let mut open: &[String] = &[];
+    for feed in feeds {
+        let shared = open.iter().zip(&feed.folders).take_while(|(a, b)| a == b).count();
+        for depth in (shared..open.len()).rev() {
+            let _ = writeln!(out, "{}</outline>", indent(depth));
+        }
+        for (depth, folder) in feed.folders.iter().enumerate().skip(shared) {
+            let _ = writeln!(out, "{}<outline text=\"{}\">", indent(depth), clean(folder));
+        }
+        open = &feed.folders;
+        let name = feed.title.as_deref().unwrap_or(&feed.url);
+        let _ = write!(
+            out,
+            "{}<outline type=\"rss\" text=\"{name}\" title=\"{name}\" xmlUrl=\"{}\"",
+            indent(open.len()),
+            clean(&feed.url),
+            name = clean(name),
+        );
+        if let Some(page) = &feed.page {
+            let _ = write!(out, " htmlUrl=\"{}\"", clean(page));
+        }
+        out.push_str("/>\n");
+    }
+    for depth in (0..open.len()).rev() {
+        let _ = writeln!(out, "{}</outline>", indent(depth));
+    }
+    out.push_str("  </body>\n</opml>\n");
+    out
+}
+
+fn indent(depth: usize) -> String {
+    " ".repeat(4 + 2 * depth)
+}
+
+/// Escaped, without the characters that XML cannot hold.
+fn clean(text: &str) -> String {
+    let allowed: String = text
+        .chars()
+        .map(|c| if matches!(c, '\t' | '\n' | '\r') { ' ' } else { c })
+        .filter(|c| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}'))
+        .collect();
+    escape(allowed).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn feed(url: &str, title: &str, folders: &[&str]) -> Feed {
+        Feed {
+            url: url.into(),
+            title: Some(title.into()),
+            page: None,
+            folders: folders.iter().map(|name| (*name).into()).collect(),
+        }
+    }
+
+    #[test]
+    fn nested_lists_with_all_spellings_are_read() {
+        let text = "\u{feff}<?xml version='1.0'?><OPML version='1.1'><head><title>t</title></head><body>\
+            <outline text='News'><outline title='One &amp; more' XMLURL='https://a.example/feed?x=1&y=2'/>\
+              <outline text='Deep'><Outline text='Two' xmlUrl=' https://b.example/rss ' type='rss'></Outline></outline></outline>\
+            <outline text='Three' url='https://c.example/rss' type='rss'/>\
+            <outline text='A page' url='https://d.example/' type='link'/></body></OPML>";
+        assert_eq!(
+            parse(text.as_bytes(), None).unwrap(),
+            [
+                feed("https://a.example/feed?x=1&y=2", "One & more", &["News"]),
+                feed("https://b.example/rss", "Two", &["News", "Deep"]),
+                feed("https://c.example/rss", "Three", &[]),
+            ]
+        );
+    }
+
+    #[test]
+    fn broken_lists_give_what_they_have() {
+        let text = "<opml><body><outline text='a & b' xmlUrl='https://a.example/'><outline xmlUrl=\"https://b.example/\"";
+        let urls: Vec<String> =
+            parse(text.as_bytes(), None).unwrap().into_iter().map(|feed| feed.url).collect();
+        assert_eq!(urls, ["https://a.example/"]);
+        assert_eq!(parse(b"<opml/>", None).unwrap(), []);
+    }
+
+    #[test]
+    fn other_documents_are_refused() {
+        for text in ["", "plain", "<html><body>x", "{\"opml\":1}"] {
+            assert_eq!(parse(text.as_bytes(), None), Err(NotOpml), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_written_list_is_well_formed() {
+        let list = render(
+            "Mine <&>",
+            &[feed("https://a.example/?a=1&b=\"2\"", "A \u{1} <b>", &["x", "y"]), feed("u", "B", &["x"])],
+        );
+        let mut reader = quick_xml::Reader::from_str(&list);
+        while reader.read_event().unwrap() != quick_xml::events::Event::Eof {}
+        assert!(list.contains("<title>Mine &lt;&amp;&gt;</title>"));
+        assert_eq!(list.matches("text=\"x\"").count(), 1, "a folder is opened once\n{list}");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(names in proptest::collection::vec(("[!-~あ]{1,12}", "[!-~あ ]{0,8}[!-~あ]", proptest::collection::vec("[a-c<&\"]", 0..4)), 0..8)) {
+            let feeds: Vec<Feed> = names.iter().map(|(url, title, folders)| {
+                feed(url, title.trim(), &folders.iter().map(String::as_str).collect::<Vec<_>>())
+            }).collect();
+            prop_assert_eq!(parse(render("t", &feeds).as_bytes(), None).unwrap(), feeds);
+        }
+
+        #[test]
+        fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = parse(&bytes, None);
+        }
+    }
+}

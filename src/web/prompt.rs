@@ -22,7 +22,9 @@ const STYLE: &str = include_str!("prompt.css");
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
-    for (name, text) in [("prompt.html", include_str!("prompt.html")), ("message.html", include_str!("message.html"))] {
+    for (name, text) in
+        [("prompt.html", include_str!("prompt.html")), ("message.html", include_str!("message.html"))]
+    {
         templates.add_template(name, text).expect("our own template is well formed");
     }
     templates
@@ -117,9 +119,10 @@ fn words(language: Language) -> Words {
 
 fn message(status: StatusCode, language: Language) -> Response {
     let (heading, text) = match (language, status) {
-        (Language::Ja, StatusCode::GONE) => {
-            ("このリンクは期限切れです", "有効期限が過ぎたか、取り消されました。新しいメールのリンクをお使いください。")
-        }
+        (Language::Ja, StatusCode::GONE) => (
+            "このリンクは期限切れです",
+            "有効期限が過ぎたか、取り消されました。新しいメールのリンクをお使いください。",
+        ),
         (Language::En, StatusCode::GONE) => {
             ("This link is over", "It has expired or was revoked. Use the link of a newer mail.")
         }
@@ -129,13 +132,16 @@ fn message(status: StatusCode, language: Language) -> Response {
         (Language::En, StatusCode::NOT_FOUND) => {
             ("There is no such page", "Check in the mail that the link was not cut off.")
         }
-        (Language::Ja, StatusCode::TOO_MANY_REQUESTS) => ("しばらくお待ちください", "少し時間をおいてから、もう一度お試しください。"),
+        (Language::Ja, StatusCode::TOO_MANY_REQUESTS) => {
+            ("しばらくお待ちください", "少し時間をおいてから、もう一度お試しください。")
+        }
         (Language::En, StatusCode::TOO_MANY_REQUESTS) => ("Please wait", "Try again in a moment."),
         (Language::Ja, _) => ("ただいま表示できません", "少し時間をおいてから、もう一度お試しください。"),
         (Language::En, _) => ("This page cannot be shown now", "Try again in a moment."),
     };
     let html = TEMPLATES.get_template("message.html").and_then(|template| {
-        template.render(context! { lang => language.code(), heading => heading, text => text, style => STYLE })
+        template
+            .render(context! { lang => language.code(), heading => heading, text => text, style => STYLE })
     });
     page(status, html)
 }

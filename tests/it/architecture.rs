@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const FLOORS: &[&[&str]] = &[
-    &["time", "id", "hash", "text", "config", "fail"],
+    &["time", "id", "hash", "text", "fail"],
+    &["config"],
     &["db", "parse"],
     &["fetch", "ledger"],
     &["llm", "channel"],

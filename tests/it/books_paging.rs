@@ -72,8 +72,20 @@ fn faults() -> Vec<(&'static str, Reply, StopReason)> {
 fn cases() -> Vec<Case> {
     let mut cases = vec![
         Case::usual("many-pages"),
-        Case { max_per_run: 10, asked: vec![(0, 10)], cursor: (10, false), books: 10, ..Case::usual("below-forty") },
-        Case { max_per_run: 40, asked: vec![(0, 40)], cursor: (40, false), books: 40, ..Case::usual("forty") },
+        Case {
+            max_per_run: 10,
+            asked: vec![(0, 10)],
+            cursor: (10, false),
+            books: 10,
+            ..Case::usual("below-forty")
+        },
+        Case {
+            max_per_run: 40,
+            asked: vec![(0, 40)],
+            cursor: (40, false),
+            books: 40,
+            ..Case::usual("forty")
+        },
         Case {
             max_per_run: 41,
             asked: vec![(0, 40), (40, 1)],
@@ -81,7 +93,14 @@ fn cases() -> Vec<Case> {
             books: 41,
             ..Case::usual("above-forty")
         },
-        Case { start: 100, max_per_run: 30, asked: vec![(100, 30)], cursor: (130, false), books: 30, ..Case::usual("continued") },
+        Case {
+            start: 100,
+            max_per_run: 30,
+            asked: vec![(100, 30)],
+            cursor: (130, false),
+            books: 30,
+            ..Case::usual("continued")
+        },
         Case {
             volumes: volumes(0, 50),
             asked: vec![(0, 40), (40, 40)],
@@ -150,7 +169,14 @@ fn cases() -> Vec<Case> {
             books: 1,
             ..Case::usual("volumes-without-isbn-count-and-are-dropped")
         },
-        Case { per_day: 0, asked: Vec::new(), cursor: (0, false), stop: Quota, books: 0, ..Case::usual("no-quota-at-all") },
+        Case {
+            per_day: 0,
+            asked: Vec::new(),
+            cursor: (0, false),
+            stop: Quota,
+            books: 0,
+            ..Case::usual("no-quota-at-all")
+        },
         Case {
             per_day: 1,
             volumes: volumes(0, 20),

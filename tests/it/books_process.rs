@@ -11,8 +11,8 @@ use tsuzuki::app::App;
 use tsuzuki::db::{Db, Open, Place};
 use tsuzuki::demo::google_books::volumes;
 use tsuzuki::engine::{Progress, Runner, Selection};
-use tsuzuki::time::Clock;
 use tsuzuki::sql;
+use tsuzuki::time::Clock;
 
 use crate::books_world::{self, World};
 use crate::databases::Fixture;

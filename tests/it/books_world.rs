@@ -5,7 +5,7 @@ use std::sync::{Arc, Once};
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::app::{self, App};
-use tsuzuki::channel::outbox::{SendReport, Sender};
+use tsuzuki::channel::outbox::SendReport;
 use tsuzuki::config::{self, Config, Env};
 use tsuzuki::db::{Db, Tx};
 use tsuzuki::demo::google_books::GoogleBooks;
@@ -99,17 +99,13 @@ impl World {
 /// Reads a config file, or says what is wrong with it.
 pub(crate) fn parse(text: &str) -> Config {
     let path = std::path::Path::new("tsuzuki.toml");
-    config::parse(text, path, app::KINDS, &Env::of([]))
+    config::parse(text, path, app::kinds(), &Env::of([]))
         .unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)))
 }
 
 /// Sends what is in the outbox, as `serve` does.
 pub(crate) async fn send(app: &App) -> SendReport {
-    let parts = &app.parts;
-    let clients = parts.fetcher.clients().clone();
-    let sender =
-        Sender::new(parts.db.clone(), Arc::clone(&parts.channels), clients, parts.clock.clone(), app::topics());
-    sender.send_due(&CancellationToken::new()).await.unwrap()
+    app.sender().send_due(&CancellationToken::new()).await.unwrap()
 }
 
 /// A turn under a lease of its own, for calling a phase by itself.
@@ -118,7 +114,9 @@ pub(crate) async fn turn(fixture: &Fixture, job: &str) -> Turn {
     let name = format!("job:{job}:{}", uuid::Uuid::new_v4());
     let claim = fixture
         .db
-        .write(move |tx| lease::claim(tx, &name, &Owner::this_process(), std::time::Duration::from_secs(3600)))
+        .write(move |tx| {
+            lease::claim(tx, &name, &Owner::this_process(), std::time::Duration::from_secs(3600))
+        })
         .await
         .unwrap();
     let Claim::Taken(lease) = claim else { panic!("{claim:?}") };

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use proptest::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tsuzuki::config::value::{ByteSize, FirstRun, HttpUrl, QuietHours, Span};
@@ -121,6 +122,8 @@ fn every_bad_file_gets_the_diagnostics_beside_it() {
         for secret in ["literal", "hunter2", "123456"] {
             assert!(!said.contains(secret), "{} shows a secret:\n{said}", file.display());
         }
+        let with_crlf = parse(&text.replace('\n', "\r\n")).unwrap_err();
+        assert_eq!(with_crlf.render(Colour::Never) + "\n", said, "{} with CRLF", file.display());
         let expected = file.with_extension("txt");
         if std::env::var_os("UPDATE_FIXTURES").is_some() {
             std::fs::write(&expected, &said).unwrap();
@@ -257,6 +260,28 @@ fn a_file_that_cannot_be_read_says_so() {
     let problems = config::load(&path, KINDS, &Env::of([])).unwrap_err();
     let problem = problems.iter().next().unwrap();
     assert_eq!((problems.len(), problem.line(), problem.column()), (1, 3, 1), "{problems}");
+}
+
+proptest! {
+    #[test]
+    fn a_damaged_file_is_refused_or_read_but_never_panics(
+        at in 0..1704_usize, gone in 0..40_usize, put in "[\\[\\]{}=\"'#$.,\\\\\n\r é0a:]{0,6}",
+    ) {
+        let mut text = std::fs::read_to_string(fixture("full.toml")).unwrap();
+        let boundary = |at: usize| (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap();
+        let range = boundary(at)..boundary(at + gone);
+        text.replace_range(range, &put);
+        match parse(&text) {
+            Ok(config) => drop(config.warnings.render(Colour::Always)),
+            Err(problems) => {
+                prop_assert!(!problems.is_empty());
+                for problem in problems.iter() {
+                    prop_assert!(problem.line() <= text.lines().count().max(1) + 1);
+                    drop(problem.render(Colour::Always));
+                }
+            }
+        }
+    }
 }
 
 #[test]
@@ -465,4 +490,13 @@ fn the_schema_knows_every_key_and_nothing_else() {
         let name = text[at + 14..].split('"').next().unwrap();
         assert!(schema["definitions"][name].is_object(), "{name}");
     }
+}
+
+#[test]
+fn a_config_can_be_shared_between_threads() {
+    fn shared<T: Clone + Send + Sync + 'static>() {}
+    shared::<config::Config>();
+    shared::<Section>();
+    shared::<Secret>();
+    shared::<Problems>();
 }

@@ -1,5 +1,7 @@
 //! The one integration binary: real databases, real sockets, the real program.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
 #[macro_use]
 mod databases;
 
@@ -8,10 +10,14 @@ mod books_paging;
 mod books_process;
 mod books_runs;
 mod books_world;
+mod charsets;
 mod concurrency;
 mod config;
+mod documents;
+mod feeds;
+mod fetching;
 mod ledger;
 mod outbox;
-mod schema;
+mod seed_contract;
 mod statements;
 mod transactions;

@@ -9,7 +9,8 @@ use crate::{params, sql};
 /// Reads the eight columns that every query for books begins with.
 pub(super) fn read(row: &Row<'_>) -> db::Result<Book> {
     // What another program wrote badly counts as not known.
-    let list = |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let list =
+        |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     let links = |text: Option<String>| -> Vec<Link> {
         text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
     };
@@ -81,7 +82,9 @@ pub fn add_job_book(
 /// Whether a job has ever found a book.
 pub fn has_books(tx: &mut Tx<'_>, job: &JobName) -> db::Result<bool> {
     let found =
-        tx.find(sql!("SELECT 1 FROM job_books WHERE job_name = ?1 LIMIT 1"), params![job], |row| row.get::<i64>(0))?;
+        tx.find(sql!("SELECT 1 FROM job_books WHERE job_name = ?1 LIMIT 1"), params![job], |row| {
+            row.get::<i64>(0)
+        })?;
     Ok(found.is_some())
 }
 

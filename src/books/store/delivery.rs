@@ -199,7 +199,9 @@ pub fn reset_deliveries(
     )?;
     for (job, isbn13) in &forgotten {
         tx.execute(
-            sql!("UPDATE job_books SET is_waiting = 1, last_sent_at = NULL WHERE job_name = ?1 AND isbn13 = ?2"),
+            sql!(
+                "UPDATE job_books SET is_waiting = 1, last_sent_at = NULL WHERE job_name = ?1 AND isbn13 = ?2"
+            ),
             params![job, isbn13],
         )?;
         tx.execute(

@@ -108,7 +108,11 @@ fn read(row: &Row<'_>) -> db::Result<TokenRow> {
 }
 
 /// The tokens that end last, first; with `working_at` only those that work at that moment.
-pub fn list_tokens(tx: &mut Tx<'_>, working_at: Option<Timestamp>, limit: usize) -> db::Result<Vec<TokenRow>> {
+pub fn list_tokens(
+    tx: &mut Tx<'_>,
+    working_at: Option<Timestamp>,
+    limit: usize,
+) -> db::Result<Vec<TokenRow>> {
     tx.list(
         sql!(
             "SELECT t.token, p.isbn13, b.title, t.created_at, t.expires_at, t.revoked_at

@@ -128,7 +128,11 @@ pub fn list_deliveries_of_book(tx: &mut Tx<'_>, isbn13: &Isbn13) -> db::Result<V
 }
 
 /// The newest accepted digests, of one job or of all.
-pub fn list_sent_digests(tx: &mut Tx<'_>, job: Option<&JobName>, limit: usize) -> db::Result<Vec<SentDigest>> {
+pub fn list_sent_digests(
+    tx: &mut Tx<'_>,
+    job: Option<&JobName>,
+    limit: usize,
+) -> db::Result<Vec<SentDigest>> {
     tx.list(
         sql!(
             "SELECT id, job_name, delivered_at, isbn13_list_json FROM deliveries

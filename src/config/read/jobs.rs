@@ -17,7 +17,7 @@ impl Reader {
         let defaults = self.find_section(Place::Defaults);
         let defaults = match self.read_section::<Defaults>(&defaults) {
             Some(_) => {
-                self.check_one_schedule(&defaults);
+                self.check_one_schedule(&defaults.table);
                 defaults.table
             }
             None => Arc::default(),
@@ -53,16 +53,14 @@ impl Reader {
         span: Range<usize>,
         mut table: Table,
     ) -> Option<Job> {
-        let own = self.make_section(Place::Job, String::new(), span.clone(), table.clone());
-        let schedule_is_clear = self.check_one_schedule(&own);
-        let has_schedule = own.has("every") || own.has("cron");
+        let schedule_is_clear = self.check_one_schedule(&table);
+        let has_schedule = ["every", "cron"].iter().any(|key| table.find(key).is_some());
         for (key, entry) in &defaults.entries {
             if !(has_schedule && matches!(key.as_str(), "every" | "cron")) {
                 table.entries.entry(key.clone()).or_insert_with(|| entry.clone());
             }
         }
-        let mut head_table = table.clone();
-        head_table.entries.retain(|key, _| HEAD_KEYS.contains(&key.as_str()));
+        let head_table = table.only(|key| HEAD_KEYS.contains(&key));
         let head = Section {
             taken: &[],
             kinds: &[],
@@ -97,13 +95,12 @@ impl Reader {
         })
     }
 
-    fn check_one_schedule(&mut self, section: &Section) -> bool {
-        let both = section.has("every") && section.has("cron");
-        if both {
-            let problem = section.problem("cron", "a job has either `every` or `cron`, not both");
-            self.problems.push(problem.with_label("remove this or `every`"));
-        }
-        !both
+    fn check_one_schedule(&mut self, table: &Table) -> bool {
+        let (Some(_), Some(cron)) = (table.find("every"), table.find("cron")) else { return true };
+        let message = "a job has either `every` or `cron`, not both";
+        let problem = Problem::at(&self.source, cron.span.clone(), message);
+        self.problems.push(problem.with_label("remove this or `every`"));
+        false
     }
 
     fn check_deliver(&mut self, section: &Section, deliver: &[String], config: &Config) {
@@ -122,9 +119,12 @@ impl Reader {
     fn check_unique(&mut self, section: &Section, name: &JobName) {
         let problem = section.problem("name", format!("two jobs are named `{name}`"));
         match self.names.get(name) {
-            Some(line) => self.problems.push(problem.with_label(format!("first used in line {line}"))),
+            Some(first) => {
+                let label = format!("first used in line {}", first.line());
+                self.problems.push(problem.with_label(label));
+            }
             None => {
-                self.names.insert(name.clone(), problem.line());
+                self.names.insert(name.clone(), problem);
             }
         }
     }

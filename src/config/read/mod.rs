@@ -55,14 +55,23 @@ pub(in crate::config) fn read_file(
 }
 
 fn list_syntax_errors(source: &Source, errors: &[toml::de::Error]) -> Problems {
-    let mut problems: Problems = errors
-        .iter()
-        .map(|err| Problem::at(source, err.span().unwrap_or(0..0), err.message()))
-        .collect::<Problems>()
-        .in_order();
-    // One slip often breaks the lines after it as well; the first few say enough.
+    let mut problems = errors.iter().map(|err| syntax_error(source, err)).collect::<Problems>().in_order();
+    // One slip often upsets the parser again in the same line and the next ones; the first few say enough.
+    problems.keep_first_of_each_line();
     problems.truncate(5);
     problems
+}
+
+fn syntax_error(source: &Source, err: &toml::de::Error) -> Problem {
+    let text = source.text();
+    let span = err.span().unwrap_or(0..0);
+    let rest = text.get(span.start..).unwrap_or_default();
+    let at_line_end = rest.is_empty() || rest.starts_with(['\r', '\n']);
+    if at_line_end && (err.message().contains("basic string") || err.message().contains("literal string")) {
+        return Problem::at(source, span.start..span.start, "a text in quotes is not closed in its line")
+            .with_label("the closing quote is missing");
+    }
+    Problem::at(source, if at_line_end { span.start..span.start } else { span }, err.message())
 }
 
 struct Reader {
@@ -73,8 +82,8 @@ struct Reader {
     problems: Problems,
     warnings: Problems,
     secrets: Vec<SecretUse>,
-    /// The jobs so far, and the lines that name them.
-    names: BTreeMap<JobName, usize>,
+    /// The jobs so far, with the places that name them.
+    names: BTreeMap<JobName, Problem>,
 }
 
 impl Reader {

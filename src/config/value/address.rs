@@ -33,8 +33,10 @@ impl FromStr for HttpUrl {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        let shown = super::super::mask::blot_secrets(text);
-        let bad = |why: &str| BadValue::new(format!("`{shown}` is not a web address: {why}"));
+        let bad = |why: &str| {
+            let shown = crate::config::mask::blot_secrets(text);
+            BadValue::new(format!("`{shown}` is not a web address: {why}"))
+        };
         let trimmed = text.trim();
         let url = match Url::parse(trimmed) {
             Ok(url) => url,

@@ -10,7 +10,7 @@ use super::tree;
 /// Elements above which the search for the main text is not worth its time.
 const MAX_SEARCHED_ELEMENTS: usize = 20_000;
 
-/// A found main text shorter than this is only believed when it is a good part of the page.
+/// A found article this long is believed on a page that marks no main part.
 const SURE_CHARS: usize = 1000;
 
 /// Where pages put their main text when they say so.
@@ -40,18 +40,28 @@ pub(super) fn of_matches(tree: &Document, scope: &Matcher) -> String {
     writer.finish()
 }
 
-/// The main text: what the article search finds, unless that is only a scrap of the page.
+/// The main text: what the article search finds, unless that loses too much of the page.
 pub(super) fn main(tree: &Document) -> String {
     let plain = plain(tree);
     match article(tree) {
         Some(article) if is_believable(&article, &plain) => article,
-        _ => plain,
+        _ => plain.text,
     }
 }
 
-fn is_believable(article: &str, plain: &str) -> bool {
-    let article = article.chars().count();
-    article >= SURE_CHARS || article * 3 >= plain.chars().count()
+/// Text that was taken without a search.
+struct Plain {
+    text: String,
+    /// Whether the page itself marks it as its main part.
+    is_marked: bool,
+}
+
+/// A summary of a page suffers more from what is missing than from what is too much: a list of releases or a
+/// front page of several articles must not shrink to its longest paragraph.
+fn is_believable(article: &str, plain: &Plain) -> bool {
+    let found = article.chars().count();
+    let whole = plain.text.chars().count();
+    if plain.is_marked { found * 5 >= whole * 4 } else { found >= SURE_CHARS || found * 3 >= whole }
 }
 
 fn article(tree: &Document) -> Option<String> {
@@ -81,14 +91,14 @@ fn remove_frame(tree: &Document) {
 }
 
 /// The text of the marked main part, else of the body without what stands around it, else of the whole body.
-fn plain(tree: &Document) -> String {
+fn plain(tree: &Document) -> Plain {
     let marked = Matcher::new(MAIN_PLACES).map(|scope| of_matches(tree, &scope)).unwrap_or_default();
-    let Some(body) = tree.body() else { return marked };
+    let Some(body) = tree.body() else { return Plain { text: marked, is_marked: false } };
     let inner = text_of(&body, &AROUND);
-    if marked.chars().count() * 3 >= inner.chars().count() && !marked.is_empty() {
-        return marked;
+    if !marked.is_empty() && marked.chars().count() * 3 >= inner.chars().count() {
+        return Plain { text: marked, is_marked: true };
     }
-    if inner.is_empty() { text_of(&body, &[]) } else { inner }
+    Plain { text: if inner.is_empty() { text_of(&body, &[]) } else { inner }, is_marked: false }
 }
 
 fn text_of(node: &NodeRef<'_>, without: &[&str]) -> String {

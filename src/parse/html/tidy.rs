@@ -8,6 +8,9 @@
 /// Attributes of one tag that are kept.
 const MAX_ATTRIBUTES: usize = 256;
 
+/// Signs that look like the begin of a tag and are not; each costs the parser a token of its own.
+const MAX_STRAY: usize = 10_000;
+
 /// What stands in place of a comment: without it, the text on both sides could join to a tag.
 const EMPTY_COMMENT: &str = "<!---->";
 
@@ -21,6 +24,7 @@ const PLAIN: [&str; 2] = ["title", "textarea"];
 pub(super) fn tidy(html: &str, max_bytes: usize) -> String {
     let mut out = String::with_capacity(html.len().min(max_bytes));
     let mut rest = html;
+    let mut stray = 0;
     while let Some(at) = memchr(b'<', rest) {
         if out.len() + at >= max_bytes {
             break;
@@ -43,7 +47,8 @@ pub(super) fn tidy(html: &str, max_bytes: usize) -> String {
             Some(b'/') => after_bogus_comment(&mut out, rest),
             Some(letter) if letter.is_ascii_alphabetic() => after_start_tag(&mut out, rest),
             _ => {
-                out.push('<');
+                stray += 1;
+                out.push(if stray <= MAX_STRAY { '<' } else { ' ' });
                 &rest[1..]
             }
         };

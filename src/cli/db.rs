@@ -1,0 +1,189 @@
+//! `db`: look after the database.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use serde::Serialize;
+
+use super::{Column, Context, Error, Exit, Result};
+use crate::config::value::Span;
+use crate::db::{self, Db, Open, Place, SchemaState};
+use crate::ledger::event;
+
+/// Rows deleted per transaction, so that nobody waits long.
+const PRUNE_BATCH: usize = 5_000;
+
+/// Options of `db`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show where the database is, its schema version and its rows
+    Info,
+    /// Create the database or bring its schema up to date
+    Migrate,
+    /// Check the database from end to end
+    Check,
+    /// Copy a SQLite database while it is in use
+    Backup {
+        /// The file to write; it must not exist
+        file: PathBuf,
+    },
+    /// Put a backup in the place of the database, which is kept beside it
+    Restore {
+        /// The backup
+        file: PathBuf,
+        /// Do it
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Delete old checks and events, as [store] keep_history says
+    Prune {
+        /// Keep this much instead, e.g. 30d
+        #[arg(long, value_name = "SPAN")]
+        keep: Option<Span>,
+    },
+    /// Delete everything and start with an empty database
+    Reset {
+        /// Do it
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result {
+    match args.command {
+        Command::Info => info(context).await,
+        Command::Migrate => migrate(context).await,
+        Command::Check => check(context).await,
+        Command::Backup { file } => {
+            let report = db::backup(&context.place().await?, &file).await?;
+            context.out.note(format!("Wrote {} ({} bytes)", file.display(), report.bytes));
+            Ok(Exit::Fine)
+        }
+        Command::Restore { file, yes } => restore(file, yes, context).await,
+        Command::Prune { keep } => prune(keep, context).await,
+        Command::Reset { yes } => reset(yes, context).await,
+    }
+}
+
+#[derive(Serialize)]
+struct Info {
+    place: String,
+    database: &'static str,
+    schema_version: i64,
+    known_version: i64,
+    bytes: Option<u64>,
+    rows: std::collections::BTreeMap<String, i64>,
+}
+
+async fn info(context: &Context) -> Result {
+    let database = context.open_db(Open::Existing).await?;
+    let schema = database.read(SchemaState::find).await?;
+    let info = Info {
+        place: database.place().to_string(),
+        database: database.dialect().name(),
+        schema_version: schema.found,
+        known_version: schema.known,
+        bytes: size_of(database.place()),
+        rows: db::count_rows(database).await?,
+    };
+    if context.out.is_json() {
+        context.out.json(&info)?;
+        return Ok(Exit::Fine);
+    }
+    context.out.line(format!("{} at {}", info.database, info.place))?;
+    context.out.line(format!("schema version {}", info.schema_version))?;
+    if let Some(bytes) = info.bytes {
+        context.out.line(format!("{bytes} bytes"))?;
+    }
+    let rows: Vec<_> = info.rows.iter().collect();
+    context.out.listing(&[Column::left("table"), Column::right("rows")], &rows, |(table, count)| {
+        vec![(*table).clone(), count.to_string()]
+    })?;
+    Ok(Exit::Fine)
+}
+
+fn size_of(place: &Place) -> Option<u64> {
+    match place {
+        Place::File(path) => path.metadata().ok().map(|file| file.len()),
+        _ => None,
+    }
+}
+
+async fn migrate(context: &Context) -> Result {
+    let schema = context.db().await?.read(SchemaState::find).await?;
+    context.out.note(format!("The database has schema version {}", schema.found));
+    Ok(Exit::Fine)
+}
+
+async fn check(context: &Context) -> Result {
+    let database = context.open_db(Open::Existing).await?;
+    let problems = db::check_integrity(database).await?;
+    if context.out.is_json() {
+        context.out.json(&problems)?;
+    } else {
+        problems.iter().try_for_each(|problem| context.out.line(problem))?;
+    }
+    match problems.is_empty() {
+        true => {
+            context.out.note("The database is sound");
+            Ok(Exit::Fine)
+        }
+        false => Err(Error::failed(format!("the database has {} problem(s)", problems.len()))
+            .hint("restore a backup with `tsuzuki db restore FILE`")),
+    }
+}
+
+async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
+    let place = context.place().await?;
+    if !yes {
+        return Err(Error::usage(format!("restoring replaces {place} by {}", file.display()))
+            .hint(format!("run `tsuzuki db restore {} --yes` if that is what you want", file.display())));
+    }
+    // Opening it first says at once whether it is a sound database of ours.
+    Db::open(Place::File(file.clone()), Open::Look, context.clock.clone()).await?.close().await;
+    let report = db::restore(&file, &place).await?;
+    context.out.note(format!("Restored {} bytes to {place}", report.bytes));
+    Ok(Exit::Fine)
+}
+
+async fn prune(keep: Option<Span>, context: &Context) -> Result {
+    let keep = keep.or(context.config().await?.store.keep_history);
+    let Some(keep) = keep else {
+        context.out.note("Nothing is pruned: [store] keep_history is not set, so history is kept for ever");
+        return Ok(Exit::Fine);
+    };
+    let before = context.clock.now().minus(keep.into());
+    let database = context.db().await?;
+    let mut pruned = 0;
+    loop {
+        context
+            .stop
+            .is_cancelled()
+            .then_some(())
+            .map_or(Ok(()), |()| Err(Error::new(Exit::Interrupted, "interrupted")))?;
+        let went = database.write(move |tx| event::prune(tx, before, PRUNE_BATCH)).await?;
+        pruned += went;
+        if went < PRUNE_BATCH as u64 {
+            break;
+        }
+    }
+    context.out.note(format!("Pruned {pruned} event(s) older than {before}"));
+    Ok(Exit::Fine)
+}
+
+async fn reset(yes: bool, context: &Context) -> Result {
+    let place = context.place().await?;
+    if !yes {
+        return Err(Error::usage(format!("resetting deletes everything in {place}"))
+            .hint("run `tsuzuki db backup FILE` first, then `tsuzuki db reset --yes`"));
+    }
+    db::reset(context.db().await?).await?;
+    context.out.note(format!("{place} is empty again"));
+    Ok(Exit::Fine)
+}

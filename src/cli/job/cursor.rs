@@ -1,0 +1,89 @@
+//! `job cursor`: how far a job has read, and forgetting it.
+
+use clap::Subcommand;
+
+use super::super::{Column, Context, Error, Exit, Result};
+use crate::hash;
+use crate::ledger::cursor::{self, Cursor};
+use crate::text::nearest;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Show how far a job has read
+    Show {
+        /// The job [default: all]
+        name: Option<String>,
+    },
+    /// Forget how far a job has read, so that it starts anew
+    Reset {
+        /// The job
+        name: String,
+        /// Do it
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+pub(super) async fn run(command: Command, context: &Context) -> Result {
+    match command {
+        Command::Show { name } => show(name, context).await,
+        Command::Reset { name, yes } => reset(name, yes, context).await,
+    }
+}
+
+async fn show(name: Option<String>, context: &Context) -> Result {
+    let cursors = context.db().await?.read(move |tx| cursor::list(tx, name.as_deref())).await?;
+    let columns = [
+        Column::left("job"),
+        Column::left("query set"),
+        Column::right("next"),
+        Column::left("exhausted"),
+        Column::left("updated"),
+    ];
+    context.out.listing(&columns, &cursors, |cursor| {
+        vec![
+            cursor.job_name.clone(),
+            hash::short(&cursor.query_set_hash).to_owned(),
+            cursor.start_index.to_string(),
+            if cursor.is_exhausted { "yes" } else { "no" }.into(),
+            cursor.last_updated_at.to_string(),
+        ]
+    })?;
+    Ok(Exit::Fine)
+}
+
+/// A name that has left the config but still has cursors is reset all the same.
+async fn reset(name: String, yes: bool, context: &Context) -> Result {
+    let config = context.config().await?;
+    let db = context.db().await?;
+    let known = db.read(|tx| cursor::list(tx, None)).await?;
+    let of_job: Vec<&Cursor> = known.iter().filter(|cursor| cursor.job_name == name).collect();
+    if of_job.is_empty() && config.find_job(&name).is_none() {
+        let names =
+            config.jobs.iter().map(|job| job.name.as_str()).chain(known.iter().map(|c| c.job_name.as_str()));
+        let error = Error::usage(format!("there is no job `{name}`, and no cursor of that name"));
+        return Err(match nearest(&name, names) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint("`tsuzuki job cursor show` lists every cursor"),
+        });
+    }
+    if !yes {
+        return Err(Error::usage(format!("resetting the cursor of `{name}` forgets {}", forgets(&of_job)))
+            .hint(format!("run `tsuzuki job cursor reset {name} --yes` if that is what you want")));
+    }
+    let job_name = name.clone();
+    let count = db.write(move |tx| cursor::reset_by_job(tx, &job_name)).await?;
+    context.out.line(format!("Reset {count} cursor(s) for job: {name}"))?;
+    Ok(Exit::Fine)
+}
+
+fn forgets(cursors: &[&Cursor]) -> String {
+    if cursors.is_empty() {
+        return "nothing: it has none".into();
+    }
+    let position = |cursor: &&Cursor| {
+        let state = if cursor.is_exhausted { "all collected" } else { "not finished" };
+        format!("position {} ({state})", cursor.start_index)
+    };
+    cursors.iter().map(position).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,189 @@
+//! `job`: list, add and change jobs in the config file; pause them; see and reset how far they have read.
+
+mod cursor;
+mod edit;
+
+use clap::Subcommand;
+use serde::Serialize;
+
+use super::{Column, Context, Error, Exit, Result};
+use crate::config::ScheduleSpec;
+use crate::config::value::Span;
+use crate::engine::runner::pause_name;
+use crate::id::JobName;
+use crate::ledger::{event, pause};
+use crate::text::nearest;
+use crate::time::Timestamp;
+
+/// Options of `job`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the jobs of the config file
+    Ls,
+    /// Show one job as it stands in the config
+    Show {
+        /// The job
+        name: String,
+    },
+    /// Add a job to the config file
+    Add(edit::AddArgs),
+    /// Change keys of a job in the config file
+    Update(edit::UpdateArgs),
+    /// Let a job run by itself
+    Enable {
+        /// The job
+        name: String,
+    },
+    /// Keep a job, but do not run it by itself
+    Disable {
+        /// The job
+        name: String,
+    },
+    /// Remove a job from the config file; what it collected stays in the database
+    Rm {
+        /// The job
+        name: String,
+        /// Do it
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Let a job rest, without touching the config file
+    Pause {
+        /// The job
+        name: String,
+        /// For how long, e.g. 3h [default: until `job resume`]
+        #[arg(long = "for", value_name = "SPAN")]
+        span: Option<Span>,
+        /// Why, for `status`
+        #[arg(long, default_value = "by hand")]
+        reason: String,
+    },
+    /// End the rest of a job
+    Resume {
+        /// The job
+        name: String,
+    },
+    /// See and reset how far a job has read
+    #[command(subcommand)]
+    Cursor(cursor::Command),
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result {
+    match args.command {
+        Command::Ls => list(context).await,
+        Command::Show { name } => show(&name, context).await,
+        Command::Add(args) => edit::add(&args, context),
+        Command::Update(args) => edit::update(&args, context),
+        Command::Enable { name } => edit::switch(&name, edit::Switch::On, context),
+        Command::Disable { name } => edit::switch(&name, edit::Switch::Off, context),
+        Command::Rm { name, yes } => edit::remove(&name, yes, context),
+        Command::Pause { name, span, reason } => pause(&name, span, reason, context).await,
+        Command::Resume { name } => resume(&name, context).await,
+        Command::Cursor(command) => cursor::run(command, context).await,
+    }
+}
+
+#[derive(Serialize)]
+struct Listed {
+    name: JobName,
+    kind: String,
+    schedule: String,
+    enabled: bool,
+    deliver: Vec<String>,
+}
+
+impl Listed {
+    fn of(job: &crate::config::Job) -> Self {
+        Self {
+            name: job.name.clone(),
+            kind: job.kind.clone(),
+            schedule: match &job.schedule {
+                ScheduleSpec::Every(span) => format!("every {span}"),
+                ScheduleSpec::Cron(cron) => format!("cron {cron}"),
+                ScheduleSpec::Default => "default".into(),
+            },
+            enabled: job.enabled,
+            deliver: job.deliver.clone(),
+        }
+    }
+}
+
+async fn list(context: &Context) -> Result {
+    let jobs: Vec<Listed> = context.config().await?.jobs.iter().map(Listed::of).collect();
+    let columns = ["name", "kind", "schedule", "enabled", "deliver"].map(Column::left);
+    context.out.listing(&columns, &jobs, |job| {
+        vec![
+            job.name.to_string(),
+            job.kind.clone(),
+            job.schedule.clone(),
+            if job.enabled { "yes" } else { "no" }.into(),
+            job.deliver.join(", "),
+        ]
+    })?;
+    Ok(Exit::Fine)
+}
+
+async fn show(name: &str, context: &Context) -> Result {
+    let config = context.config().await?;
+    let job = config.find_job(name).ok_or_else(|| no_such_job(name, config))?;
+    context.out.json(&Listed::of(job))?;
+    Ok(Exit::Fine)
+}
+
+/// The error for a name that no job has, with the nearest one that exists.
+fn no_such_job(name: &str, config: &crate::config::Config) -> Error {
+    let error = Error::usage(format!("there is no job `{name}`"));
+    match nearest(name, config.jobs.iter().map(|job| job.name.as_str())) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint("`tsuzuki job ls` lists the jobs"),
+    }
+}
+
+async fn pause(name: &str, span: Option<Span>, reason: String, context: &Context) -> Result {
+    let job = find(name, context).await?;
+    let now = context.clock.now();
+    let until: Option<Timestamp> = span.map(|span| now.plus(span.into()));
+    context
+        .db()
+        .await?
+        .write(move |tx| {
+            pause::put(tx, &pause_name(&job), until, &reason, now)?;
+            let detail = serde_json::json!({ "reason": reason, "until": until });
+            event::add(tx, Some(&job), &format!("job:{job}"), "paused", &detail, now)
+        })
+        .await?;
+    match until {
+        Some(until) => context.out.note(format!("{name} rests until {until}")),
+        None => context.out.note(format!("{name} rests until `tsuzuki job resume {name}`")),
+    }
+    Ok(Exit::Fine)
+}
+
+async fn resume(name: &str, context: &Context) -> Result {
+    let job = find(name, context).await?;
+    let now = context.clock.now();
+    let rested = context
+        .db()
+        .await?
+        .write(move |tx| {
+            let rested = pause::reset(tx, &pause_name(&job))?;
+            if rested {
+                event::add(tx, Some(&job), &format!("job:{job}"), "resumed", &serde_json::Value::Null, now)?;
+            }
+            Ok(rested)
+        })
+        .await?;
+    context.out.note(if rested { format!("{name} runs again") } else { format!("{name} did not rest") });
+    Ok(Exit::Fine)
+}
+
+async fn find(name: &str, context: &Context) -> Result<JobName> {
+    let config = context.config().await?;
+    config.find_job(name).map(|job| job.name.clone()).ok_or_else(|| no_such_job(name, config))
+}

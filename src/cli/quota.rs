@@ -1,0 +1,117 @@
+//! `quota`: what was used of daily limits, and forgetting it.
+
+use clap::Subcommand;
+use serde::Serialize;
+
+use super::{Column, Context, Error, Exit, Result};
+use crate::ledger::{pause, quota};
+
+/// Options of `quota`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List what was used, newest day first
+    Ls {
+        /// Only this provider
+        provider: Option<String>,
+        /// At most this many rows
+        #[arg(long, default_value_t = 30)]
+        limit: usize,
+    },
+    /// Forget what was used of a provider on one day
+    Reset {
+        /// The provider
+        provider: String,
+        /// The day, as YYYY-MM-DD [default: the provider's today]
+        #[arg(long)]
+        date: Option<String>,
+        /// Do it
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    usage: quota::Usage,
+    per_day: Option<u32>,
+    paused_until: Option<String>,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result {
+    match args.command {
+        Command::Ls { provider, limit } => list(provider, limit, context).await,
+        Command::Reset { provider, date, yes } => reset(provider, date, yes, context).await,
+    }
+}
+
+async fn list(provider: Option<String>, limit: usize, context: &Context) -> Result {
+    let quotas = &context.config().await?.quotas;
+    let now = context.clock.now();
+    let (usage, pauses) = context
+        .db()
+        .await?
+        .read(move |tx| Ok((quota::list_usage(tx, provider.as_deref(), limit)?, pause::list(tx, now)?)))
+        .await?;
+    let listed: Vec<Listed> = usage
+        .into_iter()
+        .map(|usage| {
+            let rest = pauses.iter().find(|pause| pause.name == format!("provider:{}", usage.provider));
+            Listed {
+                per_day: quotas.get(&usage.provider).map(|quota| quota.per_day),
+                paused_until: rest
+                    .map(|rest| rest.paused_until.map_or("resumed".into(), |at| at.to_string())),
+                usage,
+            }
+        })
+        .collect();
+    let columns = [
+        Column::left("date"),
+        Column::left("provider"),
+        Column::right("used"),
+        Column::right("limit"),
+        Column::left("paused until"),
+    ];
+    context.out.listing(&columns, &listed, |row| {
+        vec![
+            row.usage.date.clone(),
+            row.usage.provider.clone(),
+            row.usage.count.to_string(),
+            row.per_day.map_or("-".into(), |limit| limit.to_string()),
+            row.paused_until.clone().unwrap_or_else(|| "-".into()),
+        ]
+    })?;
+    Ok(Exit::Fine)
+}
+
+async fn reset(provider: String, date: Option<String>, yes: bool, context: &Context) -> Result {
+    let now = context.clock.now();
+    let config = context.config().await?;
+    let today = config.quotas.get(&provider).map_or_else(
+        || now.date_in(config.app.timezone.time_zone()).to_string(),
+        |quota| quota.date_at(now).to_string(),
+    );
+    let date = date.unwrap_or(today);
+    if !yes {
+        return Err(Error::usage(format!("resetting forgets what `{provider}` was used on {date}")).hint(
+            format!("run `tsuzuki quota reset {provider} --date {date} --yes` if that is what you want"),
+        ));
+    }
+    let (name, day) = (provider.clone(), date.clone());
+    let forgotten = context
+        .db()
+        .await?
+        .write(move |tx| {
+            pause::reset(tx, &format!("provider:{name}"))?;
+            quota::reset_usage(tx, &name, &day)
+        })
+        .await?;
+    context.out.note(format!("Reset {} request(s) of {provider} on {date}", forgotten.unwrap_or(0)));
+    Ok(Exit::Fine)
+}

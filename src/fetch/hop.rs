@@ -1,0 +1,70 @@
+//! One hop of a fetch: the request that leaves, the wait for its answer, and what a failure says about the host.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
+use url::Url;
+
+use super::cause;
+use super::coding;
+use super::error::Error;
+use super::limits::{Limits, Pace};
+use super::polite::Outcome;
+use super::redirect::Trail;
+use super::request::Request;
+
+/// The request of one hop: secrets only at home, conditions only where they belong.
+pub(super) fn outgoing(request: &Request, trail: &Trail, conditional: bool) -> reqwest::Request {
+    let mut outgoing = reqwest::Request::new(trail.method.clone(), trail.url.clone());
+    let headers = outgoing.headers_mut();
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(coding::ACCEPTED));
+    headers.extend(request.headers.clone());
+    if !trail.left_origin {
+        headers.extend(request.secret_headers.clone());
+    }
+    if conditional {
+        request.validators.write_to(headers);
+    }
+    if trail.method == Method::POST {
+        *outgoing.body_mut() = request.body.clone().map(Into::into);
+    } else {
+        outgoing.headers_mut().remove(CONTENT_TYPE);
+    }
+    outgoing
+}
+
+/// Waits for response headers within the limits.
+pub(super) async fn in_time(
+    sending: impl Future<Output = reqwest::Result<reqwest::Response>>,
+    limits: &Limits,
+    spent: Duration,
+    url: &Url,
+) -> Result<reqwest::Response, Error> {
+    let left = limits.in_all.saturating_sub(spent);
+    match tokio::time::timeout(limits.to_headers.min(left), sending).await {
+        Ok(answered) => {
+            answered.map_err(|error| cause::from_client(&error, url.host_str().unwrap_or_default()))
+        }
+        Err(_) if left < limits.to_headers => Err(Error::TooSlow { limit: Pace::InAll(limits.in_all) }),
+        Err(_) => Err(Error::TooSlow { limit: Pace::Headers(limits.to_headers) }),
+    }
+}
+
+pub(super) fn is_broken(answered: &Result<reqwest::Response, Error>) -> bool {
+    matches!(answered, Err(Error::Broken { .. }))
+}
+
+/// What a failure before the headers says about the host's health.
+pub(super) fn failure(error: &Error) -> Option<Outcome> {
+    match error {
+        Error::Connect { .. } | Error::Dns { .. } | Error::BadTls { .. } => Some(Outcome::Unreachable),
+        Error::TooSlow { .. } | Error::Broken { .. } => Some(Outcome::Silent),
+        _ => None,
+    }
+}
+
+/// The size of `headers` as HTTP/1.1 writes them.
+pub(super) fn header_bytes(headers: &HeaderMap) -> usize {
+    headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum()
+}

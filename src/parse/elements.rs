@@ -1,0 +1,270 @@
+//! Elements and text of simple XML lists (sitemaps, OPML), read leniently: what is broken is stepped over.
+
+use std::borrow::Cow;
+
+use quick_xml::Reader;
+use quick_xml::events::Event;
+use quick_xml::events::attributes::Attributes;
+
+/// Attributes of one element that are looked at.
+const MAX_ATTRIBUTES: usize = 64;
+
+/// A piece of an XML document, in order.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Piece<'a> {
+    /// An element begins; an empty one is followed by its end.
+    Open(Element<'a>),
+    /// An element ends; its name without prefix.
+    Close(&'a str),
+    /// Character data, references resolved.
+    Text(Cow<'a, str>),
+}
+
+/// A start tag as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Element<'a> {
+    inner: &'a str,
+    name_length: usize,
+}
+
+impl<'a> Element<'a> {
+    /// The name without prefix.
+    pub(super) fn local(&self) -> &'a str {
+        local(&self.inner[..self.name_length])
+    }
+
+    /// The prefix, empty when there is none.
+    pub(super) fn prefix(&self) -> &'a str {
+        self.inner[..self.name_length].split_once(':').map_or("", |(prefix, _)| prefix)
+    }
+
+    /// The value of the first attribute with one of the names, in any case, that is not empty.
+    pub(super) fn attribute(&self, names: &[&str]) -> Option<String> {
+        names.iter().find_map(|name| {
+            let mut attributes = Attributes::html(self.inner, self.name_length);
+            attributes.with_checks(false);
+            attributes
+                .take(MAX_ATTRIBUTES)
+                .filter_map(Result::ok)
+                .filter(|attribute| attribute.key.0.eq_ignore_ascii_case(name))
+                .map(|attribute| unescape(&attribute.value).trim().to_owned())
+                .find(|value| !value.is_empty())
+        })
+    }
+}
+
+/// The pieces of a document.
+pub(super) struct Pieces<'a> {
+    text: &'a str,
+    reader: Reader<&'a [u8]>,
+    /// Where in `text` the reader was started.
+    start: usize,
+    /// The end of an empty element that is still to be told.
+    closing: Option<&'a str>,
+    /// Bytes that may still be read in vain while stepping over what is broken.
+    patience: usize,
+}
+
+/// Starts reading `text`.
+pub(super) fn pieces(text: &str) -> Pieces<'_> {
+    // The reader skips a byte order mark without counting it.
+    let text = text.trim_start_matches('\u{feff}');
+    let patience = text.len().saturating_mul(4) + 65_536;
+    Pieces { text, reader: lenient(text), start: 0, closing: None, patience }
+}
+
+fn lenient(text: &str) -> Reader<&[u8]> {
+    let mut reader = Reader::from_str(text);
+    let config = reader.config_mut();
+    config.allow_dangling_amp = true;
+    config.allow_unmatched_ends = true;
+    config.check_end_names = false;
+    reader
+}
+
+fn local(name: &str) -> &str {
+    name.rsplit_once(':').map_or(name, |(_, local)| local)
+}
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        if let Some(name) = self.closing.take() {
+            return Some(Piece::Close(name));
+        }
+        loop {
+            match self.reader.read_event() {
+                Ok(Event::Start(tag)) if is_name(tag.name().0) => {
+                    return self.element(&tag, tag.name().0, ">").map(Piece::Open);
+                }
+                Ok(Event::Empty(tag)) if is_name(tag.name().0) => {
+                    let element = self.element(&tag, tag.name().0, "/>")?;
+                    self.closing = Some(element.local());
+                    return Some(Piece::Open(element));
+                }
+                Ok(Event::End(tag)) => {
+                    let element = self.element(&tag, tag.name().0, ">")?;
+                    return Some(Piece::Close(element.local()));
+                }
+                Ok(Event::Text(text)) => return Some(Piece::Text(text.into_inner())),
+                Ok(Event::CData(text)) => return Some(Piece::Text(text.into_inner())),
+                Ok(Event::GeneralRef(name)) => {
+                    return Some(Piece::Text(Cow::Owned(unescape(&format!("&{};", &*name)).into_owned())));
+                }
+                Ok(Event::Eof) => return None,
+                // A `<` that opens no tag: what follows may hold one that does.
+                Ok(Event::Start(tag) | Event::Empty(tag)) => {
+                    let begin = self.read_to().saturating_sub(tag.len() + 1);
+                    self.restart_behind(begin)?;
+                }
+                Ok(_) => {}
+                Err(_) => {
+                    let error =
+                        self.start + usize::try_from(self.reader.error_position()).unwrap_or(usize::MAX);
+                    self.restart_behind(error)?;
+                }
+            }
+        }
+    }
+}
+
+impl<'a> Pieces<'a> {
+    /// The tag that was just read as a part of the document, which outlives the event; `tail` closes it.
+    fn element(&self, inner: &str, name: &str, tail: &str) -> Option<Element<'a>> {
+        let end = self.read_to().checked_sub(tail.len())?;
+        let inner = self.text.get(end.checked_sub(inner.len())?..end)?;
+        Some(Element { inner, name_length: name.len().min(inner.len()) })
+    }
+
+    fn read_to(&self) -> usize {
+        self.start + usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
+    }
+
+    /// Starts anew at the next `<` behind `place`.
+    fn restart_behind(&mut self, place: usize) -> Option<()> {
+        let seen = self.read_to().min(self.text.len());
+        let from = self.text.ceil_char_boundary(place.min(seen).saturating_add(1).min(self.text.len()));
+        let next = from + self.text[from..].find('<')?;
+        self.patience = self.patience.checked_sub(seen.saturating_sub(next) + 16)?;
+        self.start = next;
+        self.reader = lenient(&self.text[next..]);
+        Some(())
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_alphabetic() || c == '_') && !text.contains('<')
+}
+
+/// `text` with its references resolved; one that is not known stays as written.
+pub(super) fn unescape(text: &str) -> Cow<'_, str> {
+    let Some(first) = text.find('&') else { return Cow::Borrowed(text) };
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut next = Some(first);
+    while let Some(at) = next {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        match reference(rest) {
+            Some((value, length)) => {
+                out.push(value);
+                rest = &rest[length..];
+            }
+            None => {
+                out.push('&');
+                rest = &rest[1..];
+            }
+        }
+        next = rest.find('&');
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+fn reference(text: &str) -> Option<(char, usize)> {
+    let end = text.bytes().take(12).position(|byte| byte == b';')?;
+    let name = text.get(1..end)?;
+    let value = match name {
+        "amp" => '&',
+        "lt" => '<',
+        "gt" => '>',
+        "quot" => '"',
+        "apos" => '\'',
+        _ => {
+            let number = name.strip_prefix('#')?;
+            let code = match number.strip_prefix(['x', 'X']) {
+                Some(hex) => u32::from_str_radix(hex, 16),
+                None => number.parse(),
+            };
+            char::from_u32(code.ok()?).filter(|c| *c != '\0')?
+        }
+    };
+    Some((value, end + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shape(text: &str) -> String {
+        pieces(text)
+            .map(|piece| match piece {
+                Piece::Open(element) => format!("<{}>", element.local()),
+                Piece::Close(name) => format!("</{name}>"),
+                Piece::Text(text) => text.into_owned(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn elements_text_and_references_come_in_order() {
+        assert_eq!(
+            shape("<?xml version='1.0'?><!-- c --><a:b x='1'>t&amp;<![CDATA[<&]]>&#x3042;&nope;<c/></a:b>"),
+            "<b>t&<&あ&nope;<c></c></b>"
+        );
+    }
+
+    #[test]
+    fn what_is_broken_is_stepped_over() {
+        assert_eq!(shape("<a>x & y</b></a>"), "<a>x & y</b></a>");
+        assert_eq!(shape("<a><!-- open <b>1</b>"), "<a><b>1</b>");
+        assert_eq!(shape("<a><b>1"), "<a><b>1");
+        assert_eq!(shape("a < b <c>"), "a <c>");
+    }
+
+    #[test]
+    fn attributes_are_found_in_any_case_and_resolved() {
+        let Some(Piece::Open(element)) = pieces("<o XMLURL='a?x=1&y=&lt;' title=\"\" Text=t/>").next() else {
+            panic!("no element")
+        };
+        assert_eq!(element.attribute(&["xmlUrl"]).as_deref(), Some("a?x=1&y=<"));
+        assert_eq!(element.attribute(&["title", "text"]).as_deref(), Some("t"));
+        assert_eq!(element.attribute(&["url"]), None);
+    }
+
+    #[test]
+    fn broken_documents_end_in_time() {
+        for text in [
+            "<!--".repeat(200_000),
+            "<a ".repeat(300_000),
+            "<![CDATA[".repeat(100_000),
+            "<".repeat(1_000_000),
+        ] {
+            assert!(pieces(&text).count() < 1_000_000);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(text in "([<>&;/'\"= ab]|<a|</a>|<!--|-->|<!\\[CDATA\\[|]]>|<\\?|&#|\\PC){0,80}") {
+            for piece in pieces(&text) {
+                if let Piece::Open(element) = piece {
+                    let _ = (element.local(), element.prefix(), element.attribute(&["a"]));
+                }
+            }
+        }
+    }
+}

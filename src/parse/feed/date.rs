@@ -1,0 +1,474 @@
+//! Dates as feeds write them: RFC 822 and its relatives, ISO 8601 and its fragments, and local forms.
+//!
+//! A date without a zone is UTC, except in Korean and Japanese, where it is the one zone of the country.
+//! The answer has whole seconds: feeds that give more mean nothing by it.
+
+use jiff::civil::{Date, DateTime, ISOWeekDate, Weekday};
+use jiff::tz::TimeZone;
+
+use super::zone;
+use crate::time::Timestamp;
+
+/// Longer texts are no dates.
+const LENGTH_LIMIT: usize = 120;
+
+/// Reads a date in any shape known to occur; `None` when it is none or lacks its year.
+pub fn parse(text: &str) -> Option<Timestamp> {
+    let text = text.trim();
+    if text.is_empty() || text.len() > LENGTH_LIMIT {
+        return None;
+    }
+    let (text, local) = plain(text);
+    let text = text.trim();
+    iso(text, local).or_else(|| epoch(text)).or_else(|| loose(text, local))
+}
+
+/// A time of day with its distance from UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Time {
+    hour: u32,
+    minute: u32,
+    second: u32,
+    zone: Zone,
+}
+
+/// Where a time of day belongs.
+#[derive(Clone, Debug, PartialEq, Eq, Copy)]
+enum Zone {
+    /// Seconds east of UTC.
+    Offset(i64),
+    /// Not said.
+    Unsaid,
+}
+
+/// Lower case, plain digits, plain hyphens, no remarks in brackets; East Asian units as separators.
+/// The second part is the offset such a local form implies.
+fn plain(text: &str) -> (String, i64) {
+    let mut local = 0;
+    let mut out = String::with_capacity(text.len());
+    let lower = text.to_lowercase();
+    let text = zone::western_year(&lower);
+    if text.chars().any(|c| matches!(c, '년' | '월' | '오')) {
+        local = 9 * 3600;
+    } else if text.contains('年') || text.contains('月') {
+        local =
+            if text.contains('时') || text.contains("上午") || text.contains("下午") { 8 } else { 9 } * 3600;
+    }
+    let mut rest = text.as_ref();
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '（' | '(' | '[' => {
+                // A remark such as (JST) or (木) repeats what is said; without a time before it there is nothing to lose.
+                let close = rest.find(['）', ')', ']']).map_or(rest.len(), |at| at);
+                rest = rest[close..].trim_start_matches(['）', ')', ']']);
+                out.push(' ');
+            }
+            '０'..='９' => out.push(char::from(b'0' + (c as u32 - '０' as u32) as u8)),
+            '−' | '–' | '—' | '‐' | '‑' | '－' => out.push('-'),
+            '：' => out.push(':'),
+            '／' => out.push('/'),
+            '＋' => out.push('+'),
+            '．' => out.push('.'),
+            '年' | '년' | '月' | '월' => out.push('-'),
+            '時' | '时' | '시' | '点' | '點' => out.push(':'),
+            '分' | '분' => out.push(':'),
+            '日' | '일' | '秒' | '초' | '\u{a0}' | '\u{3000}' | '\u{202f}' => out.push(' '),
+            '午' if rest.starts_with('前') => rest = meridiem(rest, &mut out, " am "),
+            '午' if rest.starts_with(['後', '后']) => rest = meridiem(rest, &mut out, " pm "),
+            '上' if rest.starts_with('午') => rest = meridiem(rest, &mut out, " am "),
+            '下' if rest.starts_with('午') => rest = meridiem(rest, &mut out, " pm "),
+            '오' if rest.starts_with('전') => rest = meridiem(rest, &mut out, " am "),
+            '오' if rest.starts_with('후') => rest = meridiem(rest, &mut out, " pm "),
+            _ => out.push(c),
+        }
+    }
+    if local != 0 {
+        out = tidy_units(&out);
+    }
+    (out, local)
+}
+
+fn meridiem<'a>(rest: &'a str, out: &mut String, word: &str) -> &'a str {
+    out.push_str(word);
+    &rest[rest.chars().next().map_or(0, char::len_utf8)..]
+}
+
+/// `2004- 05- 28  01:31:` becomes `2004-05-28 01:31`: units leave spaces and a separator too many.
+fn tidy_units(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !out.is_empty() && !out.ends_with(['-', ':']) {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    let end = out.trim_end_matches([':', '-', ' ']).len();
+    out.truncate(end);
+    // `01:31: pm` cannot be; `9:` alone is an hour.
+    if out
+        .rsplit(' ')
+        .next()
+        .is_some_and(|last| last.len() <= 2 && !last.is_empty() && last.bytes().all(|b| b.is_ascii_digit()))
+        && out.contains(' ')
+    {
+        out.push_str(":00");
+    }
+    out
+}
+
+/// Seconds or milliseconds since 1970.
+fn epoch(text: &str) -> Option<Timestamp> {
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let number: i64 = text.parse().ok()?;
+    match text.len() {
+        10 => Some(Timestamp::from_millis(number * 1000)),
+        13 => Some(Timestamp::from_millis(number / 1000 * 1000)),
+        _ => None,
+    }
+}
+
+/// ISO 8601, extended or basic, whole or cut short.
+fn iso(text: &str, local: i64) -> Option<Timestamp> {
+    let (text, centuryless) = match text.strip_prefix('-') {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => (rest, true),
+        Some(_) => return None,
+        None => (text, false),
+    };
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (head, rest) = text.split_at(digits);
+    let number = |range: std::ops::Range<usize>| head.get(range)?.parse::<i32>().ok();
+    let (date, rest) = if centuryless {
+        match digits {
+            4 => (civil(2000 + number(0..2)?, number(2..4)?, 1)?, rest),
+            2 => {
+                let (month, rest) = part(rest, '-').filter(|(month, _)| *month <= 12).unwrap_or((1, rest));
+                (civil(2000 + number(0..2)?, month, 1)?, rest)
+            }
+            _ => return None,
+        }
+    } else {
+        match digits {
+            14 | 12 => {
+                let date = civil(number(0..4)?, number(4..6)?, number(6..8)?)?;
+                return finish(date, time(&text[8..])?, local);
+            }
+            8 => (civil(number(0..4)?, number(4..6)?, number(6..8)?)?, rest),
+            7 => (ordinal(number(0..4)?, number(4..7)?)?, rest),
+            6 => (civil(2000 + number(0..2)?, number(2..4)?, number(4..6)?)?, rest),
+            5 => (ordinal(2000 + number(0..2)?, number(2..5)?)?, rest),
+            4 => after_year(number(0..4)?, rest)?,
+            2 => {
+                let (month, rest) = part(rest, '-')?;
+                if rest.starts_with('-') {
+                    let (day, rest) = part(rest, '-')?;
+                    if rest.starts_with(|c: char| c.is_ascii_digit()) {
+                        return None;
+                    }
+                    (civil(2000 + number(0..2)?, month, day)?, rest)
+                } else if month > 31 {
+                    (ordinal(2000 + number(0..2)?, month)?, rest)
+                } else {
+                    return None;
+                }
+            }
+            _ => return None,
+        }
+    };
+    if !rest.is_empty() && !rest.starts_with(['t', ' ', '_', '\t', '\n', 'z', '+', '-', ',']) {
+        return None;
+    }
+    finish(date, time(rest)?, local)
+}
+
+/// What may follow a year of four digits.
+fn after_year(year: i32, rest: &str) -> Option<(Date, &str)> {
+    let separator = rest.chars().next();
+    if let Some(week) = rest.strip_prefix('-').unwrap_or(rest).strip_prefix('w') {
+        let number: i8 = week.get(..2)?.parse().ok()?;
+        let rest = &week[2..];
+        let day = rest.strip_prefix('-').unwrap_or(rest);
+        let (day, rest) = match day.bytes().next() {
+            Some(byte @ b'1'..=b'7') => ((byte - b'0') as i8, &day[1..]),
+            _ => (1, rest),
+        };
+        let date =
+            ISOWeekDate::new(i16::try_from(year).ok()?, number, Weekday::from_monday_one_offset(day).ok()?)
+                .ok()?;
+        return Some((date.date(), rest));
+    }
+    let Some(separator) = separator.filter(|separator| matches!(separator, '-' | '/' | '.')) else {
+        return Some((civil(year, 1, 1)?, rest));
+    };
+    let Some((first, after)) = part(rest, separator) else {
+        // A zone directly after a year is not a thing; letters are months in words.
+        return None;
+    };
+    let width = rest.len() - after.len() - 1;
+    if width == 3 {
+        // `2003-335`, or the month with a zero too many.
+        return match part(after, separator) {
+            Some((day, after)) if first <= 12 => Some((civil(year, first, day)?, after)),
+            _ => Some((ordinal(year, first)?, after)),
+        };
+    }
+    if width > 2 {
+        return None;
+    }
+    match part(after, separator) {
+        Some((day, rest)) if after.len() - rest.len() <= 3 => Some((civil(year, first, day)?, rest)),
+        Some(_) => None,
+        None => Some((civil(year, first, 1)?, after.strip_prefix(separator).unwrap_or(after))),
+    }
+}
+
+/// The number after `separator`.
+fn part(text: &str, separator: char) -> Option<(i32, &str)> {
+    let text = text.strip_prefix(separator)?;
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = text.split_at(digits);
+    Some((number.parse().ok()?, rest))
+}
+
+/// A time of day with what follows it: half of the day, zone; nothing at all is midnight.
+fn time(text: &str) -> Option<Time> {
+    let mut rest = text.trim_start_matches([' ', '\t', '\n', '\r', 't', '_', ',']);
+    let mut half = None;
+    for (word, is_pm) in [("am ", false), ("pm ", true)] {
+        if let Some(after) = rest.strip_prefix(word) {
+            half = Some(is_pm);
+            rest = after.trim_start();
+        }
+    }
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let (hour, minute, second, after);
+    if digits == 0 {
+        (hour, minute, second, after) = (0, 0, 0, rest);
+    } else {
+        let (numbers, tail) = rest.split_at(digits);
+        let two = |at: usize| numbers.get(at..at + 2).map(|n| n.parse::<u32>().ok());
+        match digits {
+            4 | 6 => {
+                hour = two(0)??;
+                minute = two(2)??;
+                second = two(4).flatten().unwrap_or(0);
+                after = tail;
+            }
+            1 | 2 => {
+                hour = numbers.parse().ok()?;
+                let (m, tail) = number_after(tail, [':', 'h', '.']).unwrap_or((0, tail));
+                let (s, tail) = number_after(tail, [':', '.', 'm']).unwrap_or((0, tail));
+                (minute, second, after) = (m, s, tail);
+            }
+            _ => return None,
+        }
+    }
+    let after = fraction(after).trim_start();
+    let (half, after) = if let Some(tail) = meridiem_of(after, "pm").or_else(|| meridiem_of(after, "p.m.")) {
+        (Some(true), tail)
+    } else if let Some(tail) = meridiem_of(after, "am").or_else(|| meridiem_of(after, "a.m.")) {
+        (Some(false), tail)
+    } else {
+        (half, after)
+    };
+    let hour = match half {
+        Some(true) if hour < 12 => hour + 12,
+        Some(false) if hour == 12 => 0,
+        _ => hour,
+    };
+    let zone = zone::read(after.trim())?.map_or(Zone::Unsaid, Zone::Offset);
+    (hour <= 24 && minute < 60 && second <= 60).then_some(Time { hour, minute, second: second.min(59), zone })
+}
+
+fn meridiem_of<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    text.strip_prefix(word).filter(|rest| !rest.starts_with(|c: char| c.is_alphabetic()))
+}
+
+fn number_after<const N: usize>(text: &str, separators: [char; N]) -> Option<(u32, &str)> {
+    let rest = text.strip_prefix(separators)?;
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    if !(1..=2).contains(&digits) {
+        return None;
+    }
+    let (number, rest) = rest.split_at(digits);
+    Some((number.parse().ok()?, rest))
+}
+
+/// Passes over a fraction of a second.
+fn fraction(text: &str) -> &str {
+    match text.strip_prefix(['.', ',', ':']) {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => {
+            rest.trim_start_matches(|c: char| c.is_ascii_digit())
+        }
+        _ => text,
+    }
+}
+
+/// Everything with words, slashes or another order: the parts are taken by what they can be.
+fn loose(text: &str, local: i64) -> Option<Timestamp> {
+    let mut numbers: Vec<(i32, usize)> = Vec::new();
+    let mut month = None;
+    let mut at: Option<Time> = None;
+    let mut half = None;
+    let mut zone = None;
+    let mut strange = 0;
+    let mut separator = ' ';
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if c.is_ascii_digit() {
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            let tail = &rest[digits..];
+            let clock = tail.starts_with(':')
+                || (tail.starts_with('h')
+                    && digits <= 2
+                    && !tail[1..].starts_with(|c: char| c.is_alphabetic()));
+            if clock && at.is_none() && digits <= 2 {
+                let (time, after) = clock_at(rest)?;
+                at = Some(time);
+                rest = after;
+                continue;
+            }
+            let value: i32 = rest[..digits].parse().ok()?;
+            numbers.push((value, digits));
+            if numbers.len() > 3 {
+                return None;
+            }
+            rest = tail;
+            for suffix in ["st", "nd", "rd", "th"] {
+                if let Some(after) =
+                    rest.strip_prefix(suffix).filter(|r| !r.starts_with(|c: char| c.is_alphabetic()))
+                {
+                    rest = after;
+                }
+            }
+            if let Some(next) = rest.chars().next().filter(|next| matches!(next, '/' | '.' | '-'))
+                && numbers.len() == 1
+            {
+                separator = next;
+            }
+            if let Some(after) =
+                rest.strip_prefix('t').filter(|after| after.starts_with(|c: char| c.is_ascii_digit()))
+            {
+                rest = after;
+            }
+        } else if c.is_alphabetic() {
+            let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '\'')).unwrap_or(rest.len());
+            let word = &rest[..length];
+            let tail = &rest[length..];
+            if let Some((offset, after)) = at.is_some().then(|| zone::named(rest)).flatten() {
+                zone = zone.or(Some(offset));
+                rest = after;
+                continue;
+            }
+            match word {
+                "am" | "a" if at.is_some() && (word == "am" || tail.starts_with(".m")) => half = Some(false),
+                "pm" | "p" if at.is_some() && (word == "pm" || tail.starts_with(".m")) => half = Some(true),
+                "am" if tail.trim_start().starts_with(|c: char| c.is_ascii_digit()) => half = Some(false),
+                "pm" => half = Some(true),
+                "m" => {}
+                _ => match zone::month(word) {
+                    Some(found) => month = Some(found),
+                    None => strange += 1,
+                },
+            }
+            rest = tail;
+        } else if matches!(c, '+' | '-')
+            && at.is_some()
+            && rest[1..].starts_with(|c: char| c.is_ascii_digit())
+        {
+            let length =
+                rest[1..].find(|c: char| !(c.is_ascii_digit() || c == ':')).map_or(rest.len(), |at| at + 1);
+            // A number counts more than the name before it.
+            zone = Some(zone::offset(&rest[..length])?);
+            rest = &rest[length..];
+        } else {
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+    if strange > 4 {
+        return None;
+    }
+    let date = assemble(&numbers, month, separator)?;
+    let mut time = at.unwrap_or(Time { hour: 0, minute: 0, second: 0, zone: Zone::Unsaid });
+    match half {
+        Some(true) if time.hour < 12 => time.hour += 12,
+        Some(false) if time.hour == 12 => time.hour = 0,
+        _ => {}
+    }
+    if let Some(offset) = zone {
+        time.zone = Zone::Offset(offset);
+    }
+    finish(date, time, local)
+}
+
+/// A clock such as `9:15`, `16:29:06.5` or `14h30`, and what follows it.
+fn clock_at(text: &str) -> Option<(Time, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let hour = text[..digits].parse().ok()?;
+    let (minute, rest) = number_after(&text[digits..], [':', 'h'])
+        .unwrap_or((0, text[digits..].trim_start_matches(['h', ':'])));
+    let (second, rest) = number_after(rest, [':', '.', 'm']).unwrap_or((0, rest));
+    if hour > 24 || minute > 59 || second > 60 {
+        return None;
+    }
+    Some((Time { hour, minute, second: second.min(59), zone: Zone::Unsaid }, fraction(rest)))
+}
+
+/// A date from loose numbers and perhaps a month in words.
+fn assemble(numbers: &[(i32, usize)], month: Option<i32>, separator: char) -> Option<Date> {
+    let is_year = |(value, digits): (i32, usize)| digits >= 3 || value > 31;
+    let year = |(value, digits): (i32, usize)| match (digits, value) {
+        (1 | 2, 0..90) => 2000 + value,
+        (1..=3, _) => 1900 + value,
+        _ => value,
+    };
+    match (month, numbers) {
+        (Some(month), &[first, second, ..]) if is_year(first) => civil(year(first), month, second.0),
+        (Some(month), &[first, second, ..]) => civil(year(second), month, first.0),
+        (Some(month), &[only]) if only.1 == 4 => civil(only.0, month, 1),
+        (None, &[first, second, third]) => {
+            if first.1 == 4 {
+                return civil(first.0, second.0, third.0);
+            }
+            let (month, day) = match (first.0, second.0) {
+                (a, b) if a > 12 => (b, a),
+                (a, b) if b > 12 => (a, b),
+                (a, b) if separator == '/' => (a, b),
+                (a, b) => (b, a),
+            };
+            civil(year(third), month, day)
+        }
+        _ => None,
+    }
+}
+
+/// A date; a day that the month does not have is its last one.
+fn civil(year: i32, month: i32, day: i32) -> Option<Date> {
+    let year = i16::try_from(year).ok().filter(|year| (1..=9999).contains(year))?;
+    let month = i8::try_from(month).ok()?;
+    if !(1..=31).contains(&day) {
+        return None;
+    }
+    let first = Date::new(year, month, 1).ok()?;
+    let last = i32::from(first.days_in_month());
+    Date::new(year, month, i8::try_from(day.min(last)).ok()?).ok()
+}
+
+fn ordinal(year: i32, day: i32) -> Option<Date> {
+    let first = civil(year, 1, 1)?;
+    let day = i16::try_from(day).ok().filter(|day| (1..=first.days_in_year()).contains(day))?;
+    first.with().day_of_year(day).build().ok()
+}
+
+fn finish(date: Date, time: Time, local: i64) -> Option<Timestamp> {
+    let midnight = DateTime::from_parts(date, jiff::civil::Time::midnight());
+    let seconds = TimeZone::UTC.to_timestamp(midnight).ok()?.as_second();
+    let offset = match time.zone {
+        Zone::Offset(offset) => offset,
+        Zone::Unsaid => local,
+    };
+    let clock = i64::from(time.hour) * 3600 + i64::from(time.minute) * 60 + i64::from(time.second);
+    Some(Timestamp::from_millis((seconds + clock - offset) * 1000))
+}

@@ -1,0 +1,507 @@
+//! A pull reader for XML as it is found, not as it should be: recovers from broken nesting, stray `<` and `&`,
+//! unclosed tags and truncation, and keeps track of `xml:base`, `xml:lang` and namespaces.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use quick_xml::Reader;
+use quick_xml::errors::{Error, SyntaxError};
+use quick_xml::events::Event;
+use quick_xml::events::attributes::Attributes;
+use url::Url;
+
+use super::names::{self, Space};
+use crate::parse::markup::{self, Reference, unescape};
+use crate::parse::url::resolve;
+
+/// How deep elements may nest; deeper ones are not reported, their text is.
+pub(super) const DEPTH_LIMIT: usize = 512;
+/// How many attributes of one element are looked at.
+const ATTRIBUTE_LIMIT: usize = 256;
+/// Start tags beyond the depth limit after which the tokenizer is renewed, because it remembers each of them.
+const RENEW_AFTER: usize = 4096;
+
+/// One step through the document.
+#[derive(Debug)]
+pub(super) enum Token<'a> {
+    /// An element starts; an empty one is followed by its `End` at once.
+    Start(Tag<'a>),
+    /// The innermost open element ends.
+    End,
+    /// Character data, references read.
+    Text(Cow<'a, str>),
+    /// A CDATA section.
+    Cdata(&'a str),
+    /// The document is over.
+    Eof,
+}
+
+/// A start tag.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tag<'a> {
+    /// The namespace its prefix stands for.
+    pub(super) space: Space,
+    /// Its name without the prefix, as written.
+    pub(super) local: &'a str,
+    /// Name and attributes as written, without the brackets.
+    inner: &'a str,
+    name_length: usize,
+}
+
+impl<'a> Tag<'a> {
+    /// The attributes as written: name and unread value.
+    pub(super) fn attributes(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        attributes(self.inner, self.name_length)
+    }
+
+    /// Whether there is anything behind the name.
+    pub(super) fn is_bare(&self) -> bool {
+        self.inner.len() == self.name_length
+    }
+
+    /// The value of an attribute, by its name with or without a prefix, in any case.
+    pub(super) fn attribute(&self, name: &str) -> Option<Cow<'a, str>> {
+        if self.is_bare() {
+            return None;
+        }
+        let mut prefixed = None;
+        for (key, value) in self.attributes() {
+            if key.eq_ignore_ascii_case(name) {
+                return Some(unescape(value));
+            }
+            let local = key.split_once(':').filter(|(prefix, _)| *prefix != "xmlns").map(|(_, local)| local);
+            if prefixed.is_none() && local.is_some_and(|local| local.eq_ignore_ascii_case(name)) {
+                prefixed = Some(value);
+            }
+        }
+        prefixed.map(unescape)
+    }
+}
+
+fn attributes(inner: &str, from: usize) -> impl Iterator<Item = (&str, &str)> {
+    let mut attributes = Attributes::html(inner, from);
+    attributes.with_checks(false);
+    attributes.take(ATTRIBUTE_LIMIT).filter_map(|attribute| {
+        let attribute = attribute.ok()?;
+        let value = match attribute.value {
+            Cow::Borrowed(value) => value,
+            Cow::Owned(_) => return None,
+        };
+        Some((attribute.key.0, value))
+    })
+}
+
+/// An open element.
+#[derive(Debug)]
+struct Open<'a> {
+    name: &'a str,
+}
+
+/// The reader.
+#[derive(Debug)]
+pub(super) struct Xml<'a> {
+    text: &'a str,
+    reader: Reader<&'a [u8]>,
+    /// Where in `text` the tokenizer was started.
+    start: usize,
+    open: Vec<Open<'a>>,
+    /// Ends still to be reported: an end tag may close several elements.
+    closing: usize,
+    /// Open elements beyond the depth limit, and how many there have been.
+    beyond: usize,
+    beyond_total: usize,
+    spaces: Vec<(usize, &'a str, Space)>,
+    bases: Vec<(usize, Option<Arc<Url>>)>,
+    languages: Vec<(usize, &'a str)>,
+    /// Bytes that the tokenizer may still read in vain while we recover.
+    patience: usize,
+    /// Whether anything was recovered from or left out.
+    pub(super) damaged: bool,
+    unread: Option<Tag<'a>>,
+    over: bool,
+}
+
+impl<'a> Xml<'a> {
+    pub(super) fn new(text: &'a str, base: Option<Arc<Url>>) -> Self {
+        Self {
+            text,
+            reader: tokenizer(text),
+            start: 0,
+            open: Vec::with_capacity(16),
+            closing: 0,
+            beyond: 0,
+            beyond_total: 0,
+            spaces: Vec::new(),
+            bases: vec![(0, base)],
+            languages: Vec::new(),
+            patience: text.len().saturating_mul(8).saturating_add(1 << 20),
+            damaged: false,
+            unread: None,
+            over: false,
+        }
+    }
+
+    /// How many elements are open, the one just started included.
+    pub(super) fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The base for relative addresses here.
+    pub(super) fn base(&self) -> Option<&Arc<Url>> {
+        self.bases.last().and_then(|(_, base)| base.as_ref())
+    }
+
+    /// The language here, as `xml:lang` says; empty when it is taken back.
+    pub(super) fn language(&self) -> Option<&'a str> {
+        self.languages.last().map(|(_, language)| *language)
+    }
+
+    /// Reports `tag` again at the next step.
+    pub(super) fn unread(&mut self, tag: Tag<'a>) {
+        self.unread = Some(tag);
+    }
+
+    /// The innermost element takes the place of the one at `depth`, which somebody forgot to close.
+    pub(super) fn replace(&mut self, depth: usize) {
+        let last = self.open.len();
+        if depth == 0 || depth >= last {
+            return;
+        }
+        self.damaged = true;
+        self.open.drain(depth - 1..last - 1);
+        let moved = |at: usize| if at == last { Some(depth) } else { (at < depth).then_some(at) };
+        self.spaces.retain_mut(|(at, ..)| moved(*at).map(|to| *at = to).is_some());
+        self.bases.retain_mut(|(at, _)| moved(*at).map(|to| *at = to).is_some());
+        self.languages.retain_mut(|(at, _)| moved(*at).map(|to| *at = to).is_some());
+    }
+
+    fn position(&self) -> usize {
+        self.start + usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
+    }
+
+    /// Starts the tokenizer anew at `position`, after it read up to `seen`.
+    fn restart(&mut self, position: usize, seen: usize) {
+        let wasted = seen.saturating_sub(position) + 16;
+        if wasted > self.patience {
+            self.over = true;
+            self.damaged = true;
+            return;
+        }
+        self.patience -= wasted;
+        self.start = self.text.ceil_char_boundary(position.min(self.text.len()));
+        self.reader = tokenizer(&self.text[self.start..]);
+    }
+
+    /// The next step; never fails, and ends with `Eof` for ever.
+    pub(super) fn next(&mut self) -> Token<'a> {
+        if let Some(tag) = self.unread.take() {
+            return Token::Start(tag);
+        }
+        loop {
+            if self.closing > 0 {
+                self.closing -= 1;
+                self.pop();
+                return Token::End;
+            }
+            if self.over {
+                return self.finish();
+            }
+            let from = self.position();
+            match self.reader.read_event() {
+                Ok(Event::Text(text)) => match text.into_inner() {
+                    Cow::Borrowed("") => {}
+                    text => return Token::Text(text),
+                },
+                Ok(Event::CData(_)) => {
+                    let to = self.position();
+                    return Token::Cdata(self.text.get(from + 9..to - 3).unwrap_or_default());
+                }
+                Ok(Event::GeneralRef(_)) => {
+                    let whole = &self.text[from..self.position()];
+                    let name = whole.trim_start_matches('&').trim_end_matches(';');
+                    return Token::Text(match markup::reference(name) {
+                        Some(Reference::Text(value)) => Cow::Borrowed(value),
+                        Some(Reference::Char(value)) => Cow::Owned(value.to_string()),
+                        Some(Reference::Pair(first, second)) => {
+                            Cow::Owned(String::from_iter([first, second]))
+                        }
+                        None => Cow::Borrowed(whole),
+                    });
+                }
+                Ok(Event::Start(_)) => {
+                    let to = self.position();
+                    if let Some(token) = self.start_tag(from, to, Shape::Open) {
+                        return token;
+                    }
+                }
+                Ok(Event::Empty(_)) => {
+                    let to = self.position();
+                    if let Some(token) = self.start_tag(from, to, Shape::Empty) {
+                        return token;
+                    }
+                }
+                Ok(Event::End(_)) => {
+                    let to = self.position();
+                    self.end_tag(from, to);
+                }
+                Ok(Event::Eof) => self.over = true,
+                Ok(Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_)) => {}
+                Err(error) => {
+                    if let Some(token) = self.recover(from, &error) {
+                        return token;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Closes what is still open, one element a step.
+    fn finish(&mut self) -> Token<'a> {
+        if self.open.is_empty() {
+            return Token::Eof;
+        }
+        self.damaged = true;
+        self.pop();
+        Token::End
+    }
+
+    fn pop(&mut self) {
+        self.open.pop();
+        let depth = self.open.len();
+        while self.spaces.last().is_some_and(|(at, ..)| *at > depth) {
+            self.spaces.pop();
+        }
+        while self.bases.len() > 1 && self.bases.last().is_some_and(|(at, _)| *at > depth) {
+            self.bases.pop();
+        }
+        while self.languages.last().is_some_and(|(at, _)| *at > depth) {
+            self.languages.pop();
+        }
+    }
+
+    fn start_tag(&mut self, from: usize, to: usize, shape: Shape) -> Option<Token<'a>> {
+        let text = self.text;
+        let whole = &text[from..to];
+        if let Some(stray) = stray_bracket(whole) {
+            self.damaged = true;
+            if !starts_name(whole) {
+                // A lone `<`: everything up to the next bracket is text.
+                self.restart(from + stray, to);
+                return Some(Token::Text(Cow::Borrowed(&text[from..from + stray])));
+            }
+            // The tag was never closed before the next one began.
+            self.restart(from + stray, to);
+            return self.enter(&text[from + 1..from + stray], Shape::Open);
+        }
+        if !starts_name(whole) {
+            self.damaged = true;
+            return Some(Token::Text(Cow::Borrowed(whole)));
+        }
+        let inner = &whole[1..whole.len() - 1];
+        let inner = match shape {
+            Shape::Empty => inner.strip_suffix('/').unwrap_or(inner),
+            Shape::Open => inner,
+        };
+        self.enter(inner, shape)
+    }
+
+    /// Opens the element that `inner` names.
+    fn enter(&mut self, inner: &'a str, shape: Shape) -> Option<Token<'a>> {
+        let inner = inner.trim_ascii_end();
+        if self.open.len() >= DEPTH_LIMIT {
+            self.damaged = true;
+            if shape == Shape::Open {
+                self.beyond += 1;
+                self.beyond_total += 1;
+                if self.beyond_total.is_multiple_of(RENEW_AFTER) {
+                    let here = self.position();
+                    self.restart(here, here);
+                }
+            }
+            return None;
+        }
+        let name_length =
+            inner.find(|c: char| c.is_ascii_whitespace() || c == '/' || c == '=').unwrap_or(inner.len());
+        let name = &inner[..name_length];
+        self.open.push(Open { name });
+        if shape == Shape::Empty {
+            self.closing = 1;
+        }
+        if name_length < inner.len() && inner.contains("xml") {
+            self.enter_scope(inner, name_length);
+        }
+        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+        let space = self.space_of(prefix);
+        Some(Token::Start(Tag { space, local, inner, name_length }))
+    }
+
+    /// Notes the namespaces, base and language that this tag declares.
+    fn enter_scope(&mut self, inner: &'a str, name_length: usize) {
+        let depth = self.open.len();
+        for (key, value) in attributes(inner, name_length) {
+            if let Some(rest) = key.strip_prefix("xmlns") {
+                let prefix = rest.strip_prefix(':').unwrap_or("");
+                self.spaces.push((depth, prefix, names::space_of_uri(value)));
+            } else if key == "xml:base" {
+                let base = resolve(self.base().map(|base| &**base), &unescape(value));
+                if let Some(base) = base.filter(|base| matches!(base.scheme(), "http" | "https" | "ftp")) {
+                    self.bases.push((depth, Some(Arc::new(base))));
+                }
+            } else if key == "xml:lang" || key == "lang" {
+                self.languages.push((depth, value));
+            }
+        }
+    }
+
+    fn space_of(&self, prefix: &str) -> Space {
+        if self.spaces.is_empty() && prefix.is_empty() {
+            return Space::Core;
+        }
+        match self.spaces.iter().rev().find(|(_, known, _)| *known == prefix) {
+            // A default namespace that nobody knows is a publisher's fancy.
+            Some((_, _, Space::Other)) if prefix.is_empty() => Space::Core,
+            Some((_, _, space)) => *space,
+            None if prefix.is_empty() => Space::Core,
+            None => names::space_of_prefix(prefix),
+        }
+    }
+
+    fn end_tag(&mut self, from: usize, to: usize) {
+        let text = self.text;
+        let whole = &text[from..to];
+        let mut name = &whole[2..whole.len() - 1];
+        if let Some(stray) = name.find('<') {
+            self.damaged = true;
+            name = &name[..stray];
+            self.restart(from + 2 + stray, to);
+        }
+        let name = name.trim_ascii();
+        if self.beyond > 0 {
+            self.beyond -= 1;
+            return;
+        }
+        let matching = self
+            .open
+            .iter()
+            .rposition(|open| open.name == name)
+            .or_else(|| self.open.iter().rposition(|open| open.name.eq_ignore_ascii_case(name)));
+        match matching {
+            Some(at) => {
+                self.closing = self.open.len() - at;
+                self.damaged |= self.closing > 1;
+            }
+            None => self.damaged = true,
+        }
+    }
+
+    /// Goes on after what the tokenizer cannot read.
+    fn recover(&mut self, from: usize, error: &Error) -> Option<Token<'a>> {
+        self.damaged = true;
+        let text = self.text;
+        let seen = self.position().max(from + 1);
+        let Error::Syntax(error) = error else {
+            if self.position() <= from {
+                self.restart((from + 1).min(text.len()), text.len());
+            }
+            return None;
+        };
+        let rest = &text[from.min(text.len())..];
+        let next_bracket = rest.find('>').map(|at| from + at + 1);
+        match error {
+            SyntaxError::UnclosedCData | SyntaxError::InvalidBangMarkup | SyntaxError::UnclosedDoctype => {
+                let cdata = rest.get(..9).is_some_and(|head| head.eq_ignore_ascii_case("<![CDATA["));
+                if cdata {
+                    let body = &rest[9..];
+                    let length = body.find("]]>").unwrap_or(body.len());
+                    self.restart((from + 9 + length + 3).min(text.len()), text.len());
+                    return Some(Token::Cdata(&body[..length]));
+                }
+                self.restart(next_bracket.unwrap_or(text.len()), text.len());
+                None
+            }
+            SyntaxError::UnclosedComment | SyntaxError::UnclosedPI | SyntaxError::UnclosedXmlDecl => {
+                self.restart(next_bracket.unwrap_or(text.len()), text.len());
+                None
+            }
+            SyntaxError::UnclosedTag
+            | SyntaxError::UnclosedSingleQuotedAttributeValue
+            | SyntaxError::UnclosedDoubleQuotedAttributeValue => {
+                let Some(end) = next_bracket else {
+                    // A tag cut off by the end of the document; a lone bracket was text.
+                    self.over = true;
+                    return (!starts_name(rest) && !rest.starts_with("</"))
+                        .then_some(Token::Text(Cow::Borrowed(rest)));
+                };
+                let whole = &text[from..end];
+                let stray = whole[1..].find('<').map(|at| at + 1);
+                if !starts_name(whole) && !whole.starts_with("</") {
+                    let length = stray.unwrap_or(whole.len());
+                    self.restart(from + length, text.len().max(seen));
+                    return Some(Token::Text(Cow::Borrowed(&whole[..length])));
+                }
+                let end = stray.map_or(end, |stray| from + stray);
+                self.restart(end, text.len());
+                if whole.starts_with("</") {
+                    let name = text[from + 2..end].trim_end_matches('>');
+                    self.close_named(name);
+                    return None;
+                }
+                self.enter(text[from + 1..end].trim_end_matches('>'), Shape::Open)
+            }
+        }
+    }
+
+    fn close_named(&mut self, name: &str) {
+        let name = name.trim_ascii();
+        if let Some(at) = self.open.iter().rposition(|open| open.name == name) {
+            self.closing = self.open.len() - at;
+        }
+    }
+}
+
+/// How a tag was written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Open,
+    Empty,
+}
+
+fn tokenizer(text: &str) -> Reader<&[u8]> {
+    let mut reader = Reader::from_str(text);
+    let config = reader.config_mut();
+    config.check_end_names = false;
+    config.allow_unmatched_ends = true;
+    config.allow_dangling_amp = true;
+    config.check_comments = false;
+    reader
+}
+
+/// Whether `<` is followed by what may start a name.
+fn starts_name(whole: &str) -> bool {
+    whole
+        .as_bytes()
+        .get(1)
+        .is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b':' | 0x80..))
+}
+
+/// The last `<` inside a tag that stands outside of quoted values, if any.
+fn stray_bracket(whole: &str) -> Option<usize> {
+    let bytes = whole.as_bytes();
+    if !bytes[1..].contains(&b'<') {
+        return None;
+    }
+    if !starts_name(whole) {
+        return bytes.iter().rposition(|byte| *byte == b'<').filter(|at| *at > 0);
+    }
+    let mut quote = None;
+    let mut found = None;
+    for (at, &byte) in bytes.iter().enumerate().skip(1) {
+        match (quote, byte) {
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (Some(open), _) if open == byte => quote = None,
+            (None, b'<') => found = found.or(Some(at)),
+            _ => {}
+        }
+    }
+    found
+}

@@ -1,0 +1,335 @@
+//! Words in dates: zones, months and Japanese eras.
+
+use std::borrow::Cow;
+
+use jiff::tz::TimeZone;
+
+/// The zone in all of `text`: `Some(None)` when it is empty, `None` when it is no zone.
+#[allow(clippy::option_option, reason = "absent and wrong are different answers")]
+pub(super) fn read(text: &str) -> Option<Option<i64>> {
+    let text = text.trim_matches([' ', '.', ',', '"', ')', '(']);
+    if text.is_empty() {
+        return Some(None);
+    }
+    if let Some(offset) = offset(text) {
+        return Some(Some(offset));
+    }
+    let (offset, rest) = named(text).or_else(|| {
+        // `-0700 MST`: the number counts, the name repeats it.
+        let (number, name) = text.split_once(' ')?;
+        Some((offset(number)?, name))
+    })?;
+    rest.chars().all(|c| c.is_alphabetic() || c.is_whitespace()).then_some(Some(offset))
+}
+
+/// `+0900`, `-05:00`, `+9`, `-0530` in seconds.
+pub(super) fn offset(text: &str) -> Option<i64> {
+    let (sign, rest) = match text.strip_prefix('+') {
+        Some(rest) => (1, rest),
+        None => (-1, text.strip_prefix('-')?),
+    };
+    let rest = rest.trim();
+    let (hours, minutes) = match rest.split_once(':') {
+        Some((hours, minutes)) => (hours, minutes.get(..2).unwrap_or(minutes)),
+        None if rest.len() > 2 => rest.split_at_checked(rest.len().min(4) - 2)?,
+        None => (rest, "0"),
+    };
+    let (hours, minutes): (i64, i64) = (digits(hours)?, digits(minutes)?);
+    (hours <= 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
+}
+
+fn digits(text: &str) -> Option<i64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+/// A zone by name at the start of `text`, with an offset after it if there is one, and what follows.
+pub(super) fn named(text: &str) -> Option<(i64, &str)> {
+    let length =
+        text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '/' | '_'))).unwrap_or(text.len());
+    let (word, rest) = text.split_at(length);
+    if word.contains('/') {
+        let name = word.strip_prefix("etc/").unwrap_or(word);
+        let offset = abbreviation(name).or_else(|| by_region(word))?;
+        return Some((offset, rest));
+    }
+    let letters = word.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(word.len());
+    if letters < word.len() {
+        return None;
+    }
+    let base = abbreviation(word)?;
+    if rest.starts_with(['+', '-']) && base == 0 {
+        let length =
+            rest[1..].find(|c: char| !(c.is_ascii_digit() || c == ':')).map_or(rest.len(), |at| at + 1);
+        if let Some(offset) = offset(&rest[..length]) {
+            return Some((offset, &rest[length..]));
+        }
+    }
+    Some((base, rest))
+}
+
+/// The standard offset of a zone such as `asia/tokyo`.
+fn by_region(name: &str) -> Option<i64> {
+    let zone = TimeZone::get(name).ok()?;
+    let winter = jiff::Timestamp::from_second(1_705_320_000).ok()?;
+    Some(i64::from(zone.to_offset(winter).seconds()))
+}
+
+fn abbreviation(word: &str) -> Option<i64> {
+    let minutes = match word {
+        "z" | "ut" | "utc" | "gmt" | "wet" | "uct" | "zulu" => 0,
+        "est" | "et" => -300,
+        "edt" => -240,
+        "cst" | "ct" => -360,
+        "cdt" => -300,
+        "mst" | "mt" => -420,
+        "mdt" => -360,
+        "pst" | "pt" => -480,
+        "pdt" => -420,
+        "akst" => -540,
+        "akdt" => -480,
+        "hst" => -600,
+        "ast" => -240,
+        "adt" => -180,
+        "nst" => -210,
+        "ndt" => -150,
+        "brt" | "art" | "uyt" => -180,
+        "clt" | "bot" | "vet" => -240,
+        "pet" | "cot" => -300,
+        "bst" | "cet" | "met" | "mez" | "west" | "wat" => 60,
+        "cest" | "mest" | "mesz" | "eet" | "sast" | "cat" => 120,
+        "eest" | "msk" | "eat" | "trt" => 180,
+        "msd" | "gst" => 240,
+        "pkt" => 300,
+        "ist" => 330,
+        "npt" => 345,
+        "ict" | "wib" => 420,
+        "sgt" | "hkt" | "awst" | "pht" | "myt" | "wita" => 480,
+        "jst" | "kst" | "wit" => 540,
+        "acst" => 570,
+        "aest" => 600,
+        "acdt" => 630,
+        "aedt" => 660,
+        "nzst" => 720,
+        "nzdt" => 780,
+        // One letter, as RFC 822 had it.
+        _ => match *word.as_bytes() {
+            [letter @ b'a'..=b'i'] => -60 * i64::from(letter - b'a' + 1),
+            [letter @ b'k'..=b'm'] => -60 * i64::from(letter - b'a'),
+            [letter @ b'n'..=b'y'] => 60 * i64::from(letter - b'n' + 1),
+            _ => return None,
+        },
+    };
+    Some(minutes * 60)
+}
+
+/// The beginnings of month names in the languages feeds are written in, without accents; longer ones first.
+const MONTHS: &[(&str, i32)] = &[
+    ("marras", 11),
+    ("maalis", 3),
+    ("cervenec", 7),
+    ("cervence", 7),
+    ("listopad", 11),
+    ("juil", 7),
+    ("juin", 6),
+    ("szep", 9),
+    ("ιουν", 6),
+    ("ιουλ", 7),
+    ("cerv", 6),
+    ("jan", 1),
+    ("ene", 1),
+    ("gen", 1),
+    ("sty", 1),
+    ("led", 1),
+    ("oca", 1),
+    ("tam", 1),
+    ("янв", 1),
+    ("січ", 1),
+    ("ιαν", 1),
+    ("feb", 2),
+    ("fev", 2),
+    ("fav", 2),
+    ("lut", 2),
+    ("uno", 2),
+    ("sub", 2),
+    ("hel", 2),
+    ("фев", 2),
+    ("лют", 2),
+    ("φεβ", 2),
+    ("mar", 3),
+    ("mrt", 3),
+    ("maa", 3),
+    ("mrz", 3),
+    ("bre", 3),
+    ("мар", 3),
+    ("бер", 3),
+    ("μαρ", 3),
+    ("apr", 4),
+    ("abr", 4),
+    ("avr", 4),
+    ("kwi", 4),
+    ("dub", 4),
+    ("nis", 4),
+    ("huh", 4),
+    ("апр", 4),
+    ("кві", 4),
+    ("απρ", 4),
+    ("may", 5),
+    ("mai", 5),
+    ("maj", 5),
+    ("mei", 5),
+    ("mag", 5),
+    ("kve", 5),
+    ("tou", 5),
+    ("май", 5),
+    ("мая", 5),
+    ("тра", 5),
+    ("μαι", 5),
+    ("jun", 6),
+    ("giu", 6),
+    ("cze", 6),
+    ("cvn", 6),
+    ("haz", 6),
+    ("kes", 6),
+    ("июн", 6),
+    ("чер", 6),
+    ("jul", 7),
+    ("lug", 7),
+    ("lip", 7),
+    ("cvc", 7),
+    ("tem", 7),
+    ("hei", 7),
+    ("июл", 7),
+    ("лип", 7),
+    ("aug", 8),
+    ("ago", 8),
+    ("aou", 8),
+    ("agu", 8),
+    ("agt", 8),
+    ("sie", 8),
+    ("srp", 8),
+    ("elo", 8),
+    ("авг", 8),
+    ("сер", 8),
+    ("αυγ", 8),
+    ("sep", 9),
+    ("set", 9),
+    ("wrz", 9),
+    ("zar", 9),
+    ("eyl", 9),
+    ("syy", 9),
+    ("сен", 9),
+    ("вер", 9),
+    ("σεπ", 9),
+    ("oct", 10),
+    ("okt", 10),
+    ("out", 10),
+    ("ott", 10),
+    ("paz", 10),
+    ("rij", 10),
+    ("eki", 10),
+    ("lok", 10),
+    ("окт", 10),
+    ("жов", 10),
+    ("οκτ", 10),
+    ("nov", 11),
+    ("lis", 11),
+    ("kas", 11),
+    ("ноя", 11),
+    ("лис", 11),
+    ("νοε", 11),
+    ("dec", 12),
+    ("dic", 12),
+    ("dez", 12),
+    ("des", 12),
+    ("gru", 12),
+    ("pro", 12),
+    ("ara", 12),
+    ("jou", 12),
+    ("дек", 12),
+    ("гру", 12),
+    ("δεκ", 12),
+];
+
+/// The month a word names, in lower case.
+pub(super) fn month(word: &str) -> Option<i32> {
+    let bare: String = word.chars().map(unaccented).collect();
+    if matches!(bare.as_str(), "mardi" | "martes" | "martedi" | "mart" | "tue" | "maandag") && bare != "mart"
+    {
+        return None;
+    }
+    MONTHS.iter().find(|(start, _)| bare.starts_with(start)).map(|(_, month)| *month)
+}
+
+fn unaccented(c: char) -> char {
+    match c {
+        'á' | 'à' | 'â' | 'ä' | 'ã' | 'å' => 'a',
+        'é' | 'è' | 'ê' | 'ë' | 'ě' => 'e',
+        'í' | 'ì' | 'î' | 'ï' | 'ı' => 'i',
+        'ó' | 'ò' | 'ô' | 'ö' | 'õ' | 'ő' => 'o',
+        'ú' | 'ù' | 'û' | 'ü' | 'ű' | 'ů' => 'u',
+        'ñ' => 'n',
+        'ç' | 'č' | 'ć' => 'c',
+        'ř' => 'r',
+        'ś' | 'š' | 'ş' => 's',
+        'ź' | 'ž' | 'ż' => 'z',
+        'ğ' => 'g',
+        'ά' => 'α',
+        'έ' => 'ε',
+        'ή' => 'η',
+        'ί' | 'ϊ' | 'ΐ' => 'ι',
+        'ό' => 'ο',
+        'ύ' | 'ϋ' | 'ΰ' => 'υ',
+        'ώ' => 'ω',
+        'ς' => 'σ',
+        'ё' => 'е',
+        _ => c,
+    }
+}
+
+/// A year of a Japanese era in its western count: `令和8年` is `2026年`.
+pub(super) fn western_year(text: &str) -> Cow<'_, str> {
+    const ERAS: &[(&str, i64)] = &[
+        ("令和", 2018),
+        ("㋿", 2018),
+        ("平成", 1988),
+        ("㍻", 1988),
+        ("昭和", 1925),
+        ("㍼", 1925),
+        ("大正", 1911),
+        ("㍽", 1911),
+    ];
+    for (era, before) in ERAS {
+        let Some(at) = text.find(era) else { continue };
+        let rest = text[at + era.len()..].trim_start();
+        let Some(end) = rest.find('年') else { continue };
+        let number = rest[..end].trim();
+        let year = match number {
+            "元" => Some(1),
+            _ => number.chars().try_fold(0_i64, |sum, c| Some(sum * 10 + i64::from(digit(c)?))),
+        };
+        if let Some(year) = year.filter(|year| (1..100).contains(year)) {
+            return Cow::Owned(format!("{}{}{}", &text[..at], before + year, &rest[end..]));
+        }
+    }
+    // `R8.1.15`, the short form on forms.
+    let bytes = text.as_bytes();
+    if let [letter @ (b'r' | b'h' | b's'), b'0'..=b'9', ..] = bytes
+        && let Some(dot) = text.find('.').filter(|dot| *dot <= 3)
+        && let Ok(year) = text[1..dot].parse::<i64>()
+    {
+        let before = match letter {
+            b'r' => 2018,
+            b'h' => 1988,
+            _ => 1925,
+        };
+        return Cow::Owned(format!("{}{}", before + year, &text[dot..]));
+    }
+    Cow::Borrowed(text)
+}
+
+fn digit(c: char) -> Option<u32> {
+    match c {
+        '０'..='９' => Some(c as u32 - '０' as u32),
+        _ => c.to_digit(10),
+    }
+}

@@ -1,0 +1,241 @@
+//! HTML from the open web made safe to show: allow-listed elements and attributes, absolute addresses.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use ammonia::{Builder, UrlRelative};
+use url::Url;
+
+use super::markup::{self, Piece, Role, element, escape_into, pieces, unescape};
+
+/// How deep elements may nest; tags beyond are left out, their text stays.
+pub const DEPTH_LIMIT: usize = 512;
+/// How many tags a fragment may have; tags beyond are left out, their text stays.
+const TAG_LIMIT: usize = 50_000;
+/// How many attributes a tag may have; a tag with more loses all of them.
+const ATTRIBUTE_LIMIT: usize = 64;
+/// How many elements unclosed formatting may make the tree builder repeat.
+const REPEAT_LIMIT: usize = 50_000;
+
+/// Cleans fragments; keeps its rules between fragments with the same base.
+#[derive(Default)]
+pub struct Sanitizer {
+    rules: Option<(Option<Arc<Url>>, Builder<'static>)>,
+}
+
+impl std::fmt::Debug for Sanitizer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sanitizer").finish_non_exhaustive()
+    }
+}
+
+impl Sanitizer {
+    /// `html` with nothing in it that could do harm, its relative addresses resolved against `base`.
+    pub fn clean(&mut self, html: &str, base: Option<&Arc<Url>>) -> String {
+        if !html.contains('<') {
+            return escaped(&unescape(html));
+        }
+        let bounded = bounded(html);
+        if !bounded.contains('<') {
+            return escaped(&unescape(&bounded));
+        }
+        let known = self.rules.as_ref().is_some_and(|(known, _)| known.as_ref() == base);
+        if !known {
+            self.rules = Some((base.cloned(), rules(base)));
+        }
+        match &self.rules {
+            Some((_, rules)) => rules.clean(&bounded).to_string(),
+            None => String::new(),
+        }
+    }
+}
+
+/// Cleans one fragment; for many, keep a [`Sanitizer`].
+pub fn clean(html: &str, base: Option<&Arc<Url>>) -> String {
+    Sanitizer::default().clean(html, base)
+}
+
+/// `text` as HTML.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    escape_into(&mut out, text);
+    if out.contains('\u{a0}') { out.replace('\u{a0}', "&nbsp;") } else { out }
+}
+
+fn rules(base: Option<&Arc<Url>>) -> Builder<'static> {
+    let mut rules = Builder::default();
+    rules.tags(markup::kept_elements().collect());
+    rules.clean_content_tags(HashSet::from(["script", "style"]));
+    rules.generic_attributes(HashSet::from(["lang", "title", "dir"]));
+    let mut attributes: HashMap<&str, HashSet<&str>> = HashMap::new();
+    for (element, names) in [
+        ("a", &["href", "hreflang", "name"][..]),
+        ("audio", &["src", "controls", "loop", "muted", "preload"]),
+        ("bdo", &["dir"]),
+        ("blockquote", &["cite"]),
+        ("col", &["align", "span"]),
+        ("colgroup", &["align", "span"]),
+        ("data", &["value"]),
+        ("del", &["cite", "datetime"]),
+        ("details", &["open"]),
+        ("font", &["color", "face", "size"]),
+        ("hr", &["align", "size", "width"]),
+        ("img", &["align", "alt", "height", "src", "srcset", "width"]),
+        ("ins", &["cite", "datetime"]),
+        ("ol", &["start", "reversed", "type"]),
+        ("q", &["cite"]),
+        ("source", &["src", "srcset", "type", "media", "sizes"]),
+        ("table", &["align", "summary", "border"]),
+        ("td", &["align", "colspan", "rowspan", "valign"]),
+        ("th", &["align", "colspan", "rowspan", "scope", "valign"]),
+        ("time", &["datetime"]),
+        ("tr", &["align", "valign"]),
+        ("track", &["src", "kind", "srclang", "label"]),
+        ("video", &["src", "poster", "controls", "height", "width", "loop", "muted", "preload"]),
+    ] {
+        attributes.insert(element, names.iter().copied().collect());
+    }
+    rules.tag_attributes(attributes);
+    rules.url_relative(match base {
+        Some(base) => UrlRelative::RewriteWithBase(Url::clone(base)),
+        None => UrlRelative::PassThrough,
+    });
+    rules
+}
+
+/// The same fragment inside the limits of the tree builder, whose time grows with depth times size.
+///
+/// Elements that would be dropped anyway go here already, so that none of their special parsing rules applies.
+/// The depth is overestimated: an element counts as open until an end tag closes it for certain.
+fn bounded(html: &str) -> Cow<'_, str> {
+    let mut out = String::with_capacity(html.len());
+    let mut open: Vec<(&'static str, Role)> = Vec::new();
+    let (mut tags, mut formatting, mut repeated) = (0_usize, 0_usize, 0_usize);
+    let mut after_pre = false;
+    let mut pieces = pieces(html);
+    while let Some(piece) = pieces.next() {
+        match piece {
+            Piece::Text(text) => {
+                let text = if after_pre { text.trim_start_matches(['\n', '\r']) } else { text };
+                push_text(&mut out, text);
+                after_pre &= text.is_empty();
+            }
+            Piece::Open { name, attributes, count, .. } => match element(name) {
+                None | Some((_, Role::Dropped)) => {}
+                Some((name, Role::Raw)) => pieces.skip_raw(name),
+                Some((name, role)) => {
+                    tags += 1;
+                    if role != Role::Formatting {
+                        repeated += formatting;
+                    }
+                    if open.len() >= DEPTH_LIMIT || tags > TAG_LIMIT || repeated > REPEAT_LIMIT {
+                        continue;
+                    }
+                    if role != Role::Void {
+                        open.push((name, role));
+                        formatting += usize::from(role == Role::Formatting);
+                    }
+                    out.push('<');
+                    out.push_str(name);
+                    if count > 0 && count <= ATTRIBUTE_LIMIT {
+                        out.push(' ');
+                        out.push_str(attributes.trim_end_matches('/'));
+                    }
+                    out.push('>');
+                    after_pre = name == "pre";
+                }
+            },
+            Piece::Close { name, .. } => {
+                let Some((name, role)) = element(name) else { continue };
+                if matches!(role, Role::Void | Role::Raw | Role::Dropped) && name != "br" {
+                    continue;
+                }
+                tags += 1;
+                if tags > TAG_LIMIT || repeated > REPEAT_LIMIT {
+                    continue;
+                }
+                repeated += formatting;
+                formatting -= close(&mut open, name, role);
+                out.push_str("</");
+                out.push_str(name);
+                out.push('>');
+            }
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Text of a fragment: a lone `<` must not start a tag that was not there before.
+fn push_text(out: &mut String, text: &str) {
+    match text.strip_prefix('<') {
+        Some(rest) => {
+            out.push_str("&lt;");
+            out.push_str(rest);
+        }
+        None => out.push_str(text),
+    }
+}
+
+/// Takes what this end tag surely closes off the list; answers how many formatting elements that were.
+fn close(open: &mut Vec<(&'static str, Role)>, name: &str, role: Role) -> usize {
+    let reach = open.iter().rposition(|(known, role)| *known == name || *role == Role::Boundary);
+    let Some(at) = reach.filter(|at| open[*at].0 == name) else { return 0 };
+    if role == Role::Formatting {
+        open.remove(at);
+        return 1;
+    }
+    let mut index = 0;
+    open.retain(|(_, role)| {
+        index += 1;
+        index <= at || *role == Role::Formatting
+    });
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn base() -> Arc<Url> {
+        Arc::new(Url::parse("https://example.org/blog/").unwrap())
+    }
+
+    #[test]
+    fn what_could_do_harm_is_gone_and_the_text_stays() {
+        for (html, safe) in [
+            ("plain", "plain"),
+            ("a &amp; b &nbsp; &lt;b&gt;", "a &amp; b &nbsp; &lt;b&gt;"),
+            ("<p onclick=alert(1)>x</p>", "<p>x</p>"),
+            ("a<script>alert(1)</script>b", "ab"),
+            ("<a href='javascript:alert(1)'>x</a>", "<a rel=\"noopener noreferrer\">x</a>"),
+            ("<svg><style>*{}</style><circle/>x</svg>", "x"),
+            ("<iframe src=x>y</iframe>", "y"),
+            ("<b>unclosed", "<b>unclosed</b>"),
+            ("1 < 2", "1 &lt; 2"),
+        ] {
+            assert_eq!(clean(html, None), safe, "{html}");
+        }
+    }
+
+    #[test]
+    fn relative_addresses_become_absolute() {
+        let html = clean("<img src=a.png><a href='/x'>x</a>", Some(&base()));
+        assert!(
+            html.contains("https://example.org/blog/a.png") && html.contains("https://example.org/x"),
+            "{html}"
+        );
+    }
+
+    #[test]
+    fn hostile_fragments_stay_inside_the_limits() {
+        let deep = "<div>".repeat(100_000);
+        assert!(clean(&deep, None).matches("<div>").count() <= DEPTH_LIMIT);
+        let leaking: String = (0..20_000).map(|n| format!("<p><b title={n}></p>")).collect();
+        assert!(clean(&leaking, None).len() < 20 * leaking.len());
+        let scoped = "<div><table><tr><td></div>".repeat(20_000);
+        clean(&scoped, None);
+        let attributes: String = (0..300_000).map(|n| format!(" a{n}=1")).collect();
+        assert_eq!(clean(&format!("<p{attributes}>x</p>"), None), "<p>x</p>");
+    }
+}

@@ -1,0 +1,13 @@
+//! The fetcher against real sockets on loopback: honest servers, broken ones and hostile ones.
+
+#![allow(clippy::unwrap_used, reason = "servers and helpers of tests")]
+
+mod conditional;
+mod decoding;
+mod guarding;
+mod hostile;
+mod manners;
+mod memory;
+mod secrets;
+mod server;
+mod trust;
