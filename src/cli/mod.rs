@@ -1,5 +1,6 @@
 //! The command line: one file per noun, data to stdout, everything else to stderr.
 
+mod book;
 mod check;
 mod complete;
 mod config;
@@ -12,11 +13,13 @@ mod init;
 pub mod inspect;
 mod job;
 mod log;
+mod mail;
 mod output;
 mod progress;
 mod quota;
 mod run;
 mod status;
+mod token;
 mod why;
 
 use std::ffi::OsString;
@@ -126,6 +129,12 @@ enum Command {
     Inspect(inspect::Args),
     /// List, add and change jobs
     Job(job::Args),
+    /// List books, tell their stories, print their prompts
+    Book(book::Args),
+    /// Show, preview or forget what was mailed
+    Mail(mail::Args),
+    /// List and end the links to prompts
+    Token(token::Args),
     /// Show or reset what was used of daily quotas
     Quota(quota::Args),
     /// Look after the database
@@ -185,6 +194,9 @@ async fn dispatch(command: Command, context: &Context) -> Result {
         Command::Why(args) => why::run(&args, context).await,
         Command::Inspect(args) => inspect_document(&args, context).await,
         Command::Job(args) => job::run(args, context).await,
+        Command::Book(args) => book::run(args, context).await,
+        Command::Mail(args) => mail::run(args, context).await,
+        Command::Token(args) => token::run(args, context).await,
         Command::Quota(args) => quota::run(args, context).await,
         Command::Db(args) => db::run(args, context).await,
         Command::Config(args) => config::run(&args, context),

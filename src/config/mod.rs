@@ -34,6 +34,7 @@ mod surroundings;
 mod tree;
 pub mod value;
 mod web;
+mod written;
 
 pub use diagnostic::{Colour, Problem, Problems, Severity, Source};
 pub use edit::{ConfigFile, Document, EditError, read_value};

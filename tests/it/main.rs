@@ -6,6 +6,8 @@
 mod databases;
 
 mod architecture;
+mod books_config;
+mod books_pages;
 mod books_paging;
 mod books_process;
 mod books_runs;
