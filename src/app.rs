@@ -31,7 +31,7 @@ type Make = fn(&config::Job, &Parts) -> Result<Arc<dyn Work>, Problems>;
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
 const PIPELINES: &[Pipeline] = &[Pipeline {
-    kind: Kind::job::<books::config::Keys>("books"),
+    kind: Kind::job::<books::config::Keys>("books").with_check(books::config::check),
     every: HOUR,
     make: books::Books::work,
     topics: |topics| topics.on(books::deliver::TOPIC, books::deliver::settled),

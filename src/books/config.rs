@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::value::{HttpUrl, Span};
-use crate::config::{Job, Problem, Problems, Secret};
+use crate::config::{Problem, Problems, Secret, Section};
 
 /// The keys of a `books` job.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -172,19 +172,26 @@ const MAX_MAIL_LIMIT: u32 = 50;
 /// The longest that a link may work.
 const MAX_TOKEN_DAYS: u32 = 3650;
 
+/// What is wrong with the table of a books job, beyond what serde can know.
+pub fn check(section: &Section) -> Problems {
+    match section.read::<Keys>() {
+        Ok(keys) => keys.list_problems(section).into_iter().collect(),
+        Err(problems) => problems,
+    }
+}
+
 impl Keys {
-    /// Reads the table of `job`, and what serde cannot know.
-    pub fn read(job: &Job) -> Result<Self, Problems> {
-        let keys: Keys = job.section.read()?;
-        let problems: Problems = keys.list_problems(job).into_iter().collect();
+    /// Reads the table of a books job.
+    pub fn read(section: &Section) -> Result<Self, Problems> {
+        let keys: Keys = section.read()?;
+        let problems: Problems = keys.list_problems(section).into_iter().collect();
         match problems.is_empty() {
             true => Ok(keys),
             false => Err(problems),
         }
     }
 
-    fn list_problems(&self, job: &Job) -> Vec<Problem> {
-        let section = &job.section;
+    fn list_problems(&self, section: &Section) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.queries.is_empty() {
             problems.push(

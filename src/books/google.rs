@@ -7,11 +7,12 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use url::Url;
 
-use super::config::GoogleBooks;
+use super::config::{GoogleBooks, OrderBy, PrintType};
 use super::decide::Ask;
 use super::model::Book;
 use super::volume;
-use crate::fetch::{self, AllowPrivate, Answer, Fetcher, Manners, Request, header};
+use crate::config::value::HttpUrl;
+use crate::fetch::{self, AllowPrivate, Answer, Fetcher, Limits, Manners, Request, header};
 use crate::ledger::quota::Quota;
 use crate::text;
 use crate::time::Timestamp;
@@ -68,7 +69,7 @@ impl Search {
         key: Option<SecretString>,
         allow_private: AllowPrivate,
     ) -> Self {
-        let mut url = volumes_url(options.api_url.as_ref().map(|url| url.url()));
+        let mut url = volumes_url(options.api_url.as_ref().map(HttpUrl::url));
         let mut parts: Vec<&str> =
             queries.iter().map(String::as_str).filter(|query| !query.is_empty()).collect();
         parts.dedup();
@@ -76,9 +77,9 @@ impl Search {
             let mut pairs = url.query_pairs_mut();
             pairs.append_pair("q", &parts.join(" OR "));
             for (name, value) in [
-                ("printType", options.print_type.map(|value| value.word())),
+                ("printType", options.print_type.map(PrintType::word)),
                 ("langRestrict", options.lang_restrict.as_deref()),
-                ("orderBy", options.order_by.map(|value| value.word())),
+                ("orderBy", options.order_by.map(OrderBy::word)),
             ] {
                 if let Some(value) = value {
                     pairs.append_pair(name, value);
@@ -108,7 +109,10 @@ impl Search {
         let mut request = Request::get(self.page_url(ask))
             .accept("application/json")
             .allow_private(&self.allow_private)
-            .manners(Manners::client());
+            .manners(Manners::client())
+            // It was counted as one request, so it is one: no redirects, no second try.
+            .limits(Limits { redirects: 0, ..Limits::default() })
+            .once();
         if let Some(key) = &self.key {
             request = request.secret_query("key", key);
         }

@@ -63,7 +63,7 @@ pub struct Books {
 impl Books {
     /// Makes the job of its table.
     pub fn new(job: &Job, parts: &Parts) -> Result<Self, Problems> {
-        let keys = Keys::read(job)?;
+        let keys = Keys::read(&job.section)?;
         let allow_private = AllowPrivate::parse(&job.allow_private)
             .map_err(|error| job.section.problem("allow_private", error.to_string()))?;
         let zone = parts.app.timezone.clone();

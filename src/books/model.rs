@@ -62,7 +62,7 @@ impl FromStr for Isbn13 {
                     check => check.parse().map_err(|_| bad("it has something else than digits"))?,
                 };
                 let sum: u32 = values.iter().zip((2..=10).rev()).map(|(value, weight)| value * weight).sum();
-                if (sum + check) % 11 != 0 {
+                if !(sum + check).is_multiple_of(11) {
                     return Err(bad("its check digit is wrong"));
                 }
                 let whole: Vec<u32> = [9, 7, 8].into_iter().chain(values).collect();

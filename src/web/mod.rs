@@ -8,6 +8,7 @@
 mod auth;
 mod headers;
 mod health;
+mod listener;
 mod misses;
 mod prompt;
 
@@ -17,10 +18,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::connect_info::Connected;
 use axum::http::StatusCode;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::serve::{IncomingStream, Listener};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -30,6 +33,7 @@ use crate::db::Db;
 use crate::text::Language;
 use crate::time::Clock;
 use auth::Guard;
+use listener::ShortLived;
 use misses::Misses;
 
 /// How long open requests may go on after we were asked to stop.
@@ -113,7 +117,8 @@ async fn not_found() -> Response {
 
 /// Pages that listen but are not served yet; so that a busy port is told at once.
 pub struct Bound {
-    listeners: Vec<(TcpListener, Router)>,
+    dashboard: (TcpListener, Router),
+    prompts: Option<(TcpListener, Router)>,
 }
 
 /// Listens where `[web]` says; refuses to open the dashboard to other machines without a password.
@@ -122,11 +127,12 @@ pub async fn bind(web: &Web, pages: &Pages) -> Result<Bound, Error> {
     if guard.is_none() && !web.listen.ip().to_canonical().is_loopback() {
         return Err(Error::Open(web.listen));
     }
-    let mut listeners = vec![(listen(web.listen).await?, router(pages, guard))];
-    if let Some(address) = web.prompt_listen {
-        listeners.push((listen(address).await?, prompt_router(pages)));
-    }
-    Ok(Bound { listeners })
+    let dashboard = (listen(web.listen).await?, router(pages, guard));
+    let prompts = match web.prompt_listen {
+        Some(address) => Some((listen(address).await?, prompt_router(pages))),
+        None => None,
+    };
+    Ok(Bound { dashboard, prompts })
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
@@ -136,36 +142,60 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
 impl Bound {
     /// Where it listens, the dashboard first; useful when the port was 0.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.listeners.iter().filter_map(|(listener, _)| listener.local_addr().ok()).collect()
+        let all = [Some(&self.dashboard), self.prompts.as_ref()];
+        all.into_iter().flatten().filter_map(|(listener, _)| listener.local_addr().ok()).collect()
     }
 
     /// Serves until `stop` is cancelled; requests under way get a few seconds to end.
     pub async fn serve(self, stop: &CancellationToken) {
-        let mut serving = tokio::task::JoinSet::new();
-        for (listener, router) in self.listeners {
-            if let Ok(address) = listener.local_addr() {
-                info!("Pages at http://{address}/");
-            }
-            let stop = stop.clone();
-            let service = router.into_make_service_with_connect_info::<SocketAddr>();
-            serving.spawn(async move {
-                let cancelled = stop.clone().cancelled_owned();
-                let serving = axum::serve(listener, service).with_graceful_shutdown(cancelled);
-                let overdue = async {
-                    stop.cancelled().await;
-                    tokio::time::sleep(GRACE).await;
-                };
-                tokio::select! {
-                    result = serving => {
-                        if let Err(error) = result {
-                            warn!("A listener ended: {error}");
-                        }
-                    }
-                    () = overdue => {}
-                }
-            });
+        for address in self.addresses() {
+            info!("Pages at http://{address}/");
         }
-        while serving.join_next().await.is_some() {}
+        let (listener, router) = self.dashboard;
+        let dashboard = serve_router(listener, router, stop);
+        let prompts = async {
+            if let Some((listener, router)) = self.prompts {
+                serve_router(ShortLived::new(listener), router, stop).await;
+            }
+        };
+        tokio::join!(dashboard, prompts);
+    }
+}
+
+async fn serve_router<L>(listener: L, router: Router, stop: &CancellationToken)
+where
+    L: Listener<Addr = SocketAddr>,
+    Reader: for<'a> Connected<IncomingStream<'a, L>>,
+{
+    let service = router.into_make_service_with_connect_info::<Reader>();
+    let serving = axum::serve(listener, service).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let overdue = async {
+        stop.cancelled().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        result = serving => {
+            if let Err(error) = result {
+                warn!("A listener ended: {error}");
+            }
+        }
+        () = overdue => {}
+    }
+}
+
+/// The address of whoever asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader(SocketAddr);
+
+impl Connected<IncomingStream<'_, TcpListener>> for Reader {
+    fn connect_info(stream: IncomingStream<'_, TcpListener>) -> Self {
+        Self(*stream.remote_addr())
+    }
+}
+
+impl Connected<IncomingStream<'_, ShortLived>> for Reader {
+    fn connect_info(stream: IncomingStream<'_, ShortLived>) -> Self {
+        Self(*stream.remote_addr())
     }
 }
 

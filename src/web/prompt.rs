@@ -1,6 +1,5 @@
 //! `/p/{token}`: a prompt to copy, on a phone, without HTTPS and without JavaScript.
 
-use std::net::SocketAddr;
 use std::sync::LazyLock;
 
 use axum::extract::rejection::PathRejection;
@@ -13,7 +12,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use minijinja::{Environment, context};
 use sha2::{Digest, Sha256};
 
-use super::Pages;
+use super::{Pages, Reader};
 use crate::books::token::{self, Lookup};
 use crate::text::Language;
 
@@ -45,7 +44,7 @@ static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
 /// 200 with the prompt, 410 when it is over, 404 when there is none, 429 for those who guess.
 pub(super) async fn show(
     State(pages): State<Pages>,
-    ConnectInfo(from): ConnectInfo<SocketAddr>,
+    ConnectInfo(Reader(from)): ConnectInfo<Reader>,
     path: Result<Path<String>, PathRejection>,
 ) -> Response {
     let (now, language) = (pages.clock.now(), pages.language);

@@ -9,7 +9,7 @@ fn read(text: &str, env: &Env) -> Result<Config, Problems> {
 }
 
 fn keys(config: &Config) -> Keys {
-    Keys::read(&config.jobs[0])
+    Keys::read(&config.jobs[0].section)
         .unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)))
 }
 
@@ -41,10 +41,7 @@ fn what_is_wrong_is_told_with_its_place() {
             true => JOB.replace("queries = [\"rust\"]", line),
             false => format!("{JOB}{line}\n"),
         };
-        let problems = match read(&text, &Env::of([])) {
-            Ok(config) => Keys::read(&config.jobs[0]).unwrap_err(),
-            Err(problems) => problems,
-        };
+        let problems = read(&text, &Env::of([])).unwrap_err();
         let said = problems.render(config::Colour::Never);
         assert!(said.contains(message) && said.contains("tsuzuki.toml:"), "{line}: {said}");
     }

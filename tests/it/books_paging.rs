@@ -59,6 +59,7 @@ fn faults() -> Vec<(&'static str, Reply, StopReason)> {
         ("half", raw(200, &[], "{\"totalItems\": 150, \"items\": [{"), Error),
         ("cut", Reply::Cut, Error),
         ("500", raw(500, &[], "oops"), Error),
+        ("redirect", raw(302, &[("location", "/books/v1/volumes?startIndex=0&maxResults=40")], ""), Error),
         ("404", raw(404, &[], ""), Error),
         ("403", Reply::refusal(403, "forbidden"), Error),
         ("empty", raw(200, &[], ""), Error),
