@@ -136,8 +136,8 @@ impl Digest<'_> {
 
     fn button(&self) -> &'static str {
         match self.language {
-            Language::Ja => "調査プロンプトを開いてコピー",
-            Language::En => "Open and copy the research prompt",
+            Language::Ja => "調査プロンプトを開く",
+            Language::En => "Open the research prompt",
         }
     }
 

@@ -3,6 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use sha2::Digest as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
@@ -19,11 +22,22 @@ use crate::databases::Fixture;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A raw answer: status, head in lower case, body.
+/// A raw answer: status, head (in lower case, and as it came), body.
 struct Answer {
     status: u16,
     head: String,
+    raw_head: String,
     body: String,
+}
+
+impl Answer {
+    /// The content security policy, as it was written.
+    fn policy(&self) -> &str {
+        self.raw_head
+            .lines()
+            .find(|line| line.to_ascii_lowercase().starts_with("content-security-policy:"))
+            .unwrap()
+    }
 }
 
 async fn ask(address: SocketAddr, method: &str, path: &str, header: &str) -> Answer {
@@ -35,7 +49,7 @@ async fn ask(address: SocketAddr, method: &str, path: &str, header: &str) -> Ans
     let text = String::from_utf8(bytes).unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Answer { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+    Answer { status, head: head.to_ascii_lowercase(), raw_head: head.to_owned(), body: body.to_owned() }
 }
 
 async fn get(address: SocketAddr, path: &str) -> Answer {
@@ -81,6 +95,13 @@ on_both_databases! {
             ] {
                 assert!(page.head.contains(header), "{header}\n{}", page.head);
             }
+            for (tag, name) in [("script", "script-src"), ("style", "style-src")] {
+                let (_, rest) = page.body.split_once(&format!("<{tag}>")).unwrap();
+                let (inside, _) = rest.split_once(&format!("</{tag}>")).unwrap();
+                let allowed = format!("{name} 'sha256-{}'", BASE64.encode(sha2::Sha256::digest(inside)));
+                assert!(page.policy().contains(&allowed), "the browser would refuse our {tag}: {allowed}");
+            }
+            assert!(!page.body.contains(" src=") && !page.body.contains(" href="), "nothing is loaded from anywhere");
             let head = ask(*address, "HEAD", &path, "").await;
             assert_eq!((head.status, head.body.as_str()), (200, ""));
             assert_eq!(ask(*address, "POST", &path, "Content-Length: 0\r\n").await.status, 405);

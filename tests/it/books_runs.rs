@@ -141,6 +141,26 @@ on_both_databases! {
         assert_eq!(days.iter().map(|day| (day.date.as_str(), day.count)).collect::<Vec<_>>(), [("2026-01-16", 2), ("2026-01-15", 2)]);
     }
 
+    async fn a_quota_day_may_have_23_or_25_hours(fixture) {
+        let world = World::new(&fixture, volumes(0, 100)).await;
+        let keys = "max_per_run = 1\nfallback_limit = 0\ndeliver = []\nquota = \"one\"";
+        let text = world.text(keys) + "[quota.one]\nper_day = 1\ntimezone = \"America/New_York\"\n";
+        let app = tsuzuki::app::App::new(&crate::books_world::parse(&text), world.db.clone()).unwrap();
+        let runner = tsuzuki::engine::Runner::new(world.db.clone(), tsuzuki::engine::Progress::default());
+        for (now, requests) in [
+            ("2026-03-08T05:00:00.000Z", 1), // the short day begins
+            ("2026-03-09T03:59:59.999Z", 1), // 22:59:59 later
+            ("2026-03-09T04:00:00.000Z", 2),
+            ("2026-11-01T04:00:00.000Z", 3), // the long day begins
+            ("2026-11-02T04:59:59.999Z", 3), // 24:59:59 later
+            ("2026-11-02T05:00:00.000Z", 4),
+        ] {
+            fixture.clock.set(now.parse().unwrap());
+            runner.run(app.jobs.clone(), tsuzuki::engine::Selection::Forced, &tokio_util::sync::CancellationToken::new()).await;
+            assert_eq!(world.google.asked().len(), requests, "{now}");
+        }
+    }
+
     async fn what_is_known_is_never_forgotten_and_times_are_kept(fixture) {
         let world = World::new(&fixture, vec![volume(1)]).await;
         let keys = "max_per_run = 10\ndeliver = []\nrecheck_after = \"1h\"";

@@ -6,6 +6,7 @@
 mod databases;
 
 mod architecture;
+mod books_cli;
 mod books_config;
 mod books_pages;
 mod books_paging;
