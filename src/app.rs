@@ -5,14 +5,18 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use crate::books;
+use serde_json::Value as Json;
+
+use crate::blogs;
 use crate::channel::outbox::{Sender, Topics};
 use crate::channel::{self, ChannelSet, Outside};
 use crate::config::{self, Config, Kind, Problems};
-use crate::db::Db;
+use crate::db::{self, Db, Tx};
 use crate::engine::{Job, Parts, Schedule, Work};
 use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher};
+use crate::ledger::event;
 use crate::ledger::quota::Quota;
-use crate::time::Clock;
+use crate::time::{Clock, Timestamp};
 
 /// A pipeline, as the rest of the program sees it.
 struct Pipeline {
@@ -36,6 +40,42 @@ const PIPELINES: &[Pipeline] = &[Pipeline {
     make: books::Books::work,
     topics: |topics| topics.on(books::deliver::TOPIC, books::deliver::settled),
 }];
+const PIPELINES: &[Pipeline] = &[Pipeline {
+    kind: Kind::job::<blogs::config::Keys>(blogs::KIND),
+    every: blogs::EVERY,
+    make: blogs::make,
+    topics: blogs::topics,
+}];
+
+/// What a pipeline knows about a thing that a user asks about by its id, URL or number.
+type FindStory = fn(&mut Tx<'_>, &str, usize, Timestamp) -> db::Result<Option<Json>>;
+
+/// Asked one after the other by `why`.
+const STORIES: &[FindStory] = &[blogs::look::story];
+
+/// What the pipelines' own tables tell about `thing`.
+pub fn list_stories(tx: &mut Tx<'_>, thing: &str, limit: usize, now: Timestamp) -> db::Result<Vec<Json>> {
+    let mut stories = Vec::new();
+    for find in STORIES {
+        stories.extend(find(tx, thing, limit, now)?);
+    }
+    Ok(stories)
+}
+
+/// Deletes history older than `before`, in small transactions; answers how many rows went.
+pub async fn prune(db: &Db, before: Timestamp) -> db::Result<u64> {
+    let mut pruned = blogs::look::prune(db, before).await?;
+    loop {
+        let went = db.write(move |tx| event::prune(tx, before, PRUNED_AT_ONCE)).await?;
+        pruned += went;
+        if went < PRUNED_AT_ONCE as u64 {
+            return Ok(pruned);
+        }
+    }
+}
+
+/// Events deleted per transaction, so that nobody waits long.
+const PRUNED_AT_ONCE: usize = 2_000;
 
 /// Every kind of job, channel and LLM. `config` checks files against it.
 pub fn kinds() -> &'static [Kind] {
@@ -70,7 +110,7 @@ impl App {
     pub fn new(config: &Config, db: Db) -> Result<Self, Error> {
         let clock = db.clock().clone();
         let fetcher = fetcher(&config.app, clock.clone())?;
-        let mut problems = Problems::default();
+        let mut problems = blogs::config::check_ids(&config.jobs);
         let channels = problems.note(ChannelSet::read(&config.channels, &config.app.timezone));
         let web = problems.note(config.web.read());
         let parts = Parts {

@@ -16,6 +16,7 @@
 
 pub mod app;
 pub mod books;
+pub mod blogs;
 pub mod channel;
 pub mod cli;
 pub mod config;

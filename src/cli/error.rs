@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::inspect;
-use crate::config::Problems;
+use crate::config::{Colour, Problems};
 use crate::engine::Failure;
 use crate::{app, db, fetch};
 
@@ -76,6 +75,15 @@ impl Error {
         Self::new(Exit::Usage, message)
     }
 
+    /// The words alone, without hints.
+    pub fn plain(&self, colour: Colour) -> String {
+        match &self.message {
+            Message::Text(text) => text.clone(),
+            Message::Problems(problems) => problems.render(colour),
+            Message::ClosedPipe => String::new(),
+        }
+    }
+
     /// Adds a way out.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
@@ -116,17 +124,6 @@ impl From<app::Error> for Error {
 impl From<fetch::Error> for Error {
     fn from(error: fetch::Error) -> Self {
         Self { hints: error.hint().into_iter().collect(), ..Self::failed(error.to_string()) }
-    }
-}
-
-impl From<inspect::Error> for Error {
-    fn from(error: inspect::Error) -> Self {
-        let exit = match error {
-            inspect::Error::Usage(_) => Exit::Usage,
-            _ => Exit::Failed,
-        };
-        let hint = error.hint();
-        Self { hints: hint.into_iter().collect(), ..Self::new(exit, error.to_string()) }
     }
 }
 

@@ -11,13 +11,19 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::fetch::guard::AllowPrivate;
-use crate::fetch::{self, Fetcher, Request, Response};
+use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher, Request, Response};
 use crate::parse::url::{self, Url};
+use crate::time::Clock;
+
+use super::{Context, Exit};
 
 pub use self::answer::{Document, Kind, answer, of_address, of_document, of_robots, of_url};
 
 /// Bytes of a file, of standard input, or of one batch line that are read.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Who asks; the command works without a config file.
+const USER_AGENT: &str = concat!("tsuzuki/", env!("CARGO_PKG_VERSION"), " (inspect)");
 
 /// Shows what we read from a document.
 #[derive(Clone, Debug, clap::Args)]
@@ -46,15 +52,6 @@ pub struct Args {
     /// Reads JSON lines and answers each by one line
     #[arg(long)]
     pub batch: bool,
-}
-
-/// How the answer is laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// For people.
-    Indented,
-    /// For programs.
-    OneLine,
 }
 
 /// Why nothing could be shown.
@@ -105,16 +102,39 @@ impl Error {
     }
 }
 
+/// How an answer is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Indented, for people.
+    Indented,
+    /// On one line, for programs.
+    Line,
+}
+
+pub(super) async fn command(args: &Args, context: &Context) -> Result<Exit, super::Error> {
+    let layout = if context.out.is_json() { Layout::Line } else { Layout::Indented };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    run(args, &context.clock, layout, &mut out).await.map_err(|error| {
+        let exit = if matches!(error, Error::Usage(_)) { Exit::Usage } else { Exit::Failed };
+        let shown = super::Error::new(exit, error.to_string());
+        match error.hint() {
+            Some(hint) => shown.hint(hint),
+            None => shown,
+        }
+    })?;
+    Ok(Exit::Fine)
+}
+
 /// Runs the command; data goes to `out`. A reader that closes the pipe has seen enough, which is no error.
-pub async fn run(args: &Args, layout: Layout, fetcher: &Fetcher, out: &mut dyn Write) -> Result<(), Error> {
+pub async fn run(args: &Args, clock: &Clock, layout: Layout, out: &mut dyn Write) -> Result<(), Error> {
     let allow = AllowPrivate::parse(&args.allow_private).map_err(|error| Error::Usage(error.to_string()))?;
     let shown = if args.batch {
         batch(args.kind, &mut *open(&args.input)?, &allow, out)
     } else {
-        let value = inspect(args, &allow, fetcher).await?;
+        let value = inspect(args, &allow, clock).await?;
         let text = match layout {
-            Layout::OneLine => serde_json::to_string(&value),
             Layout::Indented => serde_json::to_string_pretty(&value),
+            Layout::Line => serde_json::to_string(&value),
         };
         text.map_err(io::Error::from).and_then(|text| writeln!(out, "{text}")).and_then(|()| out.flush())
     };
@@ -124,7 +144,7 @@ pub async fn run(args: &Args, layout: Layout, fetcher: &Fetcher, out: &mut dyn W
     }
 }
 
-async fn inspect(args: &Args, allow: &AllowPrivate, fetcher: &Fetcher) -> Result<Value, Error> {
+async fn inspect(args: &Args, allow: &AllowPrivate, clock: &Clock) -> Result<Value, Error> {
     let refused = |why| Error::Refused { input: args.input.clone(), why };
     match args.kind {
         Kind::Url => of_url(&args.input, args.url.as_deref()).map_err(refused),
@@ -138,16 +158,16 @@ async fn inspect(args: &Args, allow: &AllowPrivate, fetcher: &Fetcher) -> Result
                 _ => Ok(of_address(&args.input, &names, allow)),
             }
         }
-        Kind::Robots => robots(args, allow, fetcher).await,
+        Kind::Robots => robots(args, allow, clock).await,
         Kind::Feed | Kind::Sitemap | Kind::Page | Kind::Opml => {
-            let document = document(args, &args.input, allow, fetcher).await?;
+            let document = document(args, &args.input, allow, clock).await?;
             of_document(args.kind, &document).map_err(refused)
         }
     }
 }
 
 /// A robots.txt by its file or address; for any other address, the robots.txt of its site.
-async fn robots(args: &Args, allow: &AllowPrivate, fetcher: &Fetcher) -> Result<Value, Error> {
+async fn robots(args: &Args, allow: &AllowPrivate, clock: &Clock) -> Result<Value, Error> {
     let mut source = args.input.clone();
     let mut page = args.url.clone();
     if let Some(address) = web_address(&args.input) {
@@ -156,7 +176,7 @@ async fn robots(args: &Args, allow: &AllowPrivate, fetcher: &Fetcher) -> Result<
         }
         source = address.join("/robots.txt").unwrap_or(address).into();
     }
-    let text = match document(args, &source, allow, fetcher).await {
+    let text = match document(args, &source, allow, clock).await {
         Ok(document) => document.bytes,
         // A site without the file allows everything (RFC 9309 §2.3.1.3).
         Err(Error::Fetch { source, .. })
@@ -169,14 +189,9 @@ async fn robots(args: &Args, allow: &AllowPrivate, fetcher: &Fetcher) -> Result<
     Ok(of_robots(&text, &args.user_agent, page.as_deref().unwrap_or("/")))
 }
 
-async fn document(
-    args: &Args,
-    input: &str,
-    allow: &AllowPrivate,
-    fetcher: &Fetcher,
-) -> Result<Document, Error> {
+async fn document(args: &Args, input: &str, allow: &AllowPrivate, clock: &Clock) -> Result<Document, Error> {
     let mut document = match web_address(input) {
-        Some(address) => fetched(address, allow, fetcher).await?,
+        Some(address) => fetched(address, allow, clock).await?,
         None => {
             let read_error = |source| Error::Read { input: input.to_owned(), source };
             let mut bytes = Vec::new();
@@ -199,10 +214,13 @@ async fn document(
     Ok(document)
 }
 
-async fn fetched(address: Url, allow: &AllowPrivate, fetcher: &Fetcher) -> Result<Document, Error> {
+async fn fetched(address: Url, allow: &AllowPrivate, clock: &Clock) -> Result<Document, Error> {
     let input = address.to_string();
     let request = Request::get(address).allow_private(allow);
     let fetch_error = |source| Error::Fetch { input: input.clone(), source };
+    let client = ClientConfig { user_agent: USER_AGENT.to_owned(), ..ClientConfig::default() };
+    let config = FetchConfig { client, ..FetchConfig::default() };
+    let fetcher = Fetcher::new(config, clock.clone()).map_err(fetch_error)?;
     match fetcher.fetch(&request).await.map_err(fetch_error)? {
         Response::Fetched(head, body) => {
             let header =

@@ -1,6 +1,7 @@
 //! The command line: one file per noun, data to stdout, everything else to stderr.
 
 mod book;
+mod change;
 mod check;
 mod complete;
 mod config;
@@ -17,7 +18,9 @@ mod mail;
 mod output;
 mod progress;
 mod quota;
+mod reference;
 mod run;
+mod serve;
 mod status;
 mod token;
 mod why;
@@ -30,8 +33,7 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 pub use context::Context;
 pub use error::{Error, Exit, Result};
 pub use output::{Column, Output};
-
-use crate::app;
+pub use reference::render_reference;
 
 /// Watches feeds, book searches, blogs and Git hosts, remembers where it left off, and tells what is new, once.
 #[derive(Debug, Parser)]
@@ -121,6 +123,8 @@ enum Command {
     RunDue(run::DueArgs),
     /// Run the named jobs now, whatever their schedule says
     Run(run::NamedArgs),
+    /// Run as a daemon: jobs when they are due, deliveries as they come
+    Serve(serve::Args),
     /// Show every job: when it ran, how it ended, when it runs next
     Status(status::Args),
     /// Tell the story of an item, blog, book, branch, run, delivery or job
@@ -135,6 +139,8 @@ enum Command {
     Mail(mail::Args),
     /// List and end the links to prompts
     Token(token::Args),
+    /// List what blogs brought, and decide about what is held
+    Change(change::Args),
     /// Show or reset what was used of daily quotas
     Quota(quota::Args),
     /// Look after the database
@@ -190,27 +196,21 @@ async fn dispatch(command: Command, context: &Context) -> Result {
         Command::Doctor(args) => doctor::run(&args, context).await,
         Command::RunDue(args) => run::run_due(&args, context).await,
         Command::Run(args) => run::run_named(&args, context).await,
+        Command::Serve(args) => serve::run(&args, context).await,
         Command::Status(args) => status::run(&args, context).await,
         Command::Why(args) => why::run(&args, context).await,
-        Command::Inspect(args) => inspect_document(&args, context).await,
+        Command::Inspect(args) => inspect::command(&args, context).await,
         Command::Job(args) => job::run(args, context).await,
         Command::Book(args) => book::run(args, context).await,
         Command::Mail(args) => mail::run(args, context).await,
         Command::Token(args) => token::run(args, context).await,
+        Command::Change(args) => change::run(args, context).await,
         Command::Quota(args) => quota::run(args, context).await,
         Command::Db(args) => db::run(args, context).await,
         Command::Config(args) => config::run(&args, context),
         Command::Completions(args) => complete::completions(&args, context),
         Command::Man(args) => complete::man(&args, context),
     }
-}
-
-/// `inspect` needs neither config nor database, only a way to fetch.
-async fn inspect_document(args: &inspect::Args, context: &Context) -> Result {
-    let fetcher = app::fetcher(&crate::config::App::default(), context.clock.clone())?;
-    let layout = if context.out.is_json() { inspect::Layout::OneLine } else { inspect::Layout::Indented };
-    inspect::run(args, layout, &fetcher, &mut std::io::stdout()).await?;
-    Ok(Exit::Fine)
 }
 
 /// The command tree, for completions, manual pages and the reference.

@@ -2,4 +2,8 @@
 
 pub mod faults;
 pub mod google_books;
+pub mod mastodon;
+pub mod open;
+pub mod site;
+pub mod smtp;
 pub mod webhook;

@@ -1,5 +1,7 @@
 //! Bytes to text: byte order mark, then HTTP label, then the document's own declaration, then detection.
 
+use std::borrow::Cow;
+
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
@@ -36,12 +38,22 @@ const DETECTION_BYTES: usize = 256 * 1024;
 /// A label is believed only as far as the bytes bear it out: text that is valid UTF-8 is not read as windows-1252,
 /// and bytes that are not what their label says go to the next label, then to detection.
 pub fn decode(bytes: &[u8], content_type: Option<&str>, kind: Kind) -> Decoded {
-    let (text, encoding) = read(bytes, content_type, kind);
-    let text = if text.contains('\0') { text.replace('\0', "") } else { text };
-    Decoded { text, encoding }
+    let (text, encoding) = decode_in_place(bytes, content_type, kind);
+    Decoded { text: text.into_owned(), encoding }
 }
 
-fn read(bytes: &[u8], content_type: Option<&str>, kind: Kind) -> (String, &'static str) {
+/// Like [`decode`], but bytes that are text already are not copied.
+pub fn decode_in_place<'a>(
+    bytes: &'a [u8],
+    content_type: Option<&str>,
+    kind: Kind,
+) -> (Cow<'a, str>, &'static str) {
+    let (text, encoding) = read(bytes, content_type, kind);
+    let text = if text.contains('\0') { Cow::Owned(text.replace('\0', "")) } else { text };
+    (text, encoding)
+}
+
+fn read<'a>(bytes: &'a [u8], content_type: Option<&str>, kind: Kind) -> (Cow<'a, str>, &'static str) {
     if let Some(answer) = by_mark(bytes) {
         return answer;
     }
@@ -55,15 +67,12 @@ fn read(bytes: &[u8], content_type: Option<&str>, kind: Kind) -> (String, &'stat
     for label in labels.into_iter().flatten() {
         let Some(named) = Named::find(&label) else { continue };
         match named {
-            Named::Page(page) if valid_utf8.is_none() => return (page.decode(bytes), page.name),
-            Named::Page(page) if !beyond_ascii => return (page.decode(bytes), page.name),
+            Named::Page(page) if valid_utf8.is_none() => return (Cow::Owned(page.decode(bytes)), page.name),
+            Named::Page(page) if !beyond_ascii => return (Cow::Owned(page.decode(bytes)), page.name),
             Named::Page(_) => {}
             Named::Standard(encoding) if encoding == UTF_16LE || encoding == UTF_16BE => {
                 if kind == Kind::Plain && bytes.len().is_multiple_of(2) && valid_utf8.is_none() {
-                    return (
-                        encoding.decode_without_bom_handling(bytes).0.into_owned(),
-                        lower_name(encoding),
-                    );
+                    return (encoding.decode_without_bom_handling(bytes).0, lower_name(encoding));
                 }
             }
             Named::Standard(encoding) => {
@@ -77,18 +86,18 @@ fn read(bytes: &[u8], content_type: Option<&str>, kind: Kind) -> (String, &'stat
         }
     }
     if looks_jis {
-        return (ISO_2022_JP.decode_without_bom_handling(bytes).0.into_owned(), lower_name(ISO_2022_JP));
+        return (ISO_2022_JP.decode_without_bom_handling(bytes).0, lower_name(ISO_2022_JP));
     }
     if let Some(text) = valid_utf8 {
-        return (text.to_owned(), "utf-8");
+        return (Cow::Borrowed(text), "utf-8");
     }
     if mostly_utf8(bytes) {
-        return (String::from_utf8_lossy(bytes).into_owned(), "utf-8");
+        return (String::from_utf8_lossy(bytes), "utf-8");
     }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(&bytes[..bytes.len().min(DETECTION_BYTES)], true);
     let encoding = detector.guess(None, Utf8Detection::Deny);
-    (encoding.decode_without_bom_handling(bytes).0.into_owned(), lower_name(encoding))
+    (encoding.decode_without_bom_handling(bytes).0, lower_name(encoding))
 }
 
 /// A label resolved to something that can decode.
@@ -123,16 +132,16 @@ impl Named {
 }
 
 /// The text under this label, unless the bytes contradict it.
-fn believed(
+fn believed<'a>(
     encoding: &'static Encoding,
-    bytes: &[u8],
-    valid_utf8: Option<&str>,
+    bytes: &'a [u8],
+    valid_utf8: Option<&'a str>,
     beyond_ascii: bool,
-) -> Option<String> {
+) -> Option<Cow<'a, str>> {
     if encoding == UTF_8 {
         return match valid_utf8 {
-            Some(text) => Some(text.to_owned()),
-            None => mostly_utf8(bytes).then(|| String::from_utf8_lossy(bytes).into_owned()),
+            Some(text) => Some(Cow::Borrowed(text)),
+            None => mostly_utf8(bytes).then(|| String::from_utf8_lossy(bytes)),
         };
     }
     if encoding.is_single_byte() && beyond_ascii && valid_utf8.is_some() {
@@ -140,11 +149,11 @@ fn believed(
     }
     let (text, malformed) = encoding.decode_without_bom_handling(bytes);
     if !malformed {
-        return Some(text.into_owned());
+        return Some(text);
     }
     let lost = text.matches('\u{fffd}').count();
     let kept = text.chars().filter(|c| !c.is_ascii()).count() - lost;
-    (valid_utf8.is_none() && lost * 32 <= kept + 31).then(|| text.into_owned())
+    (valid_utf8.is_none() && lost * 32 <= kept + 31).then_some(text)
 }
 
 /// A few broken sequences among many good ones: truncation or one bad paste, not another encoding.
@@ -157,26 +166,26 @@ fn mostly_utf8(bytes: &[u8]) -> bool {
     good >= bad.saturating_mul(8) && good > 0
 }
 
-fn by_mark(bytes: &[u8]) -> Option<(String, &'static str)> {
+fn by_mark(bytes: &[u8]) -> Option<(Cow<'_, str>, &'static str)> {
     Some(match bytes {
-        [0xff, 0xfe, 0, 0, rest @ ..] => (utf_32(rest, u32::from_le_bytes), "utf-32le"),
-        [0, 0, 0xfe, 0xff, rest @ ..] => (utf_32(rest, u32::from_be_bytes), "utf-32be"),
-        [0xff, 0xfe, rest @ ..] => (UTF_16LE.decode_without_bom_handling(rest).0.into_owned(), "utf-16le"),
-        [0xfe, 0xff, rest @ ..] => (UTF_16BE.decode_without_bom_handling(rest).0.into_owned(), "utf-16be"),
+        [0xff, 0xfe, 0, 0, rest @ ..] => (Cow::Owned(utf_32(rest, u32::from_le_bytes)), "utf-32le"),
+        [0, 0, 0xfe, 0xff, rest @ ..] => (Cow::Owned(utf_32(rest, u32::from_be_bytes)), "utf-32be"),
+        [0xff, 0xfe, rest @ ..] => (UTF_16LE.decode_without_bom_handling(rest).0, "utf-16le"),
+        [0xfe, 0xff, rest @ ..] => (UTF_16BE.decode_without_bom_handling(rest).0, "utf-16be"),
         [0xef, 0xbb, 0xbf, rest @ ..] if std::str::from_utf8(rest).is_ok() || mostly_utf8(rest) => {
-            (String::from_utf8_lossy(rest).trim_start_matches('\u{feff}').to_owned(), "utf-8")
+            (String::from_utf8_lossy(rest), "utf-8")
         }
         _ => return None,
     })
 }
 
 /// UTF-16 and UTF-32 without a mark: the markup or JSON at the start is ASCII, so zero bytes stand in a pattern.
-fn by_zero_bytes(bytes: &[u8]) -> Option<(String, &'static str)> {
+fn by_zero_bytes(bytes: &[u8]) -> Option<(Cow<'_, str>, &'static str)> {
     Some(match *bytes.get(..4)? {
-        [0, 0, 0, 1..0x80] => (utf_32(bytes, u32::from_be_bytes), "utf-32be"),
-        [1..0x80, 0, 0, 0] => (utf_32(bytes, u32::from_le_bytes), "utf-32le"),
-        [0, 1..0x80, 0, 1..0x80] => (UTF_16BE.decode_without_bom_handling(bytes).0.into_owned(), "utf-16be"),
-        [1..0x80, 0, 1..0x80, 0] => (UTF_16LE.decode_without_bom_handling(bytes).0.into_owned(), "utf-16le"),
+        [0, 0, 0, 1..0x80] => (Cow::Owned(utf_32(bytes, u32::from_be_bytes)), "utf-32be"),
+        [1..0x80, 0, 0, 0] => (Cow::Owned(utf_32(bytes, u32::from_le_bytes)), "utf-32le"),
+        [0, 1..0x80, 0, 1..0x80] => (UTF_16BE.decode_without_bom_handling(bytes).0, "utf-16be"),
+        [1..0x80, 0, 1..0x80, 0] => (UTF_16LE.decode_without_bom_handling(bytes).0, "utf-16le"),
         _ => return None,
     })
 }
@@ -188,8 +197,11 @@ fn utf_32(bytes: &[u8], read: fn([u8; 4]) -> u32) -> String {
 
 /// An escape to a Japanese set: a control that neither XML nor plain text has otherwise.
 fn looks_iso_2022_jp(bytes: &[u8]) -> bool {
-    bytes.windows(3).any(|w| w[0] == 0x1b && matches!(w[1..], [b'$', b'B' | b'@'] | [b'(', b'J' | b'I']))
+    bytes.contains(&0x1b)
         && bytes.is_ascii()
+        && bytes
+            .windows(3)
+            .any(|w| w[0] == 0x1b && matches!(w[1..], [b'$', b'B' | b'@'] | [b'(', b'J' | b'I']))
 }
 
 /// The `charset` parameter of a `Content-Type`.

@@ -6,6 +6,8 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 use quick_xml::events::attributes::Attributes;
 
+use super::markup::unescape;
+
 /// Attributes of one element that are looked at.
 const MAX_ATTRIBUTES: usize = 64;
 
@@ -155,52 +157,6 @@ impl<'a> Pieces<'a> {
 
 fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_alphabetic() || c == '_') && !text.contains('<')
-}
-
-/// `text` with its references resolved; one that is not known stays as written.
-pub(super) fn unescape(text: &str) -> Cow<'_, str> {
-    let Some(first) = text.find('&') else { return Cow::Borrowed(text) };
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    let mut next = Some(first);
-    while let Some(at) = next {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        match reference(rest) {
-            Some((value, length)) => {
-                out.push(value);
-                rest = &rest[length..];
-            }
-            None => {
-                out.push('&');
-                rest = &rest[1..];
-            }
-        }
-        next = rest.find('&');
-    }
-    out.push_str(rest);
-    Cow::Owned(out)
-}
-
-fn reference(text: &str) -> Option<(char, usize)> {
-    let end = text.bytes().take(12).position(|byte| byte == b';')?;
-    let name = text.get(1..end)?;
-    let value = match name {
-        "amp" => '&',
-        "lt" => '<',
-        "gt" => '>',
-        "quot" => '"',
-        "apos" => '\'',
-        _ => {
-            let number = name.strip_prefix('#')?;
-            let code = match number.strip_prefix(['x', 'X']) {
-                Some(hex) => u32::from_str_radix(hex, 16),
-                None => number.parse(),
-            };
-            char::from_u32(code.ok()?).filter(|c| *c != '\0')?
-        }
-    };
-    Some((value, end + 1))
 }
 
 #[cfg(test)]

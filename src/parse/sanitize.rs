@@ -1,8 +1,7 @@
 //! HTML from the open web made safe to show: allow-listed elements and attributes, absolute addresses.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use ammonia::{Builder, UrlRelative};
 use url::Url;
@@ -18,10 +17,16 @@ const ATTRIBUTE_LIMIT: usize = 64;
 /// How many elements unclosed formatting may make the tree builder repeat.
 const REPEAT_LIMIT: usize = 50_000;
 
+/// How often broken markup is cleaned again until it no longer changes.
+const ROUNDS: usize = 6;
+
+/// The rules for texts whose relative addresses stay as they are.
+static WITHOUT_BASE: LazyLock<Builder<'static>> = LazyLock::new(|| rules(None));
+
 /// Cleans fragments; keeps its rules between fragments with the same base.
 #[derive(Default)]
 pub struct Sanitizer {
-    rules: Option<(Option<Arc<Url>>, Builder<'static>)>,
+    rules: Option<(Arc<Url>, Builder<'static>)>,
 }
 
 impl std::fmt::Debug for Sanitizer {
@@ -37,15 +42,32 @@ impl Sanitizer {
             return escaped(&unescape(html));
         }
         let bounded = bounded(html);
-        if !bounded.contains('<') {
-            return escaped(&unescape(&bounded));
+        let mut clean = self.clean_once(&bounded.html, base);
+        if !bounded.regular {
+            // What browsers make of broken markup they may read differently once more; go on until it stands.
+            for _ in 0..ROUNDS {
+                let again = self.clean_once(&clean, base);
+                if again == clean {
+                    return clean;
+                }
+                clean = again;
+            }
+            return escaped(&markup::text_of(&clean));
         }
-        let known = self.rules.as_ref().is_some_and(|(known, _)| known.as_ref() == base);
+        clean
+    }
+
+    fn clean_once(&mut self, html: &str, base: Option<&Arc<Url>>) -> String {
+        if !html.contains('<') {
+            return escaped(&unescape(html));
+        }
+        let Some(base) = base else { return WITHOUT_BASE.clean(html).to_string() };
+        let known = self.rules.as_ref().is_some_and(|(known, _)| known == base);
         if !known {
-            self.rules = Some((base.cloned(), rules(base)));
+            self.rules = Some((Arc::clone(base), rules(Some(base))));
         }
         match &self.rules {
-            Some((_, rules)) => rules.clean(&bounded).to_string(),
+            Some((_, rules)) => rules.clean(html).to_string(),
             None => String::new(),
         }
     }
@@ -104,14 +126,22 @@ fn rules(base: Option<&Arc<Url>>) -> Builder<'static> {
     rules
 }
 
+/// A fragment inside the limits of the tree builder.
+struct Bounded {
+    html: String,
+    /// Whether the tree builder finds nothing to repair in it.
+    regular: bool,
+}
+
 /// The same fragment inside the limits of the tree builder, whose time grows with depth times size.
 ///
 /// Elements that would be dropped anyway go here already, so that none of their special parsing rules applies.
 /// The depth is overestimated: an element counts as open until an end tag closes it for certain.
-fn bounded(html: &str) -> Cow<'_, str> {
+fn bounded(html: &str) -> Bounded {
     let mut out = String::with_capacity(html.len());
     let mut open: Vec<(&'static str, Role)> = Vec::new();
     let (mut tags, mut formatting, mut repeated) = (0_usize, 0_usize, 0_usize);
+    let mut regular = true;
     let mut after_pre = false;
     let mut pieces = pieces(html);
     while let Some(piece) = pieces.next() {
@@ -132,6 +162,7 @@ fn bounded(html: &str) -> Cow<'_, str> {
                     if open.len() >= DEPTH_LIMIT || tags > TAG_LIMIT || repeated > REPEAT_LIMIT {
                         continue;
                     }
+                    regular = regular && fits(&open, name);
                     if role != Role::Void {
                         open.push((name, role));
                         formatting += usize::from(role == Role::Formatting);
@@ -148,7 +179,7 @@ fn bounded(html: &str) -> Cow<'_, str> {
             },
             Piece::Close { name, .. } => {
                 let Some((name, role)) = element(name) else { continue };
-                if matches!(role, Role::Void | Role::Raw | Role::Dropped) && name != "br" {
+                if matches!(role, Role::Void | Role::Raw | Role::Dropped) {
                     continue;
                 }
                 tags += 1;
@@ -156,6 +187,7 @@ fn bounded(html: &str) -> Cow<'_, str> {
                     continue;
                 }
                 repeated += formatting;
+                regular = regular && open.last().is_some_and(|(last, _)| *last == name);
                 formatting -= close(&mut open, name, role);
                 out.push_str("</");
                 out.push_str(name);
@@ -163,7 +195,26 @@ fn bounded(html: &str) -> Cow<'_, str> {
             }
         }
     }
-    Cow::Owned(out)
+    Bounded { html: out, regular: regular && open.is_empty() }
+}
+
+/// Whether the tree builder puts the element where it stands, without closing or moving anything.
+fn fits(open: &[(&'static str, Role)], name: &str) -> bool {
+    let inside = |names: &[&str]| open.iter().any(|(known, _)| names.contains(known));
+    let directly_in = |names: &[&str]| open.last().is_some_and(|(last, _)| names.contains(last));
+    const HEADINGS: &[&str] = &["h1", "h2", "h3", "h4", "h5", "h6"];
+    match name {
+        "a" => !inside(&["a"]),
+        "li" => directly_in(&["ul", "ol", "dir"]),
+        "dd" | "dt" => directly_in(&["dl"]),
+        "table" | "caption" | "col" | "colgroup" | "tbody" | "thead" | "tfoot" | "tr" | "td" | "th" => false,
+        "rb" | "rp" | "rt" | "rtc" => false,
+        _ if HEADINGS.contains(&name) => !inside(HEADINGS) && !inside(&["p"]),
+        "address" | "article" | "aside" | "blockquote" | "center" | "details" | "dir" | "div" | "dl"
+        | "figcaption" | "figure" | "footer" | "header" | "hgroup" | "hr" | "main" | "nav" | "ol" | "p"
+        | "pre" | "section" | "summary" | "ul" => !inside(&["p"]),
+        _ => true,
+    }
 }
 
 /// Text of a fragment: a lone `<` must not start a tag that was not there before.

@@ -4,6 +4,7 @@ use std::io::Read;
 
 use super::decode;
 use super::elements::{Element, Piece, pieces};
+use super::feed;
 use super::url::{self, Url};
 use crate::time::Timestamp;
 
@@ -161,12 +162,27 @@ fn root(text: &str) -> Root {
 
 /// The entries of a feed as the addresses of a sitemap.
 fn from_feed(
-    _bytes: &[u8],
-    _content_type: Option<&str>,
-    _base: Option<&Url>,
-    _limits: &Limits,
+    bytes: &[u8],
+    content_type: Option<&str>,
+    base: Option<&Url>,
+    limits: &Limits,
 ) -> Result<Sitemap, Refused> {
-    Err(Refused::NotASitemap)
+    let context = feed::Context {
+        url: base.cloned(),
+        content_type: content_type.map(str::to_owned),
+        ..feed::Context::default()
+    };
+    let feed = feed::parse(bytes, &context).map_err(|_| Refused::NotASitemap)?;
+    let mut found = Sitemap::default();
+    for entry in feed.entries {
+        let Some(loc) = entry.link.as_deref().and_then(|link| address(base, link)) else { continue };
+        if found.urls.len() >= limits.max_urls {
+            found.is_cut = true;
+            break;
+        }
+        found.urls.push(Location { loc, lastmod: entry.updated.or(entry.published) });
+    }
+    Ok(found)
 }
 
 /// Collects addresses up to the limit.
@@ -295,7 +311,7 @@ impl List<'_> {
 
     fn add(&mut self, holds: Holds, loc: &str, lastmod: &str) {
         let Some(loc) = address(self.base, loc) else { return };
-        let location = Location { loc, lastmod: moment(lastmod) };
+        let location = Location { loc, lastmod: feed::date::parse(lastmod) };
         match holds {
             Holds::Page => self.found.urls.push(location),
             Holds::Sitemap => self.found.children.push(location),
@@ -323,19 +339,6 @@ fn address(base: Option<&Url>, loc: &str) -> Option<String> {
         Some(absolute) => url::is_web(&absolute).then_some(written),
         None => url::resolve_web(base, &written).map(String::from),
     }
-}
-
-/// A date as the sitemap protocol has it: a day, or a moment with or without zone.
-fn moment(text: &str) -> Option<Timestamp> {
-    let text = text.trim();
-    if text.is_empty() {
-        return None;
-    }
-    if let Ok(at) = text.parse::<Timestamp>() {
-        return Some(at);
-    }
-    let civil: jiff::civil::DateTime = text.parse().or_else(|_| format!("{text}-01").parse()).ok()?;
-    jiff::tz::TimeZone::UTC.to_timestamp(civil).ok().map(Timestamp::from)
 }
 
 #[cfg(test)]

@@ -119,7 +119,7 @@ fn hostile_documents_end_within_their_limits() {
     let rss = |inside: &str| format!("<rss version='2.0'><channel><title>x</title>{inside}</channel></rss>");
 
     let mut laughs = "<!DOCTYPE rss [<!ENTITY a 'ha'>".to_owned();
-    for (one, next) in ('a'..'z').zip('b'..='z') {
+    for (one, next) in ('a'..='y').zip('b'..='z') {
         let tenfold = format!("&{one};").repeat(10);
         laughs.push_str(&format!("<!ENTITY {next} '{tenfold}'>"));
     }

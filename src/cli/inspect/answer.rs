@@ -10,8 +10,9 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Value, json};
 
 use crate::fetch::guard::{self, AllowPrivate};
+use crate::parse::feed::inspect::Headers;
 use crate::parse::url::{self, Url};
-use crate::parse::{html, opml, robots, sitemap};
+use crate::parse::{feed, html, opml, robots, sitemap};
 
 /// What is to be inspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -73,9 +74,14 @@ pub fn of_document(kind: Kind, document: &Document) -> Result<Value, String> {
     }
 }
 
-/// What we read from a feed. The one place that knows the reader of feeds.
-fn of_feed(_document: &Document) -> Result<Value, String> {
-    Err("feeds are not read yet".to_owned())
+fn of_feed(document: &Document) -> Result<Value, String> {
+    let headers = Headers {
+        content_type: document.content_type.clone(),
+        content_location: document.content_location.clone(),
+        content_language: document.content_language.clone(),
+    };
+    feed::inspect::inspect(&document.bytes, document.url.as_deref(), headers)
+        .map_err(|refused| refused.to_string())
 }
 
 /// What a robots.txt says to `agent` about `page`.
@@ -112,7 +118,11 @@ pub fn of_address(address: &str, resolve: &BTreeMap<String, Vec<IpAddr>>, allow:
 
 /// The answer to one line of a batch: always `{id, out}`, with `out` null and an `error` when it is refused.
 pub fn answer(kind: Kind, line: &str, allow: &AllowPrivate) -> Value {
-    let case: Value = match serde_json::from_str(line) {
+    let read = serde_json::from_str(line).or_else(|error| match without_lone_surrogates(line) {
+        Some(line) => serde_json::from_str(&line),
+        None => Err(error),
+    });
+    let case: Value = match read {
         Ok(case @ Value::Object(_)) => case,
         Ok(_) => return refusal(&Value::Null, "the line is no JSON object"),
         Err(error) => return refusal(&Value::Null, &format!("the line is no JSON: {error}")),
@@ -124,6 +134,38 @@ pub fn answer(kind: Kind, line: &str, allow: &AllowPrivate) -> Value {
         Ok(Err(why)) => refusal(&id, &why),
         Err(_) => refusal(&id, "the reader failed on this document; please report it"),
     }
+}
+
+/// The line with U+FFFD for every half of a surrogate pair, or `None` if there is no such half.
+///
+/// JavaScript and Python write broken strings as lone `\\uD800` escapes; browsers read them as U+FFFD.
+fn without_lone_surrogates(line: &str) -> Option<String> {
+    let escape = |at: usize| {
+        let digits = line.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let mut out = String::with_capacity(line.len());
+    let mut from = 0;
+    let mut at = 0;
+    while let Some(next) = line[at..].find('\\').map(|next| at + next) {
+        let pair = (escape(next), escape(next + 6));
+        at = match pair {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => next + 12,
+            (Some(0xD800..=0xDFFF), _) => {
+                out.push_str(&line[from..next]);
+                out.push_str("\\uFFFD");
+                from = next + 6;
+                from
+            }
+            // The escaped character may be a backslash itself; it is ASCII in every valid escape.
+            _ => line.ceil_char_boundary((next + 2).min(line.len())),
+        };
+    }
+    if from == 0 {
+        return None;
+    }
+    out.push_str(&line[from..]);
+    Some(out)
 }
 
 /// The answer to a line that cannot be read at all.
@@ -247,6 +289,19 @@ mod tests {
         let address =
             json!({"id": 1, "url": "http://home.example/", "resolve": {"home.example": ["93.184.216.34"]}});
         assert_eq!(asked(Kind::Address, &address)["out"]["verdict"], "allow");
+    }
+
+    #[test]
+    fn halves_of_surrogate_pairs_are_read_as_browsers_read_them() {
+        for (input, href) in [
+            (r"https://a.example/\uD83D\uDE00", "https://a.example/%F0%9F%98%80"),
+            (r"https://a.example/\uD83D\uD83D\uDE00", "https://a.example/%EF%BF%BD%F0%9F%98%80"),
+            (r"https://a.example/\uDE00x\\uD800", "https://a.example/%EF%BF%BDx/uD800"),
+            (r"https://a.example/é\uD800", "https://a.example/%C3%A9%EF%BF%BD"),
+        ] {
+            let line = format!(r#"{{"id":1,"input":"{input}","base":null}}"#);
+            assert_eq!(answer(Kind::Url, &line, &AllowPrivate::none())["out"]["href"], href, "{line}");
+        }
     }
 
     #[test]

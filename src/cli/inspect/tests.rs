@@ -62,41 +62,39 @@ impl Write for ClosedPipe {
 
 #[tokio::test]
 async fn a_closed_pipe_is_no_error() {
-    let fetcher = Fetcher::new(fetch::FetchConfig::default(), crate::time::Clock::system()).unwrap();
-    run(&args(&["url", "https://a.example"]), Layout::Indented, &fetcher, &mut ClosedPipe).await.unwrap();
+    run(&args(&["url", "https://a.example"]), &Clock::system(), Layout::Line, &mut ClosedPipe).await.unwrap();
 }
 
 #[tokio::test]
 async fn refusals_name_the_document_and_the_way_out() {
-    let fetcher = Fetcher::new(fetch::FetchConfig::default(), crate::time::Clock::system()).unwrap();
-    let error = run(&args(&["page", "/no/such/file"]), Layout::Indented, &fetcher, &mut Vec::new())
+    let error = run(&args(&["page", "/no/such/file"]), &Clock::system(), Layout::Line, &mut Vec::new())
         .await
         .unwrap_err();
     assert!(error.to_string().starts_with("cannot read /no/such/file: "), "{error}");
     let error =
-        run(&args(&["feed", "http://127.0.0.1:9999/feed"]), Layout::Indented, &fetcher, &mut Vec::new())
+        run(&args(&["feed", "http://127.0.0.1:9999/feed"]), &Clock::system(), Layout::Line, &mut Vec::new())
             .await
             .unwrap_err();
     assert!(error.to_string().contains("127.0.0.1"), "{error}");
     assert!(error.hint().unwrap().contains("--allow-private 127.0.0.1"), "{:?}", error.hint());
-    let error = run(&args(&["address", "http://a.example/"]), Layout::Indented, &fetcher, &mut Vec::new())
-        .await
-        .unwrap_err();
+    let error =
+        run(&args(&["address", "http://a.example/"]), &Clock::system(), Layout::Line, &mut Vec::new())
+            .await
+            .unwrap_err();
     assert!(error.to_string().contains("--resolve a.example="), "{error}");
 }
 
 #[tokio::test]
 async fn the_guard_says_its_opinion_of_an_address() {
-    let fetcher = Fetcher::new(fetch::FetchConfig::default(), crate::time::Clock::system()).unwrap();
-    let words = ["address", "--json", "http://a.example/", "--resolve", "a.example=10.0.0.1"];
+    let words = ["address", "http://a.example/", "--resolve", "a.example=10.0.0.1"];
     let mut out = Vec::new();
-    run(&args(&words), Layout::Indented, &fetcher, &mut out).await.unwrap();
+    run(&args(&words), &Clock::system(), Layout::Line, &mut out).await.unwrap();
     assert!(out.starts_with(b"{") && String::from_utf8(out).unwrap().contains("\"verdict\":\"deny\""));
     let mut out = Vec::new();
     run(
         &args(&[&words[..], &["--allow-private", "10.0.0.0/8"]].concat()),
-        Layout::Indented,
-        &fetcher,
+        &Clock::system(),
+        Layout::Line,
         &mut out,
     )
     .await

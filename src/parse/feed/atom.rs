@@ -8,11 +8,11 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use url::Url;
 
+use super::address::address;
 use super::names::{Field, Space, field};
-use super::reader::address;
 use super::rss;
 use super::xml::{Tag, Token, Xml};
-use super::{Content, Link, Person, TextKind};
+use super::{Content, Link, Person, TEXT_LIMIT, TextKind};
 use crate::parse::markup::{escape_into, single_spaced};
 
 /// What an element's text is when it does not say.
@@ -69,6 +69,7 @@ fn collect<'a>(xml: &mut Xml<'a>, leaf: Tag<'a>, inline: bool, base: Option<&Arc
     loop {
         match xml.next() {
             Token::Eof => break,
+            Token::Text(_) | Token::Cdata(_) if out.len() >= TEXT_LIMIT => xml.damaged = true,
             Token::Text(text) if has_elements => escape_into(&mut out, &text),
             Token::Text(text) => out.push_str(&text),
             Token::Cdata(text) => {
@@ -89,7 +90,9 @@ fn collect<'a>(xml: &mut Xml<'a>, leaf: Tag<'a>, inline: bool, base: Option<&Arc
                     }
                 }
                 names.push(tag.local);
-                write_tag(&mut out, xml, tag, base);
+                if out.len() < TEXT_LIMIT {
+                    write_tag(&mut out, xml, tag, base);
+                }
             }
             Token::End => {
                 if xml.depth() < depth {
@@ -104,6 +107,10 @@ fn collect<'a>(xml: &mut Xml<'a>, leaf: Tag<'a>, inline: bool, base: Option<&Arc
                 }
             }
         }
+    }
+    if out.len() > TEXT_LIMIT {
+        xml.damaged = true;
+        out.truncate(out.floor_char_boundary(TEXT_LIMIT));
     }
     (out, has_elements)
 }

@@ -5,19 +5,18 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use quick_xml::Reader;
-use quick_xml::errors::{Error, SyntaxError};
 use quick_xml::events::Event;
-use quick_xml::events::attributes::Attributes;
 use url::Url;
 
 use super::names::{self, Space};
+use super::recover::{starts_name, stray_bracket};
+pub(super) use super::tag::Tag;
+use super::tag::attributes;
 use crate::parse::markup::{self, Reference, unescape};
 use crate::parse::url::resolve;
 
 /// How deep elements may nest; deeper ones are not reported, their text is.
 pub(super) const DEPTH_LIMIT: usize = 512;
-/// How many attributes of one element are looked at.
-const ATTRIBUTE_LIMIT: usize = 256;
 /// Start tags beyond the depth limit after which the tokenizer is renewed, because it remembers each of them.
 const RENEW_AFTER: usize = 4096;
 
@@ -36,77 +35,22 @@ pub(super) enum Token<'a> {
     Eof,
 }
 
-/// A start tag.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Tag<'a> {
-    /// The namespace its prefix stands for.
-    pub(super) space: Space,
-    /// Its name without the prefix, as written.
-    pub(super) local: &'a str,
-    /// Name and attributes as written, without the brackets.
-    inner: &'a str,
-    name_length: usize,
-}
-
-impl<'a> Tag<'a> {
-    /// The attributes as written: name and unread value.
-    pub(super) fn attributes(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
-        attributes(self.inner, self.name_length)
-    }
-
-    /// Whether there is anything behind the name.
-    pub(super) fn is_bare(&self) -> bool {
-        self.inner.len() == self.name_length
-    }
-
-    /// The value of an attribute, by its name with or without a prefix, in any case.
-    pub(super) fn attribute(&self, name: &str) -> Option<Cow<'a, str>> {
-        if self.is_bare() {
-            return None;
-        }
-        let mut prefixed = None;
-        for (key, value) in self.attributes() {
-            if key.eq_ignore_ascii_case(name) {
-                return Some(unescape(value));
-            }
-            let local = key.split_once(':').filter(|(prefix, _)| *prefix != "xmlns").map(|(_, local)| local);
-            if prefixed.is_none() && local.is_some_and(|local| local.eq_ignore_ascii_case(name)) {
-                prefixed = Some(value);
-            }
-        }
-        prefixed.map(unescape)
-    }
-}
-
-fn attributes(inner: &str, from: usize) -> impl Iterator<Item = (&str, &str)> {
-    let mut attributes = Attributes::html(inner, from);
-    attributes.with_checks(false);
-    attributes.take(ATTRIBUTE_LIMIT).filter_map(|attribute| {
-        let attribute = attribute.ok()?;
-        let value = match attribute.value {
-            Cow::Borrowed(value) => value,
-            Cow::Owned(_) => return None,
-        };
-        Some((attribute.key.0, value))
-    })
-}
-
 /// An open element.
 #[derive(Debug)]
-struct Open<'a> {
-    name: &'a str,
+pub(super) struct Open<'a> {
+    pub(super) name: &'a str,
 }
 
 /// The reader.
 #[derive(Debug)]
 pub(super) struct Xml<'a> {
-    text: &'a str,
+    pub(super) text: &'a str,
     reader: Reader<&'a [u8]>,
     /// Where in `text` the tokenizer was started.
     start: usize,
-    open: Vec<Open<'a>>,
+    pub(super) open: Vec<Open<'a>>,
     /// Ends still to be reported: an end tag may close several elements.
-    closing: usize,
+    pub(super) closing: usize,
     /// Open elements beyond the depth limit, and how many there have been.
     beyond: usize,
     beyond_total: usize,
@@ -118,7 +62,7 @@ pub(super) struct Xml<'a> {
     /// Whether anything was recovered from or left out.
     pub(super) damaged: bool,
     unread: Option<Tag<'a>>,
-    over: bool,
+    pub(super) over: bool,
 }
 
 impl<'a> Xml<'a> {
@@ -175,12 +119,12 @@ impl<'a> Xml<'a> {
         self.languages.retain_mut(|(at, _)| moved(*at).map(|to| *at = to).is_some());
     }
 
-    fn position(&self) -> usize {
+    pub(super) fn position(&self) -> usize {
         self.start + usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
     }
 
     /// Starts the tokenizer anew at `position`, after it read up to `seen`.
-    fn restart(&mut self, position: usize, seen: usize) {
+    pub(super) fn restart(&mut self, position: usize, seen: usize) {
         let wasted = seen.saturating_sub(position) + 16;
         if wasted > self.patience {
             self.over = true;
@@ -306,7 +250,7 @@ impl<'a> Xml<'a> {
     }
 
     /// Opens the element that `inner` names.
-    fn enter(&mut self, inner: &'a str, shape: Shape) -> Option<Token<'a>> {
+    pub(super) fn enter(&mut self, inner: &'a str, shape: Shape) -> Option<Token<'a>> {
         let inner = inner.trim_ascii_end();
         if self.open.len() >= DEPTH_LIMIT {
             self.damaged = true;
@@ -393,75 +337,11 @@ impl<'a> Xml<'a> {
             None => self.damaged = true,
         }
     }
-
-    /// Goes on after what the tokenizer cannot read.
-    fn recover(&mut self, from: usize, error: &Error) -> Option<Token<'a>> {
-        self.damaged = true;
-        let text = self.text;
-        let seen = self.position().max(from + 1);
-        let Error::Syntax(error) = error else {
-            if self.position() <= from {
-                self.restart((from + 1).min(text.len()), text.len());
-            }
-            return None;
-        };
-        let rest = &text[from.min(text.len())..];
-        let next_bracket = rest.find('>').map(|at| from + at + 1);
-        match error {
-            SyntaxError::UnclosedCData | SyntaxError::InvalidBangMarkup | SyntaxError::UnclosedDoctype => {
-                let cdata = rest.get(..9).is_some_and(|head| head.eq_ignore_ascii_case("<![CDATA["));
-                if cdata {
-                    let body = &rest[9..];
-                    let length = body.find("]]>").unwrap_or(body.len());
-                    self.restart((from + 9 + length + 3).min(text.len()), text.len());
-                    return Some(Token::Cdata(&body[..length]));
-                }
-                self.restart(next_bracket.unwrap_or(text.len()), text.len());
-                None
-            }
-            SyntaxError::UnclosedComment | SyntaxError::UnclosedPI | SyntaxError::UnclosedXmlDecl => {
-                self.restart(next_bracket.unwrap_or(text.len()), text.len());
-                None
-            }
-            SyntaxError::UnclosedTag
-            | SyntaxError::UnclosedSingleQuotedAttributeValue
-            | SyntaxError::UnclosedDoubleQuotedAttributeValue => {
-                let Some(end) = next_bracket else {
-                    // A tag cut off by the end of the document; a lone bracket was text.
-                    self.over = true;
-                    return (!starts_name(rest) && !rest.starts_with("</"))
-                        .then_some(Token::Text(Cow::Borrowed(rest)));
-                };
-                let whole = &text[from..end];
-                let stray = whole[1..].find('<').map(|at| at + 1);
-                if !starts_name(whole) && !whole.starts_with("</") {
-                    let length = stray.unwrap_or(whole.len());
-                    self.restart(from + length, text.len().max(seen));
-                    return Some(Token::Text(Cow::Borrowed(&whole[..length])));
-                }
-                let end = stray.map_or(end, |stray| from + stray);
-                self.restart(end, text.len());
-                if whole.starts_with("</") {
-                    let name = text[from + 2..end].trim_end_matches('>');
-                    self.close_named(name);
-                    return None;
-                }
-                self.enter(text[from + 1..end].trim_end_matches('>'), Shape::Open)
-            }
-        }
-    }
-
-    fn close_named(&mut self, name: &str) {
-        let name = name.trim_ascii();
-        if let Some(at) = self.open.iter().rposition(|open| open.name == name) {
-            self.closing = self.open.len() - at;
-        }
-    }
 }
 
 /// How a tag was written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+pub(super) enum Shape {
     Open,
     Empty,
 }
@@ -474,34 +354,4 @@ fn tokenizer(text: &str) -> Reader<&[u8]> {
     config.allow_dangling_amp = true;
     config.check_comments = false;
     reader
-}
-
-/// Whether `<` is followed by what may start a name.
-fn starts_name(whole: &str) -> bool {
-    whole
-        .as_bytes()
-        .get(1)
-        .is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b':' | 0x80..))
-}
-
-/// The last `<` inside a tag that stands outside of quoted values, if any.
-fn stray_bracket(whole: &str) -> Option<usize> {
-    let bytes = whole.as_bytes();
-    if !bytes[1..].contains(&b'<') {
-        return None;
-    }
-    if !starts_name(whole) {
-        return bytes.iter().rposition(|byte| *byte == b'<').filter(|at| *at > 0);
-    }
-    let mut quote = None;
-    let mut found = None;
-    for (at, &byte) in bytes.iter().enumerate().skip(1) {
-        match (quote, byte) {
-            (None, b'"' | b'\'') => quote = Some(byte),
-            (Some(open), _) if open == byte => quote = None,
-            (None, b'<') => found = found.or(Some(at)),
-            _ => {}
-        }
-    }
-    found
 }

@@ -67,6 +67,10 @@ fn is_believable(article: &str, plain: &Plain) -> bool {
 fn article(tree: &Document) -> Option<String> {
     let config =
         Config { disable_json_ld: true, max_elements_to_parse: MAX_SEARCHED_ELEMENTS, ..Config::default() };
+    // The search works on a copy; one of a huge page is not worth its memory.
+    if tree.tree.len() > 4 * MAX_SEARCHED_ELEMENTS {
+        return None;
+    }
     let copy = tree.clone();
     remove_frame(&copy);
     let mut search = Readability::with_document(copy, None, Some(config)).ok()?;

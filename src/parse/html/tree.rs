@@ -18,6 +18,9 @@ pub(super) const MAX_DEPTH: usize = 512;
 /// Nodes of one page; what comes after is left out.
 pub(super) const MAX_NODES: usize = 200_000;
 
+/// Attributes of one page; after them only those that links need are kept.
+const MAX_ATTRIBUTES: usize = 400_000;
+
 /// The tree of tidied HTML.
 pub(super) fn build(html: &str) -> Document {
     let options = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
@@ -26,6 +29,7 @@ pub(super) fn build(html: &str) -> Document {
         held: Cell::new(0),
         left_out: RefCell::default(),
         roots_seen: Cell::new(0),
+        attributes: Cell::new(0),
     };
     let tokenizer = tokenize(limiter, html);
     let document = tokenizer.sink.builder.sink;
@@ -54,6 +58,8 @@ struct Limiter {
     /// Start tags that were held back, so that their end tags are held back too.
     left_out: RefCell<HashMap<LocalName, usize>>,
     roots_seen: Cell<usize>,
+    /// Attributes that went into the tree.
+    attributes: Cell<usize>,
 }
 
 impl Limiter {
@@ -69,6 +75,10 @@ impl Limiter {
                     }
                 }
                 if self.held.get() < MAX_DEPTH || closes_itself(&tag.name) {
+                    if self.attributes.get() > MAX_ATTRIBUTES {
+                        tag.attrs.retain(|attribute| attribute.name.local == local_name!("href"));
+                    }
+                    self.attributes.set(self.attributes.get() + tag.attrs.len());
                     return true;
                 }
                 *left_out.entry(tag.name.clone()).or_default() += 1;
@@ -211,6 +221,15 @@ mod tests {
     fn repeated_body_tags_add_no_endless_attributes() {
         let html: String = (0..100_000).map(|n| format!("<body a{n}=1>")).collect();
         assert!(build(&html).select("body").attrs().len() < 16);
+    }
+
+    #[test]
+    fn a_page_of_attributes_keeps_those_of_its_links() {
+        let names: String = (0..200).map(|n| format!(" a{n}")).collect();
+        let document = build(&format!("{}<a class=x href=y>", format!("<p{names}>").repeat(2_100)));
+        assert_eq!(document.select("p").attrs().len(), 200);
+        let link = document.select("a");
+        assert_eq!((link.attr("href").as_deref(), link.attr("class").as_deref()), (Some("y"), None));
     }
 
     #[test]

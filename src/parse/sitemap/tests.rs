@@ -94,6 +94,19 @@ fn a_text_sitemap_lists_one_address_a_line() {
 }
 
 #[test]
+fn a_feed_is_a_sitemap_of_its_entries() {
+    for text in [
+        "<rss version='2.0'><channel><item><link>https://a.example/1</link><pubDate>Thu, 15 Jan 2026 09:00:00 +0900</pubDate></item></channel></rss>",
+        "<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>x</id><link href='https://a.example/1'/><updated>2026-01-15T00:00:00Z</updated></entry></feed>",
+    ] {
+        let sitemap = read(text).unwrap();
+        assert_eq!(sitemap.urls.len(), 1, "{text}");
+        assert_eq!(sitemap.urls[0].loc, "https://a.example/1");
+        assert_eq!(sitemap.urls[0].lastmod.unwrap().to_string(), "2026-01-15T00:00:00.000Z");
+    }
+}
+
+#[test]
 fn other_documents_are_refused_with_a_reason() {
     for (text, why) in [
         ("", "the document is empty"),

@@ -3,10 +3,12 @@
 //! A date without a zone is UTC, except in Korean and Japanese, where it is the one zone of the country.
 //! The answer has whole seconds: feeds that give more mean nothing by it.
 
+mod loose;
+mod zone;
+
 use jiff::civil::{Date, DateTime, ISOWeekDate, Weekday};
 use jiff::tz::TimeZone;
 
-use super::zone;
 use crate::time::Timestamp;
 
 /// Longer texts are no dates.
@@ -20,7 +22,7 @@ pub fn parse(text: &str) -> Option<Timestamp> {
     }
     let (text, local) = plain(text);
     let text = text.trim();
-    iso(text, local).or_else(|| epoch(text)).or_else(|| loose(text, local))
+    iso(text, local).or_else(|| epoch(text)).or_else(|| loose::read(text, local))
 }
 
 /// A time of day with its distance from UTC.
@@ -44,6 +46,9 @@ enum Zone {
 /// Lower case, plain digits, plain hyphens, no remarks in brackets; East Asian units as separators.
 /// The second part is the offset such a local form implies.
 fn plain(text: &str) -> (String, i64) {
+    if text.is_ascii() && !text.contains(['(', '[']) && !text.starts_with(['R', 'r', 'H', 'h', 'S', 's']) {
+        return (text.to_ascii_lowercase(), 0);
+    }
     let mut local = 0;
     let mut out = String::with_capacity(text.len());
     let lower = text.to_lowercase();
@@ -306,147 +311,9 @@ fn fraction(text: &str) -> &str {
     }
 }
 
-/// Everything with words, slashes or another order: the parts are taken by what they can be.
-fn loose(text: &str, local: i64) -> Option<Timestamp> {
-    let mut numbers: Vec<(i32, usize)> = Vec::new();
-    let mut month = None;
-    let mut at: Option<Time> = None;
-    let mut half = None;
-    let mut zone = None;
-    let mut strange = 0;
-    let mut separator = ' ';
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        if c.is_ascii_digit() {
-            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-            let tail = &rest[digits..];
-            let clock = tail.starts_with(':')
-                || (tail.starts_with('h')
-                    && digits <= 2
-                    && !tail[1..].starts_with(|c: char| c.is_alphabetic()));
-            if clock && at.is_none() && digits <= 2 {
-                let (time, after) = clock_at(rest)?;
-                at = Some(time);
-                rest = after;
-                continue;
-            }
-            let value: i32 = rest[..digits].parse().ok()?;
-            numbers.push((value, digits));
-            if numbers.len() > 3 {
-                return None;
-            }
-            rest = tail;
-            for suffix in ["st", "nd", "rd", "th"] {
-                if let Some(after) =
-                    rest.strip_prefix(suffix).filter(|r| !r.starts_with(|c: char| c.is_alphabetic()))
-                {
-                    rest = after;
-                }
-            }
-            if let Some(next) = rest.chars().next().filter(|next| matches!(next, '/' | '.' | '-'))
-                && numbers.len() == 1
-            {
-                separator = next;
-            }
-            if let Some(after) =
-                rest.strip_prefix('t').filter(|after| after.starts_with(|c: char| c.is_ascii_digit()))
-            {
-                rest = after;
-            }
-        } else if c.is_alphabetic() {
-            let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '\'')).unwrap_or(rest.len());
-            let word = &rest[..length];
-            let tail = &rest[length..];
-            if let Some((offset, after)) = at.is_some().then(|| zone::named(rest)).flatten() {
-                zone = zone.or(Some(offset));
-                rest = after;
-                continue;
-            }
-            match word {
-                "am" | "a" if at.is_some() && (word == "am" || tail.starts_with(".m")) => half = Some(false),
-                "pm" | "p" if at.is_some() && (word == "pm" || tail.starts_with(".m")) => half = Some(true),
-                "am" if tail.trim_start().starts_with(|c: char| c.is_ascii_digit()) => half = Some(false),
-                "pm" => half = Some(true),
-                "m" => {}
-                _ => match zone::month(word) {
-                    Some(found) => month = Some(found),
-                    None => strange += 1,
-                },
-            }
-            rest = tail;
-        } else if matches!(c, '+' | '-')
-            && at.is_some()
-            && rest[1..].starts_with(|c: char| c.is_ascii_digit())
-        {
-            let length =
-                rest[1..].find(|c: char| !(c.is_ascii_digit() || c == ':')).map_or(rest.len(), |at| at + 1);
-            // A number counts more than the name before it.
-            zone = Some(zone::offset(&rest[..length])?);
-            rest = &rest[length..];
-        } else {
-            rest = &rest[c.len_utf8()..];
-        }
-    }
-    if strange > 4 {
-        return None;
-    }
-    let date = assemble(&numbers, month, separator)?;
-    let mut time = at.unwrap_or(Time { hour: 0, minute: 0, second: 0, zone: Zone::Unsaid });
-    match half {
-        Some(true) if time.hour < 12 => time.hour += 12,
-        Some(false) if time.hour == 12 => time.hour = 0,
-        _ => {}
-    }
-    if let Some(offset) = zone {
-        time.zone = Zone::Offset(offset);
-    }
-    finish(date, time, local)
-}
-
-/// A clock such as `9:15`, `16:29:06.5` or `14h30`, and what follows it.
-fn clock_at(text: &str) -> Option<(Time, &str)> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let hour = text[..digits].parse().ok()?;
-    let (minute, rest) = number_after(&text[digits..], [':', 'h'])
-        .unwrap_or((0, text[digits..].trim_start_matches(['h', ':'])));
-    let (second, rest) = number_after(rest, [':', '.', 'm']).unwrap_or((0, rest));
-    if hour > 24 || minute > 59 || second > 60 {
-        return None;
-    }
-    Some((Time { hour, minute, second: second.min(59), zone: Zone::Unsaid }, fraction(rest)))
-}
-
-/// A date from loose numbers and perhaps a month in words.
-fn assemble(numbers: &[(i32, usize)], month: Option<i32>, separator: char) -> Option<Date> {
-    let is_year = |(value, digits): (i32, usize)| digits >= 3 || value > 31;
-    let year = |(value, digits): (i32, usize)| match (digits, value) {
-        (1 | 2, 0..90) => 2000 + value,
-        (1..=3, _) => 1900 + value,
-        _ => value,
-    };
-    match (month, numbers) {
-        (Some(month), &[first, second, ..]) if is_year(first) => civil(year(first), month, second.0),
-        (Some(month), &[first, second, ..]) => civil(year(second), month, first.0),
-        (Some(month), &[only]) if only.1 == 4 => civil(only.0, month, 1),
-        (None, &[first, second, third]) => {
-            if first.1 == 4 {
-                return civil(first.0, second.0, third.0);
-            }
-            let (month, day) = match (first.0, second.0) {
-                (a, b) if a > 12 => (b, a),
-                (a, b) if b > 12 => (a, b),
-                (a, b) if separator == '/' => (a, b),
-                (a, b) => (b, a),
-            };
-            civil(year(third), month, day)
-        }
-        _ => None,
-    }
-}
-
 /// A date; a day that the month does not have is its last one.
 fn civil(year: i32, month: i32, day: i32) -> Option<Date> {
-    let year = i16::try_from(year).ok().filter(|year| (1..=9999).contains(year))?;
+    let year = i16::try_from(year).ok().filter(|year| (0..=9999).contains(year))?;
     let month = i8::try_from(month).ok()?;
     if !(1..=31).contains(&day) {
         return None;

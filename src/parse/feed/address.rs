@@ -1,0 +1,56 @@
+//! Addresses in feeds: absolute where they can be, and none that a reader must not follow.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use url::Url;
+
+use super::Link;
+use crate::parse::url::resolve;
+
+/// A link to a page.
+pub(super) fn alternate(href: String) -> Link {
+    Link { href, rel: "alternate".to_owned(), kind: Some("text/html".to_owned()), ..Link::default() }
+}
+
+/// An id that is only a path gets its host; every other id is kept as it stands.
+pub(super) fn rooted(base: Option<&Arc<Url>>, id: String) -> String {
+    if id.starts_with(['/', '.'])
+        && let Some(absolute) = address(base, &id)
+    {
+        return absolute;
+    }
+    id
+}
+
+/// An address as written when it is absolute, else resolved; `None` for what a reader must not follow.
+pub(super) fn address(base: Option<&Arc<Url>>, href: &str) -> Option<String> {
+    let href = href.trim();
+    if href.is_empty() {
+        return None;
+    }
+    let compact: Cow<'_, str> = if href.contains(['\n', '\r', '\t']) {
+        Cow::Owned(href.chars().filter(|c| !matches!(c, '\n' | '\r' | '\t')).collect())
+    } else {
+        Cow::Borrowed(href)
+    };
+    let scheme = compact.split_once(':').map(|(scheme, _)| scheme).filter(|scheme| {
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+    });
+    match scheme.map(str::to_ascii_lowercase).as_deref() {
+        Some("javascript" | "vbscript" | "data" | "file" | "livescript" | "mocha" | "about" | "blob") => None,
+        Some(_) => Some(compact.into_owned()),
+        None => match base {
+            Some(base) => resolve(Some(base), &compact).map(String::from),
+            None => Some(compact.into_owned()),
+        },
+    }
+}
+
+/// The link that leads to the page: the first alternate one that is HTML as far as anybody knows.
+pub(super) fn chosen_link(links: &[Link]) -> Option<String> {
+    let alternates = || links.iter().filter(|link| link.rel == "alternate");
+    let page = |link: &&Link| link.kind.as_deref().is_none_or(|kind| kind.contains("html"));
+    alternates().find(page).or_else(|| alternates().next()).map(|link| link.href.clone())
+}
