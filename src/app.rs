@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use crate::books;
 use serde_json::Value as Json;
 
 use crate::blogs;
+use crate::books;
 use crate::channel::outbox::{Sender, Topics};
 use crate::channel::{self, ChannelSet, Outside};
 use crate::config::{self, Config, Kind, Problems};
@@ -34,24 +34,26 @@ type Make = fn(&config::Job, &Parts) -> Result<Arc<dyn Work>, Problems>;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-const PIPELINES: &[Pipeline] = &[Pipeline {
-    kind: Kind::job::<books::config::Keys>("books").with_check(books::config::check),
-    every: HOUR,
-    make: books::Books::work,
-    topics: |topics| topics.on(books::deliver::TOPIC, books::deliver::settled),
-}];
-const PIPELINES: &[Pipeline] = &[Pipeline {
-    kind: Kind::job::<blogs::config::Keys>(blogs::KIND),
-    every: blogs::EVERY,
-    make: blogs::make,
-    topics: blogs::topics,
-}];
+const PIPELINES: &[Pipeline] = &[
+    Pipeline {
+        kind: Kind::job::<books::config::Keys>("books").with_check(books::config::check),
+        every: HOUR,
+        make: books::Books::work,
+        topics: |topics| topics.on(books::deliver::TOPIC, books::deliver::settled),
+    },
+    Pipeline {
+        kind: Kind::job::<blogs::config::Keys>(blogs::KIND),
+        every: blogs::EVERY,
+        make: blogs::make,
+        topics: blogs::topics,
+    },
+];
 
 /// What a pipeline knows about a thing that a user asks about by its id, URL or number.
 type FindStory = fn(&mut Tx<'_>, &str, usize, Timestamp) -> db::Result<Option<Json>>;
 
 /// Asked one after the other by `why`.
-const STORIES: &[FindStory] = &[blogs::look::story];
+const STORIES: &[FindStory] = &[blogs::look::story, books::view::story];
 
 /// What the pipelines' own tables tell about `thing`.
 pub fn list_stories(tx: &mut Tx<'_>, thing: &str, limit: usize, now: Timestamp) -> db::Result<Vec<Json>> {

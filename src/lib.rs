@@ -15,8 +15,8 @@
 //! ```
 
 pub mod app;
-pub mod books;
 pub mod blogs;
+pub mod books;
 pub mod channel;
 pub mod cli;
 pub mod config;

@@ -202,6 +202,15 @@ impl Work for Books {
         Box::pin(self.turn(turn))
     }
 
+    fn test<'a>(&'a self, _: &'a Db) -> Boxed<'a, Result<serde_json::Value, Failure>> {
+        let name = &self.name;
+        Box::pin(async move {
+            Err(Failure::Failed(format!(
+                "a look at Google Books counts against the quota; `tsuzuki run {name} --no-deliver` collects and sends nothing"
+            )))
+        })
+    }
+
     fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
         Box::pin(self.say(db, now))
     }

@@ -1,6 +1,7 @@
 //! What people ask about books: plain data that the command line and the pages show.
 
 use serde::Serialize;
+use serde_json::Value as Json;
 
 use super::model::{Book, Isbn13};
 use super::store::{self, BookRow, JobMail, SentDigest, TokenRow};
@@ -118,8 +119,8 @@ pub fn list(tx: &mut Tx<'_>, filter: store::Filter<'_>) -> db::Result<Vec<BookRo
     store::list_books(tx, filter)
 }
 
-/// Everything about one book.
-pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13) -> db::Result<Option<BookStory>> {
+/// Everything about one book, with the newest `limit` events.
+pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13, limit: usize) -> db::Result<Option<BookStory>> {
     let Some(book) = store::find_book(tx, isbn13)? else { return Ok(None) };
     let deliveries = store::list_deliveries_of_book(tx, isbn13)?;
     Ok(Some(BookStory {
@@ -129,8 +130,14 @@ pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13) -> db::Result<Option<BookStory>> {
             .into_iter()
             .map(|(job_name, delivered_at)| Sent { job_name, delivered_at })
             .collect(),
-        events: event::list_about(tx, &format!("book:{isbn13}"), 100)?,
+        events: event::list_about(tx, &format!("book:{isbn13}"), limit)?,
     }))
+}
+
+/// What `why` tells about `thing`, if it is the ISBN of a book that was found.
+pub fn story(tx: &mut Tx<'_>, thing: &str, limit: usize, _: Timestamp) -> db::Result<Option<Json>> {
+    let Ok(isbn13) = thing.parse::<Isbn13>() else { return Ok(None) };
+    Ok(show(tx, &isbn13, limit)?.map(|story| serde_json::json!({ "book": story })))
 }
 
 /// How the mail of a job stands.

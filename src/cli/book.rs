@@ -11,6 +11,9 @@ use crate::text;
 /// Columns of a title in a table.
 const TITLE_COLUMNS: usize = 48;
 
+/// Events of a book that are told.
+const EVENTS: usize = 100;
+
 /// Options of `book`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -80,7 +83,7 @@ async fn list(job: Option<JobName>, undelivered: bool, limit: usize, context: &C
 
 async fn show(isbn: Isbn13, context: &Context) -> Result {
     let wanted = isbn.clone();
-    let story = context.db().await?.read(move |tx| view::show(tx, &wanted)).await?;
+    let story = context.db().await?.read(move |tx| view::show(tx, &wanted, EVENTS)).await?;
     let story = story.ok_or_else(|| unknown(&isbn))?;
     if context.out.is_json() {
         context.out.json(&story)?;

@@ -1,6 +1,7 @@
 //! The commands about books, as a person types them, with the real program.
 
-use std::process::{Command, Output};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Output, Stdio};
 
 use tsuzuki::demo::google_books::{isbn, volumes};
 
@@ -46,6 +47,47 @@ impl Shell<'_> {
     }
 }
 
+/// A `serve` that ends with this value.
+struct Daemon(std::process::Child);
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn serve_shows_the_pages_and_stops_when_asked() {
+    databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture| {
+        let world = World::new(&fixture, volumes(0, 7)).await;
+        // A port that was free a moment ago.
+        let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let shell = Shell { fixture: &fixture };
+        shell.write(&format!("[web]\nlisten = \"{address}\"\n{}", world.text("max_per_run = 10")));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command
+            .arg("serve")
+            .current_dir(fixture.dir.path())
+            .env_remove("TSUZUKI_CONFIG")
+            .stderr(Stdio::piped());
+        let mut daemon = Daemon(command.spawn().unwrap());
+        let mut log = BufReader::new(daemon.0.stderr.take().unwrap()).lines();
+        let listening = log.by_ref().map(Result::unwrap).find(|line| line.contains("Pages at"));
+        assert!(listening.unwrap().contains(&address.to_string()));
+        let health = crate::books_pages::ask(address, "GET", "/healthz", "").await;
+        assert_eq!((health.status, health.body.as_str()), (200, "ok\n"));
+        // The port is taken now, and this config names it.
+        assert!(shell.refuse("serve", 1).await.contains("cannot listen on"));
+        let sent = Command::new("kill").args(["-TERM", &daemon.0.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        assert_eq!(daemon.0.wait().unwrap().code(), Some(0), "asked to stop is not a failure");
+        drop(log);
+        shell.write("[web]\nlisten = \"0.0.0.0:0\"\n");
+        assert!(shell.refuse("serve", 5).await.contains("[web.auth]"));
+    });
+}
+
 #[test]
 fn books_mails_and_tokens_are_shown_and_reset() {
     databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture| {
@@ -81,6 +123,9 @@ fn books_mails_and_tokens_are_shown_and_reset() {
         for part in ["都市計画入門", "collected", "queued", "delivered"] {
             assert!(story.contains(part), "{part}: {story}");
         }
+        let why = shell.say(&format!("why {}", isbn(5))).await;
+        assert!(why.contains("都市計画入門") && why.contains("delivered"), "{why}");
+        assert!(shell.refuse("job test shelf", 1).await.contains("counts against the quota"));
         let prompt = shell.say(&format!("book prompt {}", isbn(5))).await;
         assert!(prompt.contains(&isbn(5)) && !prompt.contains("身近な例"), "{prompt}");
         let said = shell.refuse("book show 9784101010014", 1).await;

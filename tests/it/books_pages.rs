@@ -23,11 +23,11 @@ use crate::databases::Fixture;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A raw answer: status, head (in lower case, and as it came), body.
-struct Answer {
-    status: u16,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     head: String,
     raw_head: String,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Answer {
@@ -40,7 +40,7 @@ impl Answer {
     }
 }
 
-async fn ask(address: SocketAddr, method: &str, path: &str, header: &str) -> Answer {
+pub(crate) async fn ask(address: SocketAddr, method: &str, path: &str, header: &str) -> Answer {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("{method} {path} HTTP/1.1\r\nHost: x.example\r\nConnection: close\r\n{header}\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();

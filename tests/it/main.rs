@@ -6,6 +6,7 @@
 mod databases;
 
 mod architecture;
+mod blogs;
 mod books_cli;
 mod books_config;
 mod books_pages;
@@ -13,7 +14,6 @@ mod books_paging;
 mod books_process;
 mod books_runs;
 mod books_world;
-mod blogs;
 mod channels;
 mod charsets;
 mod command_line;
