@@ -52,7 +52,12 @@ fn main() {
                 _ => run(ours(url, projects, commits, dir.path())),
             }
             let each = (projects * commits) as f64 / 1e6;
-            println!("{} {} {}", (cpu_secs() - before) / each, started.elapsed().as_secs_f64() / each, peak_mib());
+            println!(
+                "{} {} {}",
+                (cpu_secs() - before) / each,
+                started.elapsed().as_secs_f64() / each,
+                peak_mib()
+            );
         }
         rest => {
             let size = |index: usize, usual: usize| rest.get(index).map_or(usual, |text| number(text));
@@ -63,7 +68,12 @@ fn main() {
 }
 
 fn run(work: impl Future<Output = ()>) {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(work);
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(work);
 }
 
 fn compare(projects: usize, commits: usize) {
@@ -86,7 +96,8 @@ fn compare(projects: usize, commits: usize) {
     let [bare, ours] = [best[2], best[3]];
     println!("rate of the bare loop reached: {:.0} % (goal: 50 %)", bare[1] / ours[1] * 100.0);
     println!("CPU beside the bare loop: {:.2} ×", ours[0] / bare[0]);
-    let memory = |commits| measure("ours", &start_at(&mut server, projects, commits), projects, commits)[2];
+    let mut memory =
+        |commits| measure("ours", &start_at(&mut server, projects, commits), projects, commits)[2];
     let (small, large) = (memory(commits / 4), memory(commits));
     println!("memory with a quarter of the commits and with all: {small:.1} and {large:.1} MiB");
     server.kill().unwrap();
@@ -188,7 +199,9 @@ fn store(connection: &mut rusqlite::Connection, project: usize, commits: &[Bare]
     let transaction = connection.transaction().unwrap();
     {
         let mut statement = transaction
-            .prepare_cached("INSERT INTO commits VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING")
+            .prepare_cached(
+                "INSERT INTO commits VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING",
+            )
             .unwrap();
         for commit in commits {
             let at: jiff::Timestamp = commit.committed_date.parse().unwrap();
@@ -216,7 +229,10 @@ async fn insert(url: &str, projects: usize, commits: usize, dir: &Path) {
     for project in 1..=projects {
         for page in 1..=commits.div_ceil(100) {
             for (number, commit) in parsed.iter_mut().enumerate() {
-                commit.id = format!("{:040x}", ((page * 100 + number) as u128).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c));
+                commit.id = format!(
+                    "{:040x}",
+                    ((page * 100 + number) as u128).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c)
+                );
             }
             store(&mut connection, project, &parsed);
         }
@@ -234,9 +250,11 @@ async fn bare(url: &str, projects: usize, commits: usize, dir: &Path) {
                     let body = fetch(&client, url, project, page).await;
                     let parsed: Vec<Bare> = serde_json::from_slice(&body).unwrap();
                     let connection = Arc::clone(&connection);
-                    tokio::task::spawn_blocking(move || store(&mut connection.lock().unwrap(), project, &parsed))
-                        .await
-                        .unwrap();
+                    tokio::task::spawn_blocking(move || {
+                        store(&mut connection.lock().unwrap(), project, &parsed)
+                    })
+                    .await
+                    .unwrap();
                 }
             }
         })
@@ -253,8 +271,15 @@ async fn ours(url: &str, projects: usize, commits: usize, dir: &Path) {
     let parts = App::new(&config, db.clone()).unwrap().parts;
     let source = Arc::new(Source::read(&config.jobs[0]).unwrap());
     let bulk = Bulk::new(parts, vec![source], Progress::default(), CancellationToken::new());
-    let Ended::Worked(outcome) = bulk.start(None, Sharing::Alone).await.unwrap() else { panic!("nothing to do") };
-    assert_eq!(outcome.run.new_commits_count, i64::try_from(projects * commits).unwrap(), "{:?}", outcome.problems);
+    let Ended::Worked(outcome) = bulk.start(None, Sharing::Alone).await.unwrap() else {
+        panic!("nothing to do")
+    };
+    assert_eq!(
+        outcome.run.new_commits_count,
+        i64::try_from(projects * commits).unwrap(),
+        "{:?}",
+        outcome.problems
+    );
     drop(bulk);
     db.close().await;
 }
@@ -307,7 +332,12 @@ fn fill(path: &Path, commits: usize) {
     for number in 0..commits {
         let sha = format!("{:040x}", (number as u128).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_0cc5));
         let author = number * 7 % 200;
-        let date = format!("{}-{:02}-{:02}T10:11:12.000Z", 2015 + number % 10, number / 11 % 12 + 1, number / 131 % 28 + 1);
+        let date = format!(
+            "{}-{:02}-{:02}T10:11:12.000Z",
+            2015 + number % 10,
+            number / 11 % 12 + 1,
+            number / 131 % 28 + 1
+        );
         let row = (
             i64::try_from(number * 50 / commits).unwrap(),
             sha,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use crate::blogs;
+use crate::books;
 use crate::channel::outbox::{Sender, Topics};
 use crate::channel::{self, ChannelSet, Outside};
 use crate::commits;
@@ -32,7 +33,15 @@ struct Pipeline {
 
 type Make = fn(&config::Job, &Parts) -> Result<Arc<dyn Work>, Problems>;
 
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
 const PIPELINES: &[Pipeline] = &[
+    Pipeline {
+        kind: Kind::job::<books::config::Keys>("books").with_check(books::config::check),
+        every: HOUR,
+        make: books::Books::work,
+        topics: |topics| topics.on(books::deliver::TOPIC, books::deliver::settled),
+    },
     Pipeline {
         kind: Kind::job::<blogs::config::Keys>(blogs::KIND),
         every: blogs::EVERY,
@@ -51,7 +60,7 @@ const PIPELINES: &[Pipeline] = &[
 type FindStory = fn(&mut Tx<'_>, &str, usize, Timestamp) -> db::Result<Option<Json>>;
 
 /// Asked one after the other by `why`.
-const STORIES: &[FindStory] = &[blogs::look::story];
+const STORIES: &[FindStory] = &[blogs::look::story, books::view::story];
 
 /// What the pipelines' own tables tell about `thing`.
 pub fn list_stories(tx: &mut Tx<'_>, thing: &str, limit: usize, now: Timestamp) -> db::Result<Vec<Json>> {
@@ -80,7 +89,8 @@ const PRUNED_AT_ONCE: usize = 2_000;
 /// Every kind of job, channel and LLM. `config` checks files against it.
 pub fn kinds() -> &'static [Kind] {
     static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
-        PIPELINES.iter().map(|pipeline| pipeline.kind).chain(channel::KINDS.iter().copied()).collect()
+        let pipelines = PIPELINES.iter().map(|pipeline| pipeline.kind);
+        pipelines.chain(channel::KINDS.iter().copied()).chain([Kind::web::<config::Web>()]).collect()
     });
     &KINDS
 }
@@ -111,6 +121,7 @@ impl App {
         let fetcher = fetcher(&config.app, clock.clone())?;
         let mut problems = blogs::config::check_ids(&config.jobs);
         let channels = problems.note(ChannelSet::read(&config.channels, &config.app.timezone));
+        let web = problems.note(config.web.read());
         let parts = Parts {
             app: config.app.clone(),
             outside: Outside { clients: fetcher.clients().clone(), clock: clock.clone() },
@@ -119,6 +130,7 @@ impl App {
             fetcher,
             quotas: quotas(config),
             channels: Arc::new(channels.unwrap_or_default()),
+            web: web.unwrap_or_default(),
         };
         let jobs = config.jobs.iter().filter_map(|job| problems.note(make_job(job, &parts))).collect();
         match problems.is_empty() {

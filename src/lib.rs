@@ -16,6 +16,7 @@
 
 pub mod app;
 pub mod blogs;
+pub mod books;
 pub mod channel;
 pub mod cli;
 pub mod commits;
@@ -31,3 +32,4 @@ pub mod ledger;
 pub mod parse;
 pub mod text;
 pub mod time;
+pub mod web;

@@ -1,5 +1,6 @@
 //! The command line: one file per noun, data to stdout, everything else to stderr.
 
+mod book;
 mod branch;
 mod bulk;
 mod change;
@@ -27,6 +28,7 @@ mod reference;
 mod run;
 mod serve;
 mod status;
+mod token;
 mod why;
 
 use std::ffi::OsString;
@@ -145,12 +147,16 @@ enum Command {
     Project(project::Args),
     /// List, add and remove branches
     Branch(branch::Args),
+    /// List books, tell their stories, print their prompts
+    Book(book::Args),
+    /// Show, preview or forget what was mailed
+    Mail(mail::Args),
+    /// List and end the links to prompts
+    Token(token::Args),
     /// List what blogs brought, and decide about what is held
     Change(change::Args),
     /// List messages on their way out; retry, approve or skip them
     Delivery(delivery::Args),
-    /// Try mail out
-    Mail(mail::Args),
     /// Show what a message would look like
     Post(post::Args),
     /// Show or reset what was used of daily quotas
@@ -217,6 +223,9 @@ async fn dispatch(command: Command, context: &Context) -> Result {
         Command::Commits(args) => commits::run(args, context).await,
         Command::Project(args) => project::run(args, context).await,
         Command::Branch(args) => branch::run(args, context).await,
+        Command::Book(args) => book::run(args, context).await,
+        Command::Mail(args) => mail::run(args, context).await,
+        Command::Token(args) => token::run(args, context).await,
         Command::Change(args) => change::run(args, context).await,
         Command::Delivery(args) => delivery::run(args, context).await,
         Command::Mail(args) => mail::run(args, context).await,

@@ -12,6 +12,7 @@ use crate::app::{self, App};
 use crate::config::Colour;
 use crate::db::Open;
 use crate::engine::{Job, Runner, daemon};
+use crate::web;
 
 /// How often the config file is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -30,14 +31,34 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result {
     info!("Serving {} job(s) from {}", app.jobs.len(), app.parts.db.place());
     let (jobs, list) = watch::channel(Arc::new(app.jobs.clone()));
     let sender = app.sender();
+    let pages = bind_pages(context, &app).await?;
     tokio::join!(
         daemon::serve(&runner, list, &context.stop),
         sender.run(&context.stop),
         follow_config(context, &app, &jobs, &context.stop),
         forget(context, &app),
+        async {
+            if let Some(pages) = pages {
+                pages.serve(&context.stop).await;
+            }
+        },
     );
     info!("Stopped; everything is saved");
     Ok(Exit::Fine)
+}
+
+/// Listens for readers of pages. A second daemon on one machine finds the usual address taken and goes on without
+/// pages; an address that the config names has to be had.
+async fn bind_pages(context: &Context, app: &App) -> Result<Option<web::Bound>> {
+    let pages = web::Pages::new(app.parts.db.clone(), app.parts.app.language);
+    match web::bind(&app.parts.web, &pages).await {
+        Ok(bound) => Ok(Some(bound)),
+        Err(error @ web::Error::Listen { .. }) if !context.config().await?.web.has("listen") => {
+            warn!("No pages are served: {error}");
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Deletes old history every hour, if the config says how much to keep.

@@ -2,6 +2,7 @@
 
 pub mod faults;
 pub mod gitlab;
+pub mod google_books;
 pub mod mastodon;
 pub mod open;
 pub mod site;

@@ -25,6 +25,8 @@ pub struct Parts {
     pub channels: Arc<ChannelSet>,
     /// What channels need to render a message.
     pub outside: Outside,
+    /// `[web]`: where prompts are shown.
+    pub web: config::Web,
     /// `[quota.NAME]`, ready to reserve from.
     pub quotas: BTreeMap<String, Quota>,
 }

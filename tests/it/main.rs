@@ -7,6 +7,13 @@ mod databases;
 
 mod architecture;
 mod blogs;
+mod books_cli;
+mod books_config;
+mod books_pages;
+mod books_paging;
+mod books_process;
+mod books_runs;
+mod books_world;
 mod channels;
 mod charsets;
 mod command_line;
