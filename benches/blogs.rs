@@ -114,7 +114,7 @@ fn verdict(holds: bool) -> &'static str {
 /// Every check has its row, every entry is known, nothing failed.
 fn check_database(dir: &Path, blogs: usize) {
     let db = rusqlite::Connection::open(dir.join("tsuzuki.db")).unwrap();
-    let count = |sql: &str| db.query_row(sql, [], |row| row.get::<_, usize>(0)).unwrap();
+    let count = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap() as usize;
     assert_eq!(count("SELECT count(*) FROM check_history"), blogs * 2);
     assert_eq!(count("SELECT count(*) FROM check_history WHERE skipped = 1 AND http_status = 304"), blogs);
     assert_eq!(count("SELECT count(*) FROM check_history WHERE error_message IS NOT NULL"), 0);
@@ -312,21 +312,21 @@ fn parse(text: &str) -> Vec<[String; 4]> {
     loop {
         match reader.read_event().unwrap() {
             Event::Start(tag) => match tag.name().as_ref() {
-                b"item" => item = Some(Default::default()),
-                b"guid" => field = Some(0),
-                b"title" => field = Some(1),
-                b"link" => field = Some(2),
-                b"pubDate" => field = Some(3),
+                "item" => item = Some(Default::default()),
+                "guid" => field = Some(0),
+                "title" => field = Some(1),
+                "link" => field = Some(2),
+                "pubDate" => field = Some(3),
                 _ => field = None,
             },
             Event::Text(words) => {
                 if let (Some(item), Some(field)) = (&mut item, field) {
-                    item[field].push_str(&words.decode().unwrap());
+                    item[field].push_str(&words.xml10_content());
                 }
             }
             Event::End(tag) => {
                 field = None;
-                if tag.name().as_ref() == b"item" {
+                if tag.name().as_ref() == "item" {
                     entries.extend(item.take());
                 }
             }
