@@ -9,6 +9,7 @@ use tracing::{info, warn};
 
 use super::{Context, Exit, Result, log, progress};
 use crate::app::{self, App};
+use crate::channel::outbox::Sender;
 use crate::config::Colour;
 use crate::db::Open;
 use crate::engine::{Job, Runner, daemon};
@@ -30,12 +31,12 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result {
     let runner = Runner::new(app.parts.db.clone(), progress::drawn(&context.out));
     info!("Serving {} job(s) from {}", app.jobs.len(), app.parts.db.place());
     let (jobs, list) = watch::channel(Arc::new(app.jobs.clone()));
-    let sender = app.sender();
+    let (senders, sender) = watch::channel(app.sender());
     let pages = bind_pages(context, &app).await?;
     tokio::join!(
         daemon::serve(&runner, list, &context.stop),
-        sender.run(&context.stop),
-        follow_config(context, &app, &jobs, &context.stop),
+        send(sender, &context.stop),
+        follow_config(context, &app, &jobs, &senders),
         forget(context, &app),
         async {
             if let Some(pages) = pages {
@@ -75,20 +76,36 @@ async fn forget(context: &Context, app: &App) {
     }
 }
 
-/// Reads the config file anew when it changes, and keeps the last good one. What the daemon cannot change while
-/// it runs (the database, the channels) needs a restart.
+/// Sends what is queued; a sender with other channels takes over once the messages under way have ended.
+async fn send(mut senders: watch::Receiver<Sender>, stop: &CancellationToken) {
+    while !stop.is_cancelled() {
+        let sender = senders.borrow_and_update().clone();
+        let turn = stop.child_token();
+        let mut sending = std::pin::pin!(sender.run(&turn));
+        tokio::select! {
+            () = &mut sending => {}
+            _ = senders.changed() => {
+                turn.cancel();
+                sending.await;
+            }
+        }
+    }
+}
+
+/// Reads the config file anew when it changes, and keeps the last good one. Jobs and channels change at once; the
+/// database and the addresses of pages stay until a restart.
 async fn follow_config(
     context: &Context,
     app: &App,
     jobs: &watch::Sender<Arc<Vec<Job>>>,
-    stop: &CancellationToken,
+    senders: &watch::Sender<Sender>,
 ) {
     let Ok(path) = context.config_path() else { return };
     let changed_at = || path.metadata().and_then(|file| file.modified()).ok();
     let mut known: Option<SystemTime> = changed_at();
     loop {
         tokio::select! {
-            () = stop.cancelled() => return,
+            () = context.stop.cancelled() => return,
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
         let found = changed_at();
@@ -100,6 +117,7 @@ async fn follow_config(
         match reread {
             Ok(new) => {
                 info!("The config has changed: {} job(s) now", new.jobs.len());
+                senders.send_replace(new.sender());
                 jobs.send_replace(Arc::new(new.jobs));
             }
             Err(error) => {
