@@ -228,7 +228,6 @@ async fn dispatch(command: Command, context: &Context) -> Result {
         Command::Token(args) => token::run(args, context).await,
         Command::Change(args) => change::run(args, context).await,
         Command::Delivery(args) => delivery::run(args, context).await,
-        Command::Mail(args) => mail::run(args, context).await,
         Command::Post(args) => post::run(args, context).await,
         Command::Quota(args) => quota::run(args, context).await,
         Command::Db(args) => db::run(args, context).await,
