@@ -431,6 +431,19 @@ on_both_databases! {
         assert_eq!(world.server.posts().len(), 1);
     }
 
+    async fn the_loop_sends_what_comes_until_it_is_stopped(fixture) {
+        let world = world(&fixture, "").await;
+        world.add("a").await;
+        let (sender, stop) = (world.sender.clone(), CancellationToken::new());
+        let running = tokio::spawn({ let stop = stop.clone(); async move { sender.run(&stop).await } });
+        while world.server.posts().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        stop.cancel();
+        running.await.unwrap();
+        assert_eq!(world.owner_story("a").await, ["owner_sent"], "what was under way is finished and told");
+    }
+
     async fn lists_and_counts_show_what_is_open(fixture) {
         let world = world(&fixture, "").await;
         world.add("a").await;

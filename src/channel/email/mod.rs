@@ -266,12 +266,12 @@ impl Email {
                     Err(_) => vec![Check::bad("server", format!("{what} does not answer in time"))],
                 }
             }
-            Transport::File(directory) => match directory.is_dir()
-                || std::fs::create_dir_all(directory).is_ok()
-            {
-                true => vec![Check::fine("server", format!("mails are written to {}", directory.display()))],
-                false => vec![Check::bad("server", format!("{} cannot be made", directory.display()))],
-            },
+            Transport::File(directory) if directory.exists() && !directory.is_dir() => {
+                vec![Check::bad("server", format!("{} is not a directory", directory.display()))]
+            }
+            Transport::File(directory) => {
+                vec![Check::fine("server", format!("mails are written to {}", directory.display()))]
+            }
             Transport::Memory(_) => vec![Check::fine("server", "mails are kept in memory and forgotten")],
         }
     }

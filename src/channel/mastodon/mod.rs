@@ -253,6 +253,7 @@ fn read(row: &Row) -> Result<Status, SendError> {
 fn sample() -> super::Notice {
     super::Notice {
         summary: "A sentence. Another one.".to_owned(),
+        entries: vec![super::Entry { title: "An entry".to_owned(), link: None, date: None, note: None }],
         ..super::Notice::new("A headline", crate::text::Language::En)
     }
 }

@@ -28,8 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const GRACE: Duration = Duration::from_secs(5);
 /// How often the loop looks when nothing wakes it.
 const BEAT: Duration = Duration::from_secs(5);
-/// How often it is noted that somebody looks after messages that wait.
+/// How often it is noted, at least, that somebody looks after messages that wait; and at most.
 const LOOK_EVERY: Duration = Duration::from_secs(3600);
+const NOTE_EVERY: Duration = Duration::from_secs(60);
 
 /// Sends what is due; cheap to clone.
 #[derive(Clone)]
@@ -163,7 +164,9 @@ impl Sender {
                 if decide::is_idle(memory.looked_at, now) {
                     claim::doubt_idle(tx, &name, now.minus(decide::IDLE))?;
                 }
-                claim::put_looked_at(tx, &name, now)?;
+                if memory.looked_at.is_none_or(|looked| looked > now || now.since(looked) > NOTE_EVERY) {
+                    claim::put_looked_at(tx, &name, now)?;
+                }
                 claim::mark_abandoned(tx, &name, &settings)?;
                 if let Some(rest) = find_rest(tx, &name, &memory, &print, now)? {
                     return Ok(rest);
