@@ -10,6 +10,7 @@ use crate::blogs;
 use crate::books;
 use crate::channel::outbox::{Sender, Topics};
 use crate::channel::{self, ChannelSet, Outside};
+use crate::commits;
 use crate::config::{self, Config, Kind, Problems};
 use crate::db::{self, Db, Tx};
 use crate::engine::{Job, Parts, Schedule, Work};
@@ -32,20 +33,24 @@ struct Pipeline {
 
 type Make = fn(&config::Job, &Parts) -> Result<Arc<dyn Work>, Problems>;
 
-const HOUR: Duration = Duration::from_secs(60 * 60);
-
 const PIPELINES: &[Pipeline] = &[
     Pipeline {
-        kind: Kind::job::<books::config::Keys>("books").with_check(books::config::check),
-        every: HOUR,
-        make: books::Books::work,
-        topics: |topics| topics.on(books::deliver::TOPIC, books::deliver::settled),
+        kind: Kind::job::<books::config::Keys>(books::KIND).with_check(books::config::check),
+        every: books::EVERY,
+        make: books::make,
+        topics: books::topics,
     },
     Pipeline {
         kind: Kind::job::<blogs::config::Keys>(blogs::KIND),
         every: blogs::EVERY,
         make: blogs::make,
         topics: blogs::topics,
+    },
+    Pipeline {
+        kind: Kind::job::<commits::config::Keys>(commits::KIND),
+        every: commits::EVERY,
+        make: commits::make,
+        topics: |topics| topics,
     },
 ];
 

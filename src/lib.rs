@@ -19,6 +19,7 @@ pub mod blogs;
 pub mod books;
 pub mod channel;
 pub mod cli;
+pub mod commits;
 pub mod config;
 pub mod db;
 pub mod demo;

@@ -1,9 +1,10 @@
-//! `mail`: what was mailed, what would be, and forgetting it.
+//! `mail`: what was mailed, what would be, forgetting it, and trying mail out.
 
 use clap::{Subcommand, ValueEnum};
 
 use super::{Column, Context, Error, Exit, Result};
-use crate::books::{Books, deliver, select, view};
+use crate::books::{self, Books, deliver, select, view};
+use crate::channel::{Channel, SendError};
 use crate::config;
 use crate::db::Open;
 use crate::id::JobName;
@@ -28,6 +29,15 @@ enum Command {
         /// Which part of it
         #[arg(long, value_enum, default_value_t)]
         part: Part,
+    },
+    /// Send a test mail now, and say how far it came
+    Test {
+        /// The mail channel [default: the only one]
+        #[arg(long, value_name = "NAME")]
+        channel: Option<String>,
+        /// Send it here instead of to the recipients of the channel
+        #[arg(long, value_name = "ADDRESS")]
+        to: Option<String>,
     },
     /// Forget deliveries, so that their books are told again
     Reset {
@@ -57,6 +67,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
         Command::Status => status(context).await,
         Command::Preview { job, part } => preview(&job, part, context).await,
+        Command::Test { channel, to } => test(channel, to, context).await,
         Command::Reset { job, since, yes } => reset(job, since, yes, context).await,
     }
 }
@@ -106,8 +117,8 @@ async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
             None => error.hint("`tsuzuki job ls` lists the jobs"),
         });
     };
-    let books = Books::new(job, &app.parts)?;
-    let plan = books.deliver_plan();
+    let job = Books::new(job, &app.parts)?;
+    let plan = job.deliver_plan();
     let (job, limits, now) = (name.clone(), plan.limits.clone(), context.clock.now());
     let choice = app.parts.db.read(move |tx| select::choose(tx, &job, &limits, now)).await?;
     if choice.books().is_empty() {
@@ -141,7 +152,7 @@ async fn reset(job: Option<JobName>, since: Option<String>, yes: bool, context: 
 }
 
 fn books_jobs(config: &config::Config) -> impl Iterator<Item = &config::Job> {
-    config.jobs.iter().filter(|job| job.kind == "books")
+    config.jobs.iter().filter(|job| job.kind == books::KIND)
 }
 
 /// A moment with its offset, or a day that begins at local midnight.
@@ -155,4 +166,48 @@ fn read_moment(text: &str, zone: &config::value::Zone) -> Result<Timestamp> {
         Error::usage(format!("`{text}` is neither a moment nor a day"))
             .hint("write for example 2026-01-15 or 2026-01-15T09:00:00+09:00")
     })
+}
+
+async fn test(channel: Option<String>, to: Option<String>, context: &Context) -> Result {
+    let app = context.look().await?;
+    let parts = &app.parts;
+    let chosen =
+        choose(parts.channels.iter().filter(|one| one.kind() == "email"), channel.as_deref(), "mail")?;
+    let outcomes =
+        chosen.send_test(&parts.outside, parts.app.language, to.as_deref()).await.unwrap_or_default();
+    let mut failure = None;
+    for (recipient, outcome) in outcomes {
+        match outcome {
+            Ok(sent) => {
+                let said = sent.remote_id.unwrap_or_else(|| "accepted".to_owned());
+                context.out.line(format!("{recipient}: {said}"))?;
+            }
+            Err(error) => {
+                let exit =
+                    if matches!(error, SendError::Locked { .. }) { Exit::Credentials } else { Exit::Failed };
+                failure = Some(Error::new(exit, format!("no mail to {recipient}: {error}")));
+            }
+        }
+    }
+    failure.map_or(Ok(Exit::Fine), Err)
+}
+
+/// The channel of that name, or the only one there is.
+pub(super) fn choose<'a>(
+    channels: impl Iterator<Item = &'a Channel>,
+    name: Option<&str>,
+    what: &str,
+) -> Result<&'a Channel> {
+    let channels: Vec<&Channel> = channels.collect();
+    let names = channels.iter().map(|channel| channel.name.as_str()).collect::<Vec<_>>().join(", ");
+    match (name, channels.as_slice()) {
+        (_, []) => Err(Error::new(Exit::Config, format!("the config has no {what} channel"))
+            .hint("add a `[channel.NAME]` table; `tsuzuki config schema` shows its keys")),
+        (None, [only]) => Ok(only),
+        (None, _) => Err(Error::usage(format!("there are several {what} channels: {names}"))
+            .hint("name one with `--channel NAME`")),
+        (Some(name), _) => channels.iter().find(|channel| channel.name == name).copied().ok_or_else(|| {
+            Error::usage(format!("there is no {what} channel `{name}`")).hint(format!("known: {names}"))
+        }),
+    }
 }

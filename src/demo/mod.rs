@@ -1,6 +1,7 @@
 //! A loopback world that speaks the real protocols: `demo` and the tests both use it.
 
 pub mod faults;
+pub mod gitlab;
 pub mod google_books;
 pub mod mastodon;
 pub mod open;
