@@ -33,14 +33,12 @@ struct Pipeline {
 
 type Make = fn(&config::Job, &Parts) -> Result<Arc<dyn Work>, Problems>;
 
-const HOUR: Duration = Duration::from_secs(60 * 60);
-
 const PIPELINES: &[Pipeline] = &[
     Pipeline {
-        kind: Kind::job::<books::config::Keys>("books").with_check(books::config::check),
-        every: HOUR,
-        make: books::Books::work,
-        topics: |topics| topics.on(books::deliver::TOPIC, books::deliver::settled),
+        kind: Kind::job::<books::config::Keys>(books::KIND).with_check(books::config::check),
+        every: books::EVERY,
+        make: books::make,
+        topics: books::topics,
     },
     Pipeline {
         kind: Kind::job::<blogs::config::Keys>(blogs::KIND),

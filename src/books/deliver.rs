@@ -154,9 +154,14 @@ fn render(plan: &Plan, job: &JobName, pages: &[Page], is_repeat: bool, now: Time
             subject: HeaderText::new(&mail.subject),
             text: mail.text,
             html: mail.html,
-            list_id: Some(HeaderText::new(&format!("{job}.books.tsuzuki"))),
+            list_id: list_id(job),
         }),
     }
+}
+
+/// A name that mail readers can sort by; names in other scripts than ASCII do not fit into the header.
+fn list_id(job: &JobName) -> Option<HeaderText> {
+    job.as_str().is_ascii().then(|| HeaderText::new(&format!("<{job}.books.tsuzuki.localhost>")))
 }
 
 async fn render_for_channels(plan: &Plan, news: &News) -> (Vec<Rendered>, Vec<String>) {

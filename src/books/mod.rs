@@ -33,6 +33,7 @@ use self::config::Keys;
 use self::funnel::Funnel;
 use self::google::Search;
 use self::select::Limits;
+use crate::channel::outbox::Topics;
 use crate::config::value::{FirstRun, TimeOfDay};
 use crate::config::{Job, Problems};
 use crate::db::{self, Db};
@@ -45,9 +46,23 @@ use crate::ledger::cursor;
 use crate::ledger::quota::Quota;
 use crate::time::Timestamp;
 
+/// The name of this kind of job in the config file.
+pub const KIND: &str = "books";
+/// How often such a job runs, unless it says so itself.
+pub const EVERY: Duration = Duration::from_secs(60 * 60);
 /// Requests a day when no quota is configured.
 const REQUESTS_PER_DAY: u32 = 100;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Makes a job of its table.
+pub fn make(job: &Job, parts: &Parts) -> Result<Arc<dyn Work>, Problems> {
+    Ok(Arc::new(Books::new(job, parts)?))
+}
+
+/// Registers what is done when a digest was accepted, failed or was skipped.
+pub fn topics(topics: Topics) -> Topics {
+    topics.on(deliver::TOPIC, deliver::settled)
+}
 
 /// A `books` job, ready to run.
 pub struct Books {
@@ -104,11 +119,6 @@ impl Books {
             fetcher: parts.fetcher.clone(),
             deliver,
         })
-    }
-
-    /// The same as a [`Work`], for the engine.
-    pub fn work(job: &Job, parts: &Parts) -> Result<Arc<dyn Work>, Problems> {
-        Ok(Arc::new(Self::new(job, parts)?))
     }
 
     /// How digests of this job are made.

@@ -62,7 +62,7 @@ pub struct MailBody {
     pub text: String,
     /// The HTML part; whoever wrote it has escaped what came from outside.
     pub html: String,
-    /// Who the list is, for `List-Id`; the channel's own when not given.
+    /// Who the list is, for `List-Id`, unless the channel is configured with one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_id: Option<HeaderText>,
 }

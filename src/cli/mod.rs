@@ -139,6 +139,12 @@ enum Command {
     Inspect(inspect::Args),
     /// List, add and change jobs
     Job(job::Args),
+    /// List books, tell their stories, print their prompts
+    Book(book::Args),
+    /// Show, preview, try or forget mail
+    Mail(mail::Args),
+    /// List and end the links to prompts
+    Token(token::Args),
     /// Collect commits in runs that can be shared, interrupted and continued
     Bulk(bulk::Args),
     /// Count and list commits

@@ -42,7 +42,8 @@ pub(super) fn build(frame: &Frame<'_>, body: &MailBody) -> Result<Vec<u8>, Strin
     if let Some(reply_to) = frame.reply_to {
         builder = builder.reply_to(reply_to.clone());
     }
-    let list_id = body.list_id.as_ref().or(frame.list_id);
+    // What the user has configured goes before what a pipeline proposes.
+    let list_id = frame.list_id.or(body.list_id.as_ref());
     let unsubscribe = frame.list_unsubscribe.map(|address| format!("<{}>", address.as_str()));
     for (name, value) in [
         (HeaderName::new_from_ascii_str("List-Id"), list_id.map(|id| id.as_str().to_owned())),
