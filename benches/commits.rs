@@ -86,7 +86,7 @@ fn compare(projects: usize, commits: usize) {
     let [bare, ours] = [best[2], best[3]];
     println!("rate of the bare loop reached: {:.0} % (goal: 50 %)", bare[1] / ours[1] * 100.0);
     println!("CPU beside the bare loop: {:.2} ×", ours[0] / bare[0]);
-    let memory = |commits| measure("ours", &start_at(&mut server, projects, commits), projects, commits)[2];
+    let mut memory = |commits| measure("ours", &start_at(&mut server, projects, commits), projects, commits)[2];
     let (small, large) = (memory(commits / 4), memory(commits));
     println!("memory with a quarter of the commits and with all: {small:.1} and {large:.1} MiB");
     server.kill().unwrap();
