@@ -153,12 +153,6 @@ enum Command {
     Project(project::Args),
     /// List, add and remove branches
     Branch(branch::Args),
-    /// List books, tell their stories, print their prompts
-    Book(book::Args),
-    /// Show, preview or forget what was mailed
-    Mail(mail::Args),
-    /// List and end the links to prompts
-    Token(token::Args),
     /// List what blogs brought, and decide about what is held
     Change(change::Args),
     /// List messages on their way out; retry, approve or skip them
