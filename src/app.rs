@@ -11,6 +11,8 @@ use crate::db::Db;
 use crate::engine::{Job, Parts, Schedule, Work};
 use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher};
 use crate::ledger::quota::Quota;
+use crate::llm::{self, LlmSet};
+use crate::press;
 use crate::time::Clock;
 
 /// A pipeline, as the rest of the program sees it.
@@ -27,12 +29,18 @@ struct Pipeline {
 
 type Make = fn(&config::Job, &Parts) -> Result<Arc<dyn Work>, Problems>;
 
-const PIPELINES: &[Pipeline] = &[];
+const PIPELINES: &[Pipeline] = &[Pipeline {
+    kind: Kind::job::<press::Keys>("press"),
+    every: Duration::from_secs(5 * 60),
+    make: press::make,
+    topics: press::topics,
+}];
 
 /// Every kind of job, channel and LLM. `config` checks files against it.
 pub fn kinds() -> &'static [Kind] {
     static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
-        PIPELINES.iter().map(|pipeline| pipeline.kind).chain(channel::KINDS.iter().copied()).collect()
+        let pipelines = PIPELINES.iter().map(|pipeline| pipeline.kind);
+        pipelines.chain(channel::KINDS.iter().copied()).chain(llm::KINDS.iter().copied()).collect()
     });
     &KINDS
 }
@@ -63,13 +71,17 @@ impl App {
         let fetcher = fetcher(&config.app, clock.clone())?;
         let mut problems = Problems::default();
         let channels = problems.note(ChannelSet::read(&config.channels, &config.app.timezone));
+        let quotas = quotas(config);
+        let llms = LlmSet::read(&config.llms, &quotas, &config.app.timezone, &db, fetcher.clients());
+        let llms = problems.note(llms);
         let parts = Parts {
             app: config.app.clone(),
             outside: Outside { clients: fetcher.clients().clone(), clock: clock.clone() },
             clock,
             db,
             fetcher,
-            quotas: quotas(config),
+            llms: Arc::new(llms.unwrap_or_default()),
+            quotas,
             channels: Arc::new(channels.unwrap_or_default()),
         };
         let jobs = config.jobs.iter().filter_map(|job| problems.note(make_job(job, &parts))).collect();

@@ -26,6 +26,8 @@ pub mod fetch;
 pub mod hash;
 pub mod id;
 pub mod ledger;
+pub mod llm;
 pub mod parse;
+pub mod press;
 pub mod text;
 pub mod time;
