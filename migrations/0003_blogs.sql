@@ -1,5 +1,7 @@
--- Blogs: the seed's state and history, and the long memory of what was seen.
+-- Blogs: the seed's state and history, the long memory of what was seen, and what is still to be told.
 
+-- From `job_name` on ours. `etag` and `last_modified` belong to the document that decided, at `validators_url`;
+-- those of other documents stand in `other_validators`.
 CREATE TABLE blog_state (
   blog_id TEXT PRIMARY KEY NOT NULL,
   etag TEXT,
@@ -9,8 +11,29 @@ CREATE TABLE blog_state (
   sitemap_url TEXT,
   recent_entry_keys TEXT,
   last_check_at TEXT NOT NULL,
-  last_change_at TEXT
+  last_change_at TEXT,
+  job_name TEXT NOT NULL,
+  decided_by TEXT CHECK (decided_by IN ('feed', 'sitemap', 'html')),
+  validators_url TEXT,
+  other_validators TEXT,
+  settings_hash TEXT,
+  next_feed_discovery_at TEXT,
+  next_sitemap_discovery_at TEXT,
+  feed_first_read_at TEXT,
+  sitemap_first_read_at TEXT,
+  html_first_read_at TEXT,
+  last_success_at TEXT,
+  last_full_read_at TEXT,
+  url_count INTEGER NOT NULL DEFAULT 0,
+  unconfirmed TEXT,
+  moved_to TEXT,
+  moved_count INTEGER NOT NULL DEFAULT 0,
+  failures_in_a_row INTEGER NOT NULL DEFAULT 0,
+  failing_since TEXT,
+  warned_at TEXT,
+  not_before TEXT
 );
+CREATE INDEX idx_blog_state_job ON blog_state (job_name);
 
 CREATE TABLE check_history (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -24,15 +47,32 @@ CREATE TABLE check_history (
 );
 CREATE INDEX idx_check_history_blog_time ON check_history (blog_id, checked_at DESC);
 CREATE INDEX idx_check_history_changed ON check_history (changed) WHERE changed = 1;
-CREATE INDEX idx_check_history_time ON check_history (checked_at);
 
+-- Everything that was ever seen on a blog. `url_key` is the address as it is compared: without scheme and tracking
+-- parameters; NULL where the address does not tell entries apart.
 CREATE TABLE blog_entries (
   blog_id TEXT NOT NULL,
   entry_key TEXT NOT NULL,
   url TEXT,
+  url_key TEXT,
   title TEXT,
   published_at TEXT,
   first_seen_at TEXT NOT NULL,
   PRIMARY KEY (blog_id, entry_key)
+) {without_rowid};
+CREATE INDEX idx_blog_entries_url ON blog_entries (blog_id, url_key) WHERE url_key IS NOT NULL;
+
+-- What a check found worth telling. `digest` is the subject of the messages that tell it, NULL until they are queued.
+CREATE TABLE blog_changes (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  job_name TEXT NOT NULL,
+  blog_id TEXT NOT NULL,
+  found_at TEXT NOT NULL,
+  code TEXT NOT NULL CHECK (code IN ('new', 'failing', 'recovered', 'gone')),
+  held INTEGER NOT NULL DEFAULT 0,
+  detail TEXT NOT NULL,
+  digest TEXT
 );
-CREATE INDEX idx_blog_entries_url ON blog_entries (blog_id, url);
+CREATE INDEX idx_blog_changes_untold ON blog_changes (job_name, id) WHERE digest IS NULL;
+CREATE INDEX idx_blog_changes_digest ON blog_changes (digest);
+CREATE INDEX idx_blog_changes_blog ON blog_changes (blog_id, id);

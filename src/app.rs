@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use crate::blogs;
 use crate::channel::outbox::{Sender, Topics};
 use crate::channel::{self, ChannelSet, Outside};
 use crate::config::{self, Config, Kind, Problems};
@@ -34,6 +35,10 @@ const PIPELINES: &[Pipeline] = &[Pipeline {
     every: Duration::from_secs(5 * 60),
     make: press::make,
     topics: press::topics,
+    kind: Kind::job::<blogs::config::Keys>(blogs::KIND),
+    every: blogs::EVERY,
+    make: blogs::make,
+    topics: blogs::topics,
 }];
 
 /// Every kind of job, channel and LLM. `config` checks files against it.
@@ -69,7 +74,7 @@ impl App {
     pub fn new(config: &Config, db: Db) -> Result<Self, Error> {
         let clock = db.clock().clone();
         let fetcher = fetcher(&config.app, clock.clone())?;
-        let mut problems = Problems::default();
+        let mut problems = blogs::config::check_ids(&config.jobs);
         let channels = problems.note(ChannelSet::read(&config.channels, &config.app.timezone));
         let quotas = quotas(config);
         let llms = LlmSet::read(&config.llms, &quotas, &config.app.timezone, &db, fetcher.clients());

@@ -1,8 +1,8 @@
-//! Named points at which a test may kill the process, to see what a crash there leaves behind.
+//! Named points at which a test may kill or stop the process, to see what a crash or a stall there leaves behind.
 //!
 //! Release builds have none of them.
 
-/// Kills the process here if `TSUZUKI_FAIL_AT` names this point; does nothing otherwise.
+/// Kills the process here if `TSUZUKI_FAIL_AT` names this point, stops it if `TSUZUKI_STOP_AT` does.
 #[inline]
 pub fn point(name: &str) {
     #[cfg(debug_assertions)]
@@ -13,25 +13,40 @@ pub fn point(name: &str) {
 
 #[cfg(debug_assertions)]
 mod armed {
-    use std::sync::OnceLock;
+    use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// The point to die at, and how often it is to be passed alive: `name` or `name:2`.
-    static CHOSEN: OnceLock<Option<(String, u32)>> = OnceLock::new();
-    static PASSED: AtomicU32 = AtomicU32::new(0);
+    static FAIL: LazyLock<Option<Chosen>> = LazyLock::new(|| Chosen::read("TSUZUKI_FAIL_AT"));
+    static STOP: LazyLock<Option<Chosen>> = LazyLock::new(|| Chosen::read("TSUZUKI_STOP_AT"));
+
+    /// A point, and how often it is to be passed before: `name` or `name:2`.
+    struct Chosen {
+        name: String,
+        times: u32,
+        passed: AtomicU32,
+    }
+
+    impl Chosen {
+        fn read(variable: &str) -> Option<Self> {
+            let wanted = std::env::var(variable).ok()?;
+            let (name, times) = wanted.split_once(':').unwrap_or((&wanted, "0"));
+            Some(Self { name: name.to_owned(), times: times.parse().unwrap_or(0), passed: AtomicU32::new(0) })
+        }
+
+        fn is_here(&self, name: &str) -> bool {
+            self.name == name && self.passed.fetch_add(1, Ordering::SeqCst) == self.times
+        }
+    }
 
     pub(super) fn point(name: &str) {
-        let chosen = CHOSEN.get_or_init(|| {
-            let wanted = std::env::var("TSUZUKI_FAIL_AT").ok()?;
-            let (name, times) = wanted.split_once(':').unwrap_or((&wanted, "0"));
-            Some((name.to_owned(), times.parse().unwrap_or(0)))
-        });
-        if let Some((wanted, times)) = chosen
-            && wanted == name
-            && PASSED.fetch_add(1, Ordering::SeqCst) == *times
-        {
+        if FAIL.as_ref().is_some_and(|chosen| chosen.is_here(name)) {
             // As sudden as SIGKILL: no destructor runs, nothing is flushed.
             std::process::abort();
+        }
+        if STOP.as_ref().is_some_and(|chosen| chosen.is_here(name)) {
+            // The signal stops every thread; we are back here when somebody sends SIGCONT.
+            let me = std::process::id().to_string();
+            let _ = std::process::Command::new("kill").args(["-STOP", &me]).status();
         }
     }
 }

@@ -15,6 +15,7 @@
 //! ```
 
 pub mod app;
+pub mod blogs;
 pub mod channel;
 pub mod cli;
 pub mod config;

@@ -1,1 +1,128 @@
-//! (being written)
+//! Blogs: know when a site has something new, and say what it is.
+//!
+//! ```text
+//!            ┌─ 304, equal strong ETag ──────────────────▶ skipped ─┐
+//! due blog ──┼─ feed ─▶ entries ─┐                                  ├─▶ check_history, blog_state
+//!            ├─ sitemap ─▶ URLs ─┼─ seen before? ─ no ─▶ new ───────┤      └─ same transaction ─┐
+//!            ├─ page ─▶ links ───┘      (blog_entries)              │                           ▼
+//!            └─ error, empty, shrunken ─▶ failure, told if it lasts ┘   blog_changes ──digest──▶ outbox
+//! ```
+//!
+//! A check is `probe` (ask and read, writes nothing), `decide` (pure), `store` (write it all at once). `round` does
+//! that for every blog of the job at the same time, `digest` makes messages of what was found.
+
+pub mod config;
+pub mod decide;
+pub mod detect;
+mod digest;
+pub mod look;
+pub mod message;
+pub mod model;
+pub mod probe;
+pub mod round;
+pub mod store;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::config::{Blog, Rules};
+use self::probe::Prober;
+use crate::channel::outbox::Topics;
+use crate::channel::{ChannelSet, Outside};
+use crate::config::{self as file, Problems};
+use crate::db::{self, Db};
+use crate::engine::work::Boxed;
+use crate::engine::{Failure, Parts, Plan, Report, Turn, Work};
+use crate::text::Language;
+use crate::time::{Clock, Timestamp};
+
+/// The kind of job, as the config file names it.
+pub const KIND: &str = "blogs";
+/// Whose messages these are in the outbox.
+pub const TOPIC: &str = "blogs";
+/// How often a job runs that does not say so.
+pub const EVERY: Duration = Duration::from_secs(60 * 60);
+
+/// A `blogs` job, ready to run.
+pub struct Blogs {
+    blogs: Arc<[Blog]>,
+    rules: Rules,
+    prober: Prober,
+    channels: Arc<ChannelSet>,
+    deliver: Vec<String>,
+    outside: Outside,
+    language: Language,
+    clock: Clock,
+}
+
+/// Makes the job of its table.
+pub fn make(job: &file::Job, parts: &Parts) -> Result<Arc<dyn Work>, Problems> {
+    Ok(Arc::new(Blogs::new(job, parts)?))
+}
+
+/// Registers nothing: what was told is told, whatever becomes of the message, and `change show` reads the outbox.
+pub fn topics(topics: Topics) -> Topics {
+    topics.on(TOPIC, |_, _, _| Ok(()))
+}
+
+impl Blogs {
+    /// Reads the table of a job.
+    pub fn new(job: &file::Job, parts: &Parts) -> Result<Self, Problems> {
+        let (blogs, rules) = config::read(job)?;
+        let agent = parts.app.user_agent.clone().unwrap_or_else(|| env!("CARGO_PKG_NAME").to_owned());
+        Ok(Self {
+            prober: Prober { fetcher: parts.fetcher.clone(), probe: rules.probe, agent },
+            blogs: blogs.into(),
+            rules,
+            channels: Arc::clone(&parts.channels),
+            deliver: job.deliver.clone(),
+            outside: parts.outside.clone(),
+            language: parts.app.language,
+            clock: parts.clock.clone(),
+        })
+    }
+
+    /// The blog with that id.
+    pub fn find(&self, id: &str) -> Option<&Blog> {
+        self.blogs.iter().find(|blog| blog.id == id)
+    }
+
+    /// All blogs, in the order of the file.
+    pub fn list(&self) -> &[Blog] {
+        &self.blogs
+    }
+
+    /// One round: what an earlier run left untold, then every blog that is due, then what they brought.
+    async fn turn(&self, turn: &Turn) -> Result<Report, Failure> {
+        let mut problems = digest::queue(turn, self).await?;
+        turn.check_stop()?;
+        let tally = round::run(turn, Arc::clone(&self.blogs), &self.rules, &self.prober).await?;
+        problems.extend(digest::queue(turn, self).await?);
+        let unnamed = tally.failed - tally.problems.len();
+        problems.extend(tally.problems);
+        if unnamed > 0 {
+            problems.push(format!("and {unnamed} more blogs failed"));
+        }
+        let summary = format!(
+            "checked {} of {} blogs: {} unchanged, {} with {} new entries, {} failed",
+            tally.checked,
+            self.blogs.len(),
+            tally.checked - tally.changed - tally.failed,
+            tally.changed,
+            tally.entries,
+            tally.failed
+        );
+        Ok(Report { summary, problems, waiting_until: None })
+    }
+}
+
+impl Work for Blogs {
+    fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>> {
+        Box::pin(self.turn(turn))
+    }
+
+    fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
+        let blogs = Arc::clone(&self.blogs);
+        Box::pin(async move { db.read(move |tx| look::plan(tx, &blogs, now)).await })
+    }
+}

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::time::Timestamp;
+
 /// A message that did not go out, as far as we know.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
@@ -60,6 +62,8 @@ impl SendError {
 pub struct Sent {
     /// Its own name for it, if it gave one.
     pub remote_id: Option<String>,
+    /// It was the last one that the other side takes before this moment.
+    pub rest_until: Option<Timestamp>,
 }
 
 /// What a resolver found out about a message whose outcome is not known.

@@ -10,8 +10,8 @@ use super::error::SendError;
 use super::{Outside, Progress, Settings};
 use crate::config::Secret;
 use crate::fetch::header;
-use crate::text;
 use crate::time::Timestamp;
+use crate::{fail, text};
 
 /// More than this of an answer is not read.
 const MAX_ANSWER_BYTES: usize = 2 * 1024 * 1024;
@@ -29,10 +29,6 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn is_success(&self) -> bool {
-        (200..300).contains(&self.status)
-    }
-
     /// The beginning of the answer on one line, for error messages.
     pub(super) fn quote(&self) -> String {
         let text = text::one_line(&String::from_utf8_lossy(&self.body[..self.body.len().min(4096)]));
@@ -81,7 +77,9 @@ pub(super) async fn call(
         }
         progress.hand_over();
     }
+    fail::point("http.before");
     let asked = tokio::time::timeout(settings.timeout, client.execute(request)).await;
+    fail::point("http.after");
     let response = match asked {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => {

@@ -11,21 +11,30 @@
 //! A channel is one file with its config, its rendering, its `send` and its resolver; a variant of [`Place`]; and
 //! an entry in [`KINDS`].
 
+mod count;
+mod email;
 mod error;
 mod header_text;
 mod http;
+mod mastodon;
 mod notice;
 pub mod outbox;
+mod plain;
 mod settings;
+mod slack;
+mod template;
 mod webhook;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+pub use email::{EmailConfig, Tls};
 pub use error::{Finding, SendError, Sent};
 pub use header_text::HeaderText;
+pub use mastodon::{MastodonConfig, Visibility};
 pub use notice::{Entry, MailBody, News, Notice};
 pub use settings::Settings;
+pub use slack::SlackConfig;
 pub use webhook::WebhookConfig;
 
 use crate::config::value::Zone;
@@ -36,7 +45,12 @@ use crate::time::Clock;
 use outbox::Row;
 
 /// The kinds of channels, for the config file.
-pub const KINDS: &[Kind] = &[Kind::channel::<WebhookConfig>("webhook")];
+pub const KINDS: &[Kind] = &[
+    Kind::channel::<MastodonConfig>("mastodon"),
+    Kind::channel::<EmailConfig>("email"),
+    Kind::channel::<SlackConfig>("slack"),
+    Kind::channel::<WebhookConfig>("webhook"),
+];
 
 /// A place that messages go to.
 #[derive(Debug)]
@@ -50,6 +64,9 @@ pub struct Channel {
 
 #[derive(Debug)]
 enum Place {
+    Mastodon(mastodon::Mastodon),
+    Email(Box<email::Email>),
+    Slack(slack::Slack),
     Webhook(webhook::Webhook),
 }
 
@@ -57,6 +74,9 @@ enum Place {
 macro_rules! on_place {
     ($channel:expr, $place:ident => $do:expr) => {
         match &$channel.place {
+            Place::Mastodon($place) => $do,
+            Place::Email($place) => $do,
+            Place::Slack($place) => $do,
             Place::Webhook($place) => $do,
         }
     };
@@ -117,6 +137,20 @@ impl Channel {
     /// Reads a `[channel.NAME]` table.
     pub fn read(section: &Section, zone: &Zone) -> Result<Self, Problems> {
         let (settings, place) = match section.kind.as_str() {
+            "mastodon" => {
+                let config: MastodonConfig = section.read()?;
+                let settings = config.settings(section, zone)?;
+                (settings, Place::Mastodon(mastodon::Mastodon::new(config, section)?))
+            }
+            "email" => {
+                let config: EmailConfig = section.read()?;
+                let settings = config.settings(section, zone)?;
+                (settings, Place::Email(Box::new(email::Email::new(config, section)?)))
+            }
+            "slack" => {
+                let config: SlackConfig = section.read()?;
+                (config.settings(section, zone)?, Place::Slack(slack::Slack::new(config)))
+            }
             "webhook" => {
                 let config: WebhookConfig = section.read()?;
                 (config.settings(section, zone)?, Place::Webhook(webhook::Webhook::new(config)))
@@ -133,6 +167,9 @@ impl Channel {
     /// The kind, as in the config file.
     pub fn kind(&self) -> &'static str {
         match &self.place {
+            Place::Mastodon(_) => "mastodon",
+            Place::Email(_) => "email",
+            Place::Slack(_) => "slack",
             Place::Webhook(_) => "webhook",
         }
     }
@@ -157,10 +194,26 @@ impl Channel {
         on_place!(self, place => place.resolve(self, outside, row).await)
     }
 
+    /// Ends what was kept open for the next message.
+    pub(crate) async fn close(&self) {
+        if let Place::Email(email) = &self.place {
+            email.close().await;
+        }
+    }
+
+    /// What a mail channel with `smtp = "memory:"` was given; empty for all others.
+    pub fn kept_mails(&self) -> Vec<Vec<u8>> {
+        match &self.place {
+            Place::Email(email) => email.kept_mails(),
+            _ => Vec::new(),
+        }
+    }
+
     /// How long the other side is known to honour our key.
     pub(crate) fn key_window(&self) -> Option<Duration> {
         match &self.place {
-            Place::Webhook(_) => None,
+            Place::Mastodon(_) => Some(mastodon::KEY_WINDOW),
+            Place::Email(_) | Place::Slack(_) | Place::Webhook(_) => None,
         }
     }
 
@@ -218,6 +271,11 @@ impl Progress {
         Self { handed_over: AtomicBool::new(false), budget }
     }
 
+    /// For a message that belongs to nobody else, such as a test mail.
+    pub fn unlimited() -> Self {
+        Self::new(outbox::Budget::unlimited())
+    }
+
     /// From here on the other side may have the message: say so right before.
     pub(crate) fn hand_over(&self) {
         self.handed_over.store(true, Ordering::SeqCst);
@@ -234,6 +292,6 @@ impl Progress {
 
     /// Whether there is still time; ask before every step that cannot be taken back.
     pub(crate) fn may_go_on(&self) -> bool {
-        self.budget.left() > Duration::from_secs(5)
+        self.budget.is_ample()
     }
 }

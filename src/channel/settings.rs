@@ -32,7 +32,7 @@ pub struct Settings {
 impl Settings {
     /// How long a sender keeps a message: the send itself, and time to write down what came of it.
     pub fn lease(&self) -> Duration {
-        self.timeout + Duration::from_secs(15)
+        self.timeout * 3 / 2
     }
 }
 

@@ -58,7 +58,9 @@ impl Context {
 
     /// The config file, read anew.
     pub fn load_config(&self) -> Result<Config> {
-        Ok(config::load(&self.config_path()?, app::kinds(), &self.env)?)
+        let config = config::load(&self.config_path()?, app::kinds(), &self.env)?;
+        config.hide_secrets();
+        Ok(config)
     }
 
     /// The place of the database that the config names.

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::error::Message;
 use super::{Column, Context, Error, Exit, Result};
+use crate::config::Colour;
 use crate::db::Open;
 
 /// Options of `doctor`.
@@ -31,11 +31,7 @@ impl Finding {
     }
 
     fn error(check: &str, error: &Error) -> Self {
-        let words = match &error.message {
-            Message::Text(text) => text.clone(),
-            Message::Problems(problems) => problems.to_string(),
-            Message::ClosedPipe => String::new(),
-        };
+        let words = error.plain(Colour::Never);
         let hints: String = error.hints.iter().map(|hint| format!(" ({hint})")).collect();
         Self::new(check, Verdict::Error, format!("{words}{hints}"))
     }
@@ -67,6 +63,8 @@ async fn examine(context: &Context) -> Vec<Finding> {
     findings.extend(
         config.warnings.iter().map(|warning| Finding::new("config", Verdict::Warning, warning.to_string())),
     );
+    let secrets = config.check_secrets();
+    findings.extend(secrets.iter().map(|secret| Finding::new("secrets", Verdict::Error, secret.to_string())));
     let exists = context.database_exists().await;
     match exists {
         Err(error) => findings.push(Finding::error("database", &error)),

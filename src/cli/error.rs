@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::config::Problems;
+use crate::config::{Colour, Problems};
 use crate::engine::Failure;
 use crate::{app, db, fetch};
 
@@ -73,6 +73,15 @@ impl Error {
     /// The command line was wrong.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, message)
+    }
+
+    /// The words alone, without hints.
+    pub fn plain(&self, colour: Colour) -> String {
+        match &self.message {
+            Message::Text(text) => text.clone(),
+            Message::Problems(problems) => problems.render(colour),
+            Message::ClosedPipe => String::new(),
+        }
     }
 
     /// Adds a way out.

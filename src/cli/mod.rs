@@ -1,5 +1,6 @@
 //! The command line: one file per noun, data to stdout, everything else to stderr.
 
+mod change;
 mod check;
 mod complete;
 mod config;
@@ -15,7 +16,9 @@ mod log;
 mod output;
 mod progress;
 mod quota;
+mod reference;
 mod run;
+mod serve;
 mod status;
 mod why;
 
@@ -27,6 +30,7 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 pub use context::Context;
 pub use error::{Error, Exit, Result};
 pub use output::{Column, Output};
+pub use reference::render_reference;
 
 /// Watches feeds, book searches, blogs and Git hosts, remembers where it left off, and tells what is new, once.
 #[derive(Debug, Parser)]
@@ -116,6 +120,8 @@ enum Command {
     RunDue(run::DueArgs),
     /// Run the named jobs now, whatever their schedule says
     Run(run::NamedArgs),
+    /// Run as a daemon: jobs when they are due, deliveries as they come
+    Serve(serve::Args),
     /// Show every job: when it ran, how it ended, when it runs next
     Status(status::Args),
     /// Tell the story of an item, blog, book, branch, run, delivery or job
@@ -124,6 +130,8 @@ enum Command {
     Inspect(inspect::Args),
     /// List, add and change jobs
     Job(job::Args),
+    /// List what blogs brought, and decide about what is held
+    Change(change::Args),
     /// Show or reset what was used of daily quotas
     Quota(quota::Args),
     /// Look after the database
@@ -179,10 +187,12 @@ async fn dispatch(command: Command, context: &Context) -> Result {
         Command::Doctor(args) => doctor::run(&args, context).await,
         Command::RunDue(args) => run::run_due(&args, context).await,
         Command::Run(args) => run::run_named(&args, context).await,
+        Command::Serve(args) => serve::run(&args, context).await,
         Command::Status(args) => status::run(&args, context).await,
         Command::Why(args) => why::run(&args, context).await,
         Command::Inspect(args) => inspect::command(&args, context).await,
         Command::Job(args) => job::run(args, context).await,
+        Command::Change(args) => change::run(args, context).await,
         Command::Quota(args) => quota::run(args, context).await,
         Command::Db(args) => db::run(args, context).await,
         Command::Config(args) => config::run(&args, context),

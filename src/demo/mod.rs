@@ -1,4 +1,8 @@
 //! A loopback world that speaks the real protocols: `demo` and the tests both use it.
 
 pub mod faults;
+pub mod mastodon;
+pub mod open;
+pub mod site;
+pub mod smtp;
 pub mod webhook;

@@ -7,6 +7,7 @@
 //!                 wait          skip                    continue next time
 //! ```
 
+pub mod daemon;
 pub mod parts;
 pub mod runner;
 pub mod schedule;

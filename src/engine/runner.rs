@@ -80,6 +80,11 @@ impl Runner {
         Self { db, clock, owner: Owner::this_process(), progress }
     }
 
+    /// The time.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// Which of `jobs` would run now; changes nothing.
     pub async fn pick(&self, jobs: &[Job], selection: Selection) -> db::Result<Vec<Picked>> {
         let mut picked = Vec::with_capacity(jobs.len());

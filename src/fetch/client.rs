@@ -28,7 +28,7 @@ const HTTP2_HEADERS: u32 = 256 * 1024;
 const IDLE: Duration = Duration::from_secs(4);
 
 /// How clients are made.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ClientConfig {
     /// The `User-Agent` header, with a way to reach the operator.
     pub user_agent: String,
@@ -38,6 +38,13 @@ pub struct ClientConfig {
     pub proxy: Option<Url>,
     /// Where names are looked up.
     pub names: Names,
+}
+
+impl Default for ClientConfig {
+    fn default() -> Self {
+        let user_agent = concat!("tsuzuki/", env!("CARGO_PKG_VERSION")).to_owned();
+        Self { user_agent, extra_ca: None, proxy: None, names: Names::System }
+    }
 }
 
 /// Where names are looked up.
@@ -70,11 +77,13 @@ struct Pair {
 }
 
 impl Clients {
-    /// Reads certificates and prepares the factory.
+    /// Reads certificates and prepares the factory; a configuration that makes no client fails here.
     pub fn new(config: ClientConfig) -> Result<Self, Error> {
         let tls = tls::config(config.extra_ca.as_deref())?;
         let look_ups = Arc::new(Semaphore::new(LOOK_UPS));
-        Ok(Self(Arc::new(Inner { config, tls, look_ups, made: Mutex::default() })))
+        let clients = Self(Arc::new(Inner { config, tls, look_ups, made: Mutex::default() }));
+        clients.build(&AllowPrivate::none(), true)?;
+        Ok(clients)
     }
 
     /// A client for requests to `url`, which is judged first; one that follows no redirects and decodes nothing.
@@ -83,6 +92,31 @@ impl Clients {
     pub fn client_for(&self, url: &Url, allow: &AllowPrivate) -> Result<reqwest::Client, Error> {
         guard::check_url(url, allow)?;
         self.pick(url, allow, true)
+    }
+
+    /// The addresses of `host`, judged like any other: for those who speak another protocol than HTTP.
+    pub async fn resolve(
+        &self,
+        host: &str,
+        port: u16,
+        allow: &AllowPrivate,
+    ) -> Result<Vec<SocketAddr>, Error> {
+        let allow = allow.for_port(port);
+        let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+        let addresses = match bare.parse::<IpAddr>() {
+            Ok(address) => vec![address],
+            Err(_) => {
+                let inner = &self.0;
+                let look_ups = Arc::clone(&inner.look_ups);
+                let names = inner.config.names.clone();
+                Guarded { names, look_ups, allow: allow.clone(), proxy_host: None }
+                    .look_up(host)
+                    .await
+                    .map_err(|error| Error::Dns { host: host.to_owned(), why: error.to_string() })?
+            }
+        };
+        guard::check_resolved(host, &addresses, &allow)?;
+        Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())
     }
 
     /// The client for an address that has been judged.
@@ -189,5 +223,32 @@ impl Guarded {
             return Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
         }
         Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_that_makes_no_client_is_told_at_once() {
+        let bad = ClientConfig { user_agent: "line\nbreak".to_owned(), ..ClientConfig::default() };
+        assert!(matches!(Clients::new(bad), Err(Error::Setup { .. })));
+    }
+
+    #[test]
+    fn clients_are_shared_by_equal_permissions_and_their_number_is_bounded() {
+        let clients = Clients::new(ClientConfig::default()).unwrap();
+        let url = Url::parse("http://a.example/").unwrap();
+        let count = || clients.0.made.lock().unwrap().len();
+        for entries in [["10.0.0.1", "b.example"], ["b.example", "10.0.0.1"], ["b.example:80", "10.0.0.1"]] {
+            clients.client_for(&url, &AllowPrivate::parse(&entries).unwrap()).unwrap();
+        }
+        assert_eq!(count(), 1);
+        for last in 0..=CLIENTS {
+            let allow = AllowPrivate::parse(&[format!("10.1.0.{last}")]).unwrap();
+            clients.client_for(&url, &allow).unwrap();
+        }
+        assert!(count() <= CLIENTS);
     }
 }

@@ -209,7 +209,8 @@ impl Error {
                 Some(format!("if you trust it, add `allow_private = [\"{entry}\"]` to the job"))
             }
             Error::BadTls { .. } => Some(
-                "check the address and the clock; a private authority is named by `extra_ca` in [app]"
+                "check the address and this machine's clock; a private authority belongs among the machine's \
+                 certificates"
                     .to_owned(),
             ),
             Error::Gone => Some("remove the source, or give it its new address".to_owned()),

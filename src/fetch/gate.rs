@@ -185,3 +185,37 @@ impl Drop for Queued<'_> {
 fn jitter() -> f64 {
     f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn hosts_at_rest_are_forgotten_before_they_fill_the_memory() {
+        let gate = Arc::new(Gate::new(Clock::manual(crate::time::Timestamp::MIN), 10));
+        let url = |host: usize| Url::parse(&format!("http://h{host}.example/")).unwrap();
+        let manners = Manners::default();
+        let busy = gate.enter(&url(0), &manners).await.unwrap();
+        gate.enter(&url(1), &manners).await.unwrap().settle(Outcome::Unreachable);
+        for host in 2..HOSTS + 10 {
+            drop(gate.enter(&url(host), &manners).await.unwrap());
+        }
+        assert!(gate.lock().len() <= HOSTS, "{}", gate.lock().len());
+        assert!(matches!(gate.enter(&url(1), &manners).await, Err(Error::Later { .. })), "a pause is kept");
+        drop(busy);
+        assert!(!gate.lock().values().any(Host::is_used));
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_kept_only_for_a_host_that_is_asked_again() {
+        let gate = Arc::new(Gate::new(Clock::system(), 10));
+        let manners = Manners::client();
+        let at = |text: &str| Url::parse(text).unwrap();
+        let first = gate.enter(&at("http://a.example/1"), &manners).await.unwrap();
+        let second = gate.enter(&at("http://a.example/2"), &manners).await.unwrap();
+        let other = gate.enter(&at("http://a.example:81/"), &manners).await.unwrap();
+        assert_eq!([first, second, other].map(|pass| pass.keep_connection), [false, true, false]);
+        let again = gate.enter(&at("http://a.example:81/"), &manners).await.unwrap();
+        assert!(again.keep_connection);
+    }
+}

@@ -234,32 +234,44 @@ impl Fetcher {
         hop::in_time(client.execute(hop::outgoing(request, trail, asked)), limits, spent, &trail.url).await
     }
 
-    /// Reads the body into memory.
+    /// Reads the body into memory; the page that comes with an error status only as far as it comes.
     async fn collect(&self, arrived: Arrived, request: &Request) -> Result<(Head, Bytes), Error> {
         let Arrived { response, head, pass: _pass, limits, spent, .. } = arrived;
         if request.method == Method::HEAD || matches!(head.status, 204 | 304) {
             return Ok((head, Bytes::new()));
         }
-        let mut body = Body::open(response, &head, &limits, spent).await?;
-        let Some(first) = body.next().await? else { return Ok((head, Bytes::new())) };
-        let Some(second) = body.next().await? else { return Ok((head, first)) };
+        let opened = Body::open(response, &head, &limits, spent).await;
+        if head.is_success() {
+            let bytes = self.read_all(opened?).await?;
+            return Ok((head, bytes));
+        }
+        let mut page = BytesMut::new();
+        if let Ok(mut body) = opened {
+            while let Ok(Some(piece)) = body.next().await
+                && page.len() < ERROR_PAGE
+            {
+                page.extend_from_slice(&piece[..piece.len().min(ERROR_PAGE - page.len())]);
+            }
+        }
+        Ok((head, page.freeze()))
+    }
+
+    async fn read_all(&self, mut body: Body) -> Result<Bytes, Error> {
+        let Some(first) = body.next().await? else { return Ok(Bytes::new()) };
+        let Some(second) = body.next().await? else { return Ok(first) };
         let mut all = BytesMut::with_capacity(first.len() + second.len());
         all.extend_from_slice(&first);
         all.extend_from_slice(&second);
         let mut large = None;
         while let Some(piece) = body.next().await? {
             all.extend_from_slice(&piece);
-            if all.len() > ERROR_PAGE && !head.is_success() {
-                all.truncate(ERROR_PAGE);
-                break;
-            }
             if all.len() > LARGE && large.is_none() {
                 let waiting = Instant::now();
                 large = self.0.large.acquire().await.ok();
                 body.excuse(waiting.elapsed());
             }
         }
-        Ok((head, all.freeze()))
+        Ok(all.freeze())
     }
 }
 

@@ -197,8 +197,11 @@ fn utf_32(bytes: &[u8], read: fn([u8; 4]) -> u32) -> String {
 
 /// An escape to a Japanese set: a control that neither XML nor plain text has otherwise.
 fn looks_iso_2022_jp(bytes: &[u8]) -> bool {
-    bytes.windows(3).any(|w| w[0] == 0x1b && matches!(w[1..], [b'$', b'B' | b'@'] | [b'(', b'J' | b'I']))
+    bytes.contains(&0x1b)
         && bytes.is_ascii()
+        && bytes
+            .windows(3)
+            .any(|w| w[0] == 0x1b && matches!(w[1..], [b'$', b'B' | b'@'] | [b'(', b'J' | b'I']))
 }
 
 /// The `charset` parameter of a `Content-Type`.

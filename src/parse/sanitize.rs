@@ -1,7 +1,7 @@
 //! HTML from the open web made safe to show: allow-listed elements and attributes, absolute addresses.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use ammonia::{Builder, UrlRelative};
 use url::Url;
@@ -20,10 +20,13 @@ const REPEAT_LIMIT: usize = 50_000;
 /// How often broken markup is cleaned again until it no longer changes.
 const ROUNDS: usize = 6;
 
+/// The rules for texts whose relative addresses stay as they are.
+static WITHOUT_BASE: LazyLock<Builder<'static>> = LazyLock::new(|| rules(None));
+
 /// Cleans fragments; keeps its rules between fragments with the same base.
 #[derive(Default)]
 pub struct Sanitizer {
-    rules: Option<(Option<Arc<Url>>, Builder<'static>)>,
+    rules: Option<(Arc<Url>, Builder<'static>)>,
 }
 
 impl std::fmt::Debug for Sanitizer {
@@ -58,9 +61,10 @@ impl Sanitizer {
         if !html.contains('<') {
             return escaped(&unescape(html));
         }
-        let known = self.rules.as_ref().is_some_and(|(known, _)| known.as_ref() == base);
+        let Some(base) = base else { return WITHOUT_BASE.clean(html).to_string() };
+        let known = self.rules.as_ref().is_some_and(|(known, _)| known == base);
         if !known {
-            self.rules = Some((base.cloned(), rules(base)));
+            self.rules = Some((Arc::clone(base), rules(Some(base))));
         }
         match &self.rules {
             Some((_, rules)) => rules.clean(html).to_string(),

@@ -17,6 +17,14 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
+    /// The address of the database, for another process.
+    pub(crate) fn address(&self) -> String {
+        match &self.place {
+            Place::Server(url) => url.clone(),
+            file => file.to_string(),
+        }
+    }
+
     /// Another connection to the same database, as another process would have.
     pub(crate) async fn open_again(&self) -> Db {
         Db::open(self.place.clone(), Open::Existing, self.clock.clone()).await.unwrap()

@@ -6,14 +6,20 @@
 mod databases;
 
 mod architecture;
+mod blogs;
+mod channels;
 mod charsets;
+mod command_line;
 mod concurrency;
 mod config;
 mod documents;
 mod feeds;
 mod fetching;
+mod kill;
 mod ledger;
 mod outbox;
+mod reference;
+mod running;
 mod seed_contract;
 mod statements;
 mod transactions;

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tsuzuki::channel::outbox::{
     self, Added, Answer, Filter, NewMessage, Outcome, Row, Sender, State, Topics,
 };
-use tsuzuki::channel::{self, ChannelSet, Notice};
+use tsuzuki::channel::{self, ChannelSet};
 use tsuzuki::config::{self, Env};
 use tsuzuki::db::Db;
 use tsuzuki::demo::faults::Fault;
@@ -16,7 +16,7 @@ use tsuzuki::demo::webhook::WebhookServer;
 use tsuzuki::fetch::{ClientConfig, Clients};
 use tsuzuki::id::JobName;
 use tsuzuki::ledger::{event, pause};
-use tsuzuki::text::Language;
+use tsuzuki::{params, sql};
 
 use crate::databases::Fixture;
 
@@ -137,4 +137,330 @@ on_both_databases! {
         assert_eq!(world.owner_story("a").await, ["owner_sent"]);
         assert_eq!(world.told.load(Ordering::SeqCst), 1);
     }
+
+    async fn a_message_that_failed_is_ready_again_when_its_owner_adds_it_again(fixture) {
+        let world = world(&fixture, "").await;
+        world.server.script.next(Fault::Status(400, vec![]));
+        let first = id(world.add("a").await);
+        assert_eq!(world.send().await.failed, 1);
+        assert_eq!(world.owner_story("a").await, ["owner_failed"]);
+        assert_eq!(id(world.add("a").await), first);
+        assert_eq!(world.send().await.sent, 1);
+        assert_eq!(world.owner_story("a").await, ["owner_failed", "owner_sent"]);
+    }
+
+    async fn what_the_server_answers_decides_what_happens_next(fixture) {
+        let wait = |seconds: &str| vec![("retry-after", seconds.to_owned())];
+        for (fault, state, attempts, rests) in [
+            (Fault::Status(400, vec![]), State::Failed, 1, false),
+            (Fault::Status(404, vec![]), State::Failed, 1, false),
+            (Fault::Status(410, vec![]), State::Failed, 1, false),
+            (Fault::Status(422, vec![]), State::Failed, 1, false),
+            (Fault::Status(500, vec![]), State::Ready, 1, false),
+            (Fault::Status(503, wait("7200")), State::Ready, 1, false),
+            (Fault::Status(302, vec![("location", "https://example.com/".into())]), State::Ready, 1, false),
+            (Fault::Status(401, vec![]), State::Ready, 0, true),
+            (Fault::Status(403, vec![]), State::Ready, 0, true),
+            (Fault::Status(429, wait("90")), State::Ready, 0, true),
+            (Fault::Cut, State::Unknown, 1, false),
+            (Fault::DoneThenCut, State::Unknown, 1, false),
+        ] {
+            let world = world(&fixture, "").await;
+            let subject = format!("{fault:?}");
+            let message = id(world.add(&subject).await);
+            world.server.script.next(fault.clone());
+            world.send().await;
+            let row = world.row(message).await;
+            assert_eq!((row.state, row.attempts), (state, attempts), "{fault:?}: {:?}", row.last_error);
+            let now = fixture.clock.now();
+            let rest = fixture.db.read(move |tx| pause::find(tx, "channel:hook", now)).await.unwrap();
+            assert_eq!(rest.is_some(), rests, "{fault:?}");
+            match &fault {
+                Fault::Status(503, _) => assert_eq!(row.not_before, now.plus(HOUR * 2), "Retry-After is obeyed"),
+                Fault::Status(429, _) => {
+                    assert_eq!(rest.unwrap().paused_until, Some(now.plus(Duration::from_secs(90))));
+                }
+                _ => {}
+            }
+            // Clear the table for the next case.
+            fixture.db.write(move |tx| {
+                outbox::resume_channel(tx, "hook", tx.now())?;
+                outbox::skip(tx, message, &Topics::new(), tx.now()).map(drop)
+            }).await.unwrap();
+            fixture.clock.advance(HOUR * 3);
+            world.server.script.always(None);
+            world.send().await;
+        }
+    }
+
+    async fn one_failing_message_does_not_stop_the_others(fixture) {
+        let world = world(&fixture, "").await;
+        for subject in ["a", "b", "c"] {
+            world.add(subject).await;
+        }
+        world.server.script.next(Fault::Status(500, vec![]));
+        world.server.script.next(Fault::Status(400, vec![]));
+        let report = world.send().await;
+        assert_eq!((report.deferred, report.failed, report.sent), (1, 1, 1));
+        assert_eq!(world.server.posts().len(), 1);
+    }
+
+    async fn a_message_is_given_up_after_its_last_attempt_and_sent_when_somebody_says_so(fixture) {
+        let world = world(&fixture, "max_attempts = 3").await;
+        let message = id(world.add("a").await);
+        world.server.script.always(Some(Fault::Status(500, vec![])));
+        for attempt in 1..=3_u32 {
+            assert_eq!(world.row(message).await.state, State::Ready);
+            world.send().await;
+            assert_eq!(world.row(message).await.attempts, attempt);
+            assert_eq!(world.send().await.deferred, 0, "nothing is tried before its time");
+            fixture.clock.advance(HOUR);
+        }
+        assert_eq!(world.row(message).await.state, State::Failed);
+        assert_eq!(world.owner_story("a").await, ["owner_failed"]);
+        world.server.script.always(None);
+        assert_eq!(world.send().await.sent, 0);
+        let answer = fixture.db.write(move |tx| outbox::retry(tx, message, false, tx.now())).await.unwrap();
+        assert_eq!(answer, Answer::Done { id: message, state: State::Ready });
+        assert_eq!(world.send().await.sent, 1);
+        assert_eq!(world.owner_story("a").await, ["owner_failed", "owner_sent"]);
+    }
+
+    async fn rejected_credentials_cost_nothing_are_told_once_and_heal_themselves(fixture) {
+        let first = world(&fixture, "token = \"old\"").await;
+        let messages = [id(first.add("a").await), id(first.add("b").await)];
+        first.server.script.always(Some(Fault::Status(401, vec![])));
+        for _ in 0..3 {
+            let report = first.send().await;
+            assert_eq!((report.sent, report.failed), (0, 0));
+            fixture.clock.advance(HOUR);
+        }
+        assert_eq!(first.row(messages[0]).await.attempts, 0);
+        let told = fixture.db.read(|tx| event::list_about(tx, "channel:hook", 10)).await.unwrap();
+        assert_eq!(told.iter().map(|event| event.code.as_str()).collect::<Vec<_>>(), ["credentials_rejected"]);
+        assert_eq!(first.send().await.locked, ["hook"]);
+        // The operator corrects the token; nothing else is needed.
+        let second = world(&fixture, "token = \"new\"").await;
+        assert_eq!(second.send().await.sent, 2);
+        let told = fixture.db.read(|tx| event::list_about(tx, "channel:hook", 10)).await.unwrap();
+        assert_eq!(told.last().unwrap().code, "credentials_changed");
+    }
+
+    async fn a_held_message_waits_for_approve_or_skip(fixture) {
+        let world = world(&fixture, "").await;
+        let (first, second) = (id(world.add_with("a", true, 0).await), id(world.add_with("b", true, 0).await));
+        assert_eq!(world.send().await, outbox::SendReport::default());
+        let topics = Topics::new().on("test", |tx, row, outcome| {
+            assert_eq!(outcome, Outcome::Skipped);
+            event::add(tx, None, &format!("owner:{}", row.subject), "owner_skipped", &serde_json::Value::Null, tx.now())
+        });
+        let answers = fixture.db.write(move |tx| {
+            let now = tx.now();
+            Ok((outbox::approve(tx, first, now)?, outbox::skip(tx, second, &topics, now)?, outbox::approve(tx, second, now)?, outbox::approve(tx, 999, now)?))
+        }).await.unwrap();
+        assert_eq!(answers.0, Answer::Done { id: first, state: State::Ready });
+        assert_eq!(answers.1, Answer::Done { id: second, state: State::Skipped });
+        assert!(matches!(answers.2, Answer::NotNow { state: State::Skipped, .. }));
+        assert_eq!(answers.3, Answer::Missing);
+        assert_eq!(world.send().await.sent, 1);
+        assert_eq!(world.owner_story("b").await, ["owner_skipped"]);
+        assert_eq!(world.add("b").await, Added::Known(second), "a skipped message is not made ready by its owner");
+    }
+
+    async fn a_whole_flood_is_approved_or_skipped_at_once(fixture) {
+        let world = world(&fixture, "").await;
+        for subject in ["a", "b", "c"] {
+            world.add_with(subject, true, 0).await;
+        }
+        assert_eq!(fixture.db.write(|tx| outbox::approve_job(tx, "blogs", tx.now())).await.unwrap(), 3);
+        assert_eq!(fixture.db.write(|tx| outbox::skip_job(tx, "blogs", &Topics::new(), tx.now())).await.unwrap(), 0);
+        assert_eq!(world.send().await.sent, 3);
+    }
+
+    async fn a_sent_message_is_repeated_only_on_request_and_under_a_new_key(fixture) {
+        let world = world(&fixture, "").await;
+        let message = id(world.add("a").await);
+        world.send().await;
+        let refused = fixture.db.write(move |tx| outbox::retry(tx, message, false, tx.now())).await.unwrap();
+        assert!(matches!(refused, Answer::NotNow { state: State::Sent, .. }));
+        let again = fixture.db.write(move |tx| outbox::retry(tx, message, true, tx.now())).await.unwrap();
+        assert!(matches!(again, Answer::Done { id, .. } if id != message));
+        let twice = fixture.db.write(move |tx| outbox::retry(tx, message, true, tx.now())).await.unwrap();
+        assert!(matches!(twice, Answer::NotNow { .. }), "{twice:?}");
+        world.send().await;
+        let posts = world.server.posts();
+        assert_eq!(posts.len(), 2);
+        assert_ne!(posts[0].headers["idempotency-key"], posts[1].headers["idempotency-key"]);
+    }
+
+    async fn quiet_hours_pace_and_the_daily_limit_hold_for_all_senders(fixture) {
+        let more = "pace = \"1m\"\nmax_per_day = 3\nquiet_hours = \"09:10-10:00\"\ntimezone = \"Asia/Tokyo\"";
+        let world = world(&fixture, more).await;
+        for number in 0..9 {
+            world.add(&number.to_string()).await;
+        }
+        // It is 09:02 in Tokyo.
+        let report = world.send().await;
+        assert_eq!(report.sent, 1);
+        assert_eq!(report.next_at, Some(fixture.clock.now().plus(Duration::from_secs(60))));
+        assert_eq!(world.send().await.sent, 0);
+        fixture.clock.advance(Duration::from_secs(60));
+        assert_eq!(world.send().await.sent, 1);
+        fixture.clock.advance(Duration::from_secs(600));
+        let quiet = world.send().await;
+        assert_eq!((quiet.sent, quiet.next_at), (0, Some("2026-01-15T01:00:00Z".parse().unwrap())));
+        fixture.clock.advance(HOUR);
+        assert_eq!(world.send().await.sent, 1);
+        fixture.clock.advance(HOUR);
+        let full = world.send().await;
+        assert_eq!((full.sent, full.next_at), (0, Some("2026-01-15T15:00:00Z".parse().unwrap())));
+        fixture.clock.set("2026-01-15T15:00:00Z".parse().unwrap());
+        assert_eq!(world.send().await.sent, 1, "the next day of the channel has begun");
+        assert_eq!(world.server.posts().len(), 4);
+    }
+
+    async fn two_senders_never_take_the_same_message(fixture) {
+        let world = world(&fixture, "").await;
+        for number in 0..40 {
+            world.add(&number.to_string()).await;
+        }
+        let other = Sender::new(fixture.open_again().await, channels(&format!(
+            "[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = [\"127.0.0.1\"]", world.server.url
+        )), clients(), fixture.clock.clone(), Topics::new());
+        let stop = CancellationToken::new();
+        let (mine, theirs) = tokio::join!(world.sender.send_due(&stop), other.send_due(&stop));
+        assert_eq!(mine.unwrap().sent + theirs.unwrap().sent, 40);
+        let mut keys: Vec<_> = world.server.posts().iter().map(|post| post.headers["webhook-id"].clone()).collect();
+        assert_eq!(keys.len(), 40);
+        keys.sort_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
+        keys.dedup();
+        assert_eq!(keys.len(), 40);
+    }
+
+    async fn a_sender_that_stalls_past_its_lease_writes_nothing(fixture) {
+        let world = world(&fixture, "").await;
+        let message = id(world.add("a").await);
+        world.server.script.next(Fault::DoneThenHang);
+        let stop = CancellationToken::new();
+        let sender = world.sender.clone();
+        let running = tokio::spawn({ let stop = stop.clone(); async move { sender.send_due(&stop).await } });
+        while world.server.posts().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(world.row(message).await.state, State::Sending);
+        // While it hangs, its lease ends and another sender finds the row.
+        fixture.clock.advance(Duration::from_secs(46));
+        let report = world.send().await;
+        assert_eq!(report.sent, 0, "nothing is sent again before twice the time-out");
+        assert_eq!(world.row(message).await.state, State::Unknown);
+        running.abort();
+        fixture.clock.advance(Duration::from_secs(60));
+        assert_eq!(world.send().await.sent, 1, "a webhook cannot be asked, so it is sent again");
+        let posts = world.server.posts();
+        assert_eq!(posts.len(), 2);
+        assert_eq!(posts[0].headers["webhook-id"], posts[1].headers["webhook-id"], "and its key says so");
+    }
+
+    async fn an_unknown_outcome_is_held_where_the_config_says_so(fixture) {
+        let world = world(&fixture, "on_unknown = \"hold\"").await;
+        let message = id(world.add("a").await);
+        world.server.script.next(Fault::DoneThenCut);
+        assert_eq!(world.send().await.unknown, 1);
+        fixture.clock.advance(HOUR);
+        assert_eq!(world.send().await.held, 1);
+        assert_eq!(world.row(message).await.state, State::Held);
+        assert_eq!(world.server.posts().len(), 1);
+    }
+
+    async fn a_restored_backup_sends_nothing_blindly(fixture) {
+        let world = world(&fixture, "").await;
+        let message = id(world.add("a").await);
+        assert_eq!(fixture.db.write(|tx| outbox::distrust(tx, tx.now())).await.unwrap(), 1);
+        assert_eq!(world.send().await.held, 1);
+        assert!(world.server.posts().is_empty());
+        assert!(world.row(message).await.last_error.unwrap().contains("may have been sent"));
+        // What is decided after the restore is news.
+        world.add("b").await;
+        assert_eq!(world.send().await.sent, 1);
+    }
+
+    async fn an_outbox_that_was_left_alone_for_hours_goes_through_the_resolver(fixture) {
+        let world = world(&fixture, "on_unknown = \"hold\"").await;
+        world.server.script.next(Fault::Status(500, vec![]));
+        let message = id(world.add("a").await);
+        world.send().await;
+        fixture.clock.advance(HOUR * 24);
+        let fresh = id(world.add("b").await);
+        let report = world.send().await;
+        assert_eq!((report.held, report.sent), (1, 1));
+        assert_eq!(world.row(message).await.state, State::Held, "this may be an old copy of the database");
+        assert_eq!(world.row(fresh).await.state, State::Sent);
+    }
+
+    async fn messages_wait_for_a_channel_that_the_config_no_longer_names(fixture) {
+        let world = world(&fixture, "").await;
+        let message = id(world.add("a").await);
+        let none = Sender::new(fixture.db.clone(), channels(""), clients(), fixture.clock.clone(), Topics::new());
+        assert_eq!(none.send_due(&CancellationToken::new()).await.unwrap().orphans, ["hook"]);
+        assert_eq!(world.row(message).await.state, State::Ready);
+    }
+
+    async fn an_owner_that_cannot_be_told_does_not_cause_a_second_message(fixture) {
+        let world = world(&fixture, "").await;
+        let message = id(world.add("a").await);
+        let broken = Arc::new(AtomicU32::new(1));
+        let switch = Arc::clone(&broken);
+        let topics = Topics::new().on("test", move |tx, row, _| match switch.load(Ordering::SeqCst) {
+            0 => event::add(tx, None, &format!("owner:{}", row.subject), "owner_sent", &serde_json::Value::Null, tx.now()),
+            // What a defect in a pipeline looks like.
+            _ => Err(tsuzuki::db::Error::Constraint("no".into())),
+        });
+        let sender = Sender::new(fixture.db.clone(), channels(&format!(
+            "[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = [\"127.0.0.1\"]", world.server.url
+        )), clients(), fixture.clock.clone(), topics);
+        let stop = CancellationToken::new();
+        assert_eq!(sender.send_due(&stop).await.unwrap().sent, 1);
+        let row = world.row(message).await;
+        assert_eq!((row.state, row.settled_at), (State::Sent, None));
+        fixture.clock.advance(HOUR);
+        assert_eq!(sender.send_due(&stop).await.unwrap().sent, 0);
+        broken.store(0, Ordering::SeqCst);
+        sender.send_due(&stop).await.unwrap();
+        assert_eq!(world.owner_story("a").await, ["owner_sent"], "it is told as soon as it can listen");
+        assert!(world.row(message).await.settled_at.is_some());
+        assert_eq!(world.server.posts().len(), 1);
+    }
+
+    async fn lists_and_counts_show_what_is_open(fixture) {
+        let world = world(&fixture, "").await;
+        world.add("a").await;
+        world.add_with("b", true, 0).await;
+        let all = fixture.db.read(|tx| outbox::list(tx, &Filter::default(), 10)).await.unwrap();
+        assert_eq!(all.iter().map(|row| row.subject.as_str()).collect::<Vec<_>>(), ["b", "a"]);
+        let held = Filter { state: Some(State::Held), job: Some("blogs".into()), channel: Some("hook".into()) };
+        assert_eq!(fixture.db.read(move |tx| outbox::list(tx, &held, 10)).await.unwrap().len(), 1);
+        assert_eq!(fixture.db.read(|tx| outbox::count_open(tx, "blogs")).await.unwrap(), 2);
+        assert!(fixture.db.read(|tx| outbox::find_open(tx, "test", "a")).await.unwrap().is_some());
+        world.send().await;
+        assert!(fixture.db.read(|tx| outbox::find_open(tx, "test", "a")).await.unwrap().is_none());
+        let tally = fixture.db.read(outbox::tally).await.unwrap();
+        assert_eq!(tally.iter().map(|one| (one.state.as_str(), one.count)).collect::<Vec<_>>(), [("held", 1)]);
+    }
+}
+
+/// A disk that is full refuses the claim, and the claim comes first: nothing is sent whose result could not be kept.
+#[test]
+fn nothing_is_sent_when_its_result_could_not_be_recorded() {
+    crate::databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture: Fixture| {
+        let world = world(&fixture, "").await;
+        let message = id(world.add("a").await);
+        let full =
+            sql!("CREATE TRIGGER full BEFORE UPDATE ON outbox BEGIN SELECT RAISE(ABORT, 'disk full'); END");
+        fixture.db.write(move |tx| tx.execute(full, params![])).await.unwrap();
+        assert!(world.sender.send_due(&CancellationToken::new()).await.is_err());
+        assert!(world.server.posts().is_empty());
+        fixture.db.write(|tx| tx.execute(sql!("DROP TRIGGER full"), params![])).await.unwrap();
+        assert_eq!(world.send().await.sent, 1, "and when there is room again, it is sent");
+        assert_eq!(world.row(message).await.attempts, 1);
+    });
 }

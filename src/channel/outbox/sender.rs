@@ -180,6 +180,7 @@ impl Sender {
                 Ended::Lost => report.lost += 1,
             }
         }
+        channel.close().await;
         if report.next_at.is_none() {
             let name = channel.name.clone();
             report.next_at = self.db.read(move |tx| store::find_next_due(tx, &name)).await?;
@@ -223,6 +224,7 @@ impl Sender {
                     return Ok(Taken::LookInto(row));
                 }
                 let ready = store::claim_ready(tx, &name, &owner, lease_until)?;
+                fail::point("outbox.claiming");
                 Ok(ready.map_or(Taken::Nothing, Taken::Send))
             })
             .await
@@ -280,6 +282,7 @@ impl Sender {
             Ok(finding) => finding?,
             Err(_) => Finding::Later(SendError::later("looking took too long")),
         };
+        fail::point("outbox.looked");
         let now = self.outside.clock.now();
         let message = Unresolved {
             key: &row.key,
@@ -304,7 +307,10 @@ impl Sender {
                     })
                     .await?;
                 match again {
-                    Some(row) => Box::pin(self.send(channel, row, stop)).await,
+                    Some(row) => {
+                        fail::point("outbox.again");
+                        Box::pin(self.send(channel, row, stop)).await
+                    }
                     None => Ok(Ended::Lost),
                 }
             }
@@ -319,7 +325,7 @@ impl Sender {
         } {
             let (name, id, remote_id) = (channel.name.clone(), row.id, found.clone());
             if !self.db.read(move |tx| store::is_taken(tx, &name, &remote_id, id)).await? {
-                return Ok(Finding::Sent(Sent { remote_id: Some(found) }));
+                return Ok(Finding::Sent(Sent { remote_id: Some(found), rest_until: None }));
             }
         }
         Ok(Finding::NotSent)
@@ -388,6 +394,7 @@ impl Sender {
                 if let (Some(outcome), Owners::Tell) = (Outcome::of(step.state), owners) {
                     topics.tell(tx, &after, outcome, now)?;
                 }
+                fail::point("outbox.recording");
                 Ok(true)
             })
             .await
@@ -509,9 +516,19 @@ impl Budget {
         Self { clock: clock.clone(), began: Instant::now(), began_at: clock.now(), length }
     }
 
+    /// One that does not end while anybody waits.
+    pub(crate) fn unlimited() -> Self {
+        Self::new(&Clock::system(), Duration::from_secs(3600 * 24))
+    }
+
     /// What is left of it.
     pub(crate) fn left(&self) -> Duration {
         let spent = self.began.elapsed().max(self.clock.now().since(self.began_at));
         self.length.saturating_sub(spent)
+    }
+
+    /// Whether enough is left to begin something that cannot be taken back.
+    pub(crate) fn is_ample(&self) -> bool {
+        self.left() > self.length / 8
     }
 }

@@ -128,17 +128,15 @@ impl<'a> Reader<'a> {
                 Some(_) if !in_place => {}
                 Some(_) => push_some(&mut entry.content, content),
             },
-            Field::ItunesSummary | Field::MediaDescription | Field::Subtitle => {
-                if entry.summary.is_none() {
-                    entry.summary = Some(content);
-                }
+            Field::ItunesSummary | Field::MediaDescription | Field::Subtitle if entry.summary.is_none() => {
+                entry.summary = Some(content);
             }
             Field::Content | Field::Encoded => push_some(&mut entry.content, content),
             Field::Published => put_date(&mut entry.published, &content),
             Field::Updated | Field::LastBuild => put_date(&mut entry.updated, &content),
             Field::Created => put_date(&mut entry.created, &content),
             Field::Comments => {
-                entry.comments = address(content.base.as_ref(), &content.value).or(entry.comments.take())
+                entry.comments = address(content.base.as_ref(), &content.value).or(entry.comments.take());
             }
             Field::Rights => entry.rights = Some(content),
             Field::Language => entry.language = non_empty(&content.value),
@@ -163,7 +161,7 @@ impl<'a> Reader<'a> {
                 feed.description = Some(content);
             }
             Field::Summary | Field::ItunesSummary if feed.description.is_none() => {
-                feed.description = Some(content)
+                feed.description = Some(content);
             }
             Field::Info => feed.info = Some(content),
             Field::Published => put_date(&mut feed.published, &content),

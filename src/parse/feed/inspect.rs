@@ -1,12 +1,16 @@
 //! What we read from a feed, as JSON for people and programs: the answer of `inspect feed`.
 
+use std::collections::HashMap;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Content, Context, Entry, Feed, Link, Person, Refused, Tag, TextKind, parse};
 use crate::parse::sanitize::Sanitizer;
 use crate::parse::url::resolve;
+use crate::time::Timestamp;
 
 /// The headers of an answer that matter to a feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,153 +25,275 @@ pub struct Headers {
 
 /// Reads a document and shows all that was found in it.
 pub fn inspect(bytes: &[u8], url: Option<&str>, headers: Headers) -> Result<Value, Refused> {
+    read(bytes, url, headers).map(|feed| shown(&feed))
+}
+
+/// The whole feed as JSON.
+pub fn shown(feed: &Feed) -> Value {
+    serde_json::to_value(shown_feed(feed)).unwrap_or(Value::Null)
+}
+
+fn read(bytes: &[u8], url: Option<&str>, headers: Headers) -> Result<Feed, Refused> {
     let context = Context {
         url: url.and_then(|url| resolve(None, url)),
         content_type: headers.content_type,
         content_location: headers.content_location,
         content_language: headers.content_language,
     };
-    parse(bytes, &context).map(|feed| shown(&feed))
+    parse(bytes, &context)
+}
+
+/// One line of a batch.
+#[derive(Deserialize)]
+struct Case {
+    #[serde(default)]
+    id: Value,
+    #[serde(default)]
+    url: Option<String>,
+    #[serde(default)]
+    http: Option<HashMap<String, Value>>,
+    input_b64: String,
+}
+
+/// The answer to one line of a batch.
+#[derive(Serialize)]
+struct Answer<'a> {
+    id: Value,
+    out: Option<ShownDocument<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 /// Answers one line of a batch, `{id,url,http:{content-type,…},input_b64}`, by one line `{id,out}`.
 pub fn inspect_line(line: &str) -> String {
-    let answer = match serde_json::from_str::<Value>(line) {
-        Err(error) => json!({ "id": null, "out": null, "error": format!("the line is no JSON: {error}") }),
-        Ok(case) => {
-            let id = case.get("id").cloned().unwrap_or(Value::Null);
-            match answered(&case) {
-                Ok(out) => json!({ "id": id, "out": out }),
-                Err(why) => json!({ "id": id, "out": null, "error": why }),
-            }
+    let refused = |id: Value, why: String| written(&Answer { id, out: None, error: Some(why) });
+    let mut case: Case = match serde_json::from_str(line) {
+        Ok(case) => case,
+        Err(error) => {
+            let id = serde_json::from_str::<Value>(line).ok().and_then(|line| line.get("id").cloned());
+            return refused(id.unwrap_or(Value::Null), format!("the line is no case: {error}"));
         }
     };
-    answer.to_string()
-}
-
-fn answered(case: &Value) -> Result<Value, String> {
-    let input = case.get("input_b64").and_then(Value::as_str).ok_or("the line has no `input_b64`")?;
-    let bytes = STANDARD.decode(input).map_err(|error| format!("`input_b64` is no base64: {error}"))?;
+    let id = std::mem::take(&mut case.id);
+    let bytes = match STANDARD.decode(&case.input_b64) {
+        Ok(bytes) => bytes,
+        Err(error) => return refused(id, format!("`input_b64` is no base64: {error}")),
+    };
     let header = |name: &str| {
-        let headers = case.get("http")?.as_object()?;
-        let found = headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
-        Some(found.1.as_str()?.to_owned())
+        let (_, value) = case.http.as_ref()?.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
+        Some(value.as_str()?.to_owned())
     };
     let headers = Headers {
         content_type: header("content-type"),
         content_location: header("content-location"),
         content_language: header("content-language"),
     };
-    inspect(&bytes, case.get("url").and_then(Value::as_str), headers).map_err(|refused| refused.to_string())
+    match read(&bytes, case.url.as_deref(), headers) {
+        Ok(feed) => written(&Answer { id, out: Some(shown_feed(&feed)), error: None }),
+        Err(why) => refused(id, why.to_string()),
+    }
 }
 
-/// The whole feed as JSON.
-pub fn shown(feed: &Feed) -> Value {
+fn written(answer: &Answer<'_>) -> String {
+    serde_json::to_string(answer).unwrap_or_default()
+}
+
+#[derive(Serialize)]
+struct ShownDocument<'a> {
+    format: &'static str,
+    encoding: &'static str,
+    truncated: bool,
+    damaged: bool,
+    feed: ShownFeed<'a>,
+    entries: Vec<ShownEntry<'a>>,
+}
+
+#[derive(Serialize)]
+struct ShownFeed<'a> {
+    title: Option<&'a str>,
+    link: Option<&'a str>,
+    id: Option<&'a str>,
+    description: Option<String>,
+    info: Option<String>,
+    language: Option<&'a str>,
+    updated: Option<Timestamp>,
+    published: Option<Timestamp>,
+    rights: Option<String>,
+    generator: Option<&'a str>,
+    image: Option<&'a str>,
+    icon: Option<&'a str>,
+    ttl: Option<&'a str>,
+    author: Option<String>,
+    authors: Vec<ShownPerson<'a>>,
+    contributors: Vec<ShownPerson<'a>>,
+    links: Vec<ShownLink<'a>>,
+    tags: Vec<ShownTag<'a>>,
+}
+
+#[derive(Serialize)]
+struct ShownEntry<'a> {
+    key: &'a str,
+    id: Option<&'a str>,
+    title: Option<&'a str>,
+    link: Option<&'a str>,
+    published: Option<Timestamp>,
+    updated: Option<Timestamp>,
+    created: Option<Timestamp>,
+    summary: Option<String>,
+    content: Vec<ShownContent<'a>>,
+    author: Option<String>,
+    authors: Vec<ShownPerson<'a>>,
+    contributors: Vec<ShownPerson<'a>>,
+    links: Vec<ShownLink<'a>>,
+    tags: Vec<ShownTag<'a>>,
+    enclosures: Vec<ShownEnclosure<'a>>,
+    rights: Option<String>,
+    image: Option<&'a str>,
+    language: Option<&'a str>,
+    comments: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ShownContent<'a> {
+    value: String,
+    r#type: &'static str,
+    language: Option<&'a str>,
+    src: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ShownPerson<'a> {
+    name: Option<&'a str>,
+    email: Option<&'a str>,
+    url: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ShownLink<'a> {
+    href: &'a str,
+    rel: &'a str,
+    r#type: Option<&'a str>,
+    title: Option<&'a str>,
+    hreflang: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ShownTag<'a> {
+    term: &'a str,
+    scheme: Option<&'a str>,
+    label: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ShownEnclosure<'a> {
+    url: &'a str,
+    r#type: Option<&'a str>,
+    length: Option<&'a str>,
+}
+
+fn shown_feed(feed: &Feed) -> ShownDocument<'_> {
     let mut sanitizer = Sanitizer::default();
     let mut html =
         |content: &Option<Content>| content.as_ref().map(|content| content.html_with(&mut sanitizer));
-    let shown_feed = json!({
-        "title": feed.title,
-        "link": feed.link,
-        "id": feed.id,
-        "description": html(&feed.description),
-        "info": html(&feed.info),
-        "language": feed.language,
-        "updated": feed.updated,
-        "published": feed.published,
-        "rights": html(&feed.rights),
-        "generator": feed.generator,
-        "image": feed.image,
-        "icon": feed.icon,
-        "ttl": feed.ttl,
-        "author": feed.authors.first().map(Person::line),
-        "authors": people(&feed.authors),
-        "contributors": people(&feed.contributors),
-        "links": links(&feed.links),
-        "tags": tags(&feed.tags),
-    });
-    let entries: Vec<Value> = feed.entries.iter().map(|entry| shown_entry(entry, &mut sanitizer)).collect();
-    json!({
-        "format": feed.format.name(),
-        "encoding": feed.encoding,
-        "truncated": feed.truncated,
-        "damaged": feed.damaged,
-        "feed": shown_feed,
-        "entries": entries,
-    })
-}
-
-fn shown_entry(entry: &Entry, sanitizer: &mut Sanitizer) -> Value {
-    let content: Vec<Value> = entry
-        .content
-        .iter()
-        .map(|content| {
-            json!({
-                "value": content.html_with(sanitizer),
-                "type": match content.kind {
-                    TextKind::Text => "text/plain",
-                    TextKind::Html => "text/html",
-                },
-                "language": content.language,
-                "src": content.src,
-            })
-        })
-        .collect();
-    let summary = match (&entry.summary, content.first()) {
-        (Some(summary), _) => Value::String(summary.html_with(sanitizer)),
-        (None, Some(first)) => first["value"].clone(),
-        (None, None) => Value::Null,
+    let shown = ShownFeed {
+        title: feed.title.as_deref(),
+        link: feed.link.as_deref(),
+        id: feed.id.as_deref(),
+        description: html(&feed.description),
+        info: html(&feed.info),
+        language: feed.language.as_deref(),
+        updated: feed.updated,
+        published: feed.published,
+        rights: html(&feed.rights),
+        generator: feed.generator.as_deref(),
+        image: feed.image.as_deref(),
+        icon: feed.icon.as_deref(),
+        ttl: feed.ttl.as_deref(),
+        author: feed.authors.first().map(Person::line),
+        authors: people(&feed.authors),
+        contributors: people(&feed.contributors),
+        links: links(&feed.links),
+        tags: tags(&feed.tags),
     };
-    let enclosures: Vec<Value> = entry
-        .enclosures
-        .iter()
-        .map(|file| json!({ "url": file.url, "type": file.kind, "length": file.length }))
-        .collect();
-    json!({
-        "key": entry.key(),
-        "id": entry.id,
-        "title": entry.title,
-        "link": entry.link,
-        "published": entry.published,
-        "updated": entry.updated,
-        "created": entry.created,
-        "summary": summary,
-        "content": content,
-        "author": entry.authors.first().map(Person::line),
-        "authors": people(&entry.authors),
-        "contributors": people(&entry.contributors),
-        "links": links(&entry.links),
-        "tags": tags(&entry.tags),
-        "enclosures": enclosures,
-        "rights": entry.rights.as_ref().map(|rights| rights.html_with(sanitizer)),
-        "image": entry.image,
-        "language": entry.language,
-        "comments": entry.comments,
-    })
+    ShownDocument {
+        format: feed.format.name(),
+        encoding: feed.encoding,
+        truncated: feed.truncated,
+        damaged: feed.damaged,
+        feed: shown,
+        entries: feed.entries.iter().map(|entry| shown_entry(entry, &mut sanitizer)).collect(),
+    }
 }
 
-fn people(people: &[Person]) -> Vec<Value> {
+fn shown_entry<'a>(entry: &'a Entry, sanitizer: &mut Sanitizer) -> ShownEntry<'a> {
+    let shown_content = |content: &'a Content, sanitizer: &mut Sanitizer| ShownContent {
+        value: content.html_with(sanitizer),
+        r#type: match content.kind {
+            TextKind::Text => "text/plain",
+            TextKind::Html => "text/html",
+        },
+        language: content.language.as_deref(),
+        src: content.src.as_deref(),
+    };
+    let content: Vec<_> = entry.content.iter().map(|content| shown_content(content, sanitizer)).collect();
+    let summary = match &entry.summary {
+        Some(summary) => Some(summary.html_with(sanitizer)),
+        None => content.first().map(|first| first.value.clone()),
+    };
+    let enclosures = entry.enclosures.iter().map(|file| ShownEnclosure {
+        url: &file.url,
+        r#type: file.kind.as_deref(),
+        length: file.length.as_deref(),
+    });
+    ShownEntry {
+        key: entry.key(),
+        id: entry.id.as_deref(),
+        title: entry.title.as_deref(),
+        link: entry.link.as_deref(),
+        published: entry.published,
+        updated: entry.updated,
+        created: entry.created,
+        summary,
+        content,
+        author: entry.authors.first().map(Person::line),
+        authors: people(&entry.authors),
+        contributors: people(&entry.contributors),
+        links: links(&entry.links),
+        tags: tags(&entry.tags),
+        enclosures: enclosures.collect(),
+        rights: entry.rights.as_ref().map(|rights| rights.html_with(sanitizer)),
+        image: entry.image.as_deref(),
+        language: entry.language.as_deref(),
+        comments: entry.comments.as_deref(),
+    }
+}
+
+fn people(people: &[Person]) -> Vec<ShownPerson<'_>> {
     people
         .iter()
-        .map(|person| json!({ "name": person.name, "email": person.email, "url": person.url }))
-        .collect()
-}
-
-fn links(links: &[Link]) -> Vec<Value> {
-    links
-        .iter()
-        .map(|link| {
-            json!({
-                "href": link.href,
-                "rel": link.rel,
-                "type": link.kind,
-                "title": link.title,
-                "hreflang": link.language,
-            })
+        .map(|person| ShownPerson {
+            name: person.name.as_deref(),
+            email: person.email.as_deref(),
+            url: person.url.as_deref(),
         })
         .collect()
 }
 
-fn tags(tags: &[Tag]) -> Vec<Value> {
-    tags.iter().map(|tag| json!({ "term": tag.term, "scheme": tag.scheme, "label": tag.label })).collect()
+fn links(links: &[Link]) -> Vec<ShownLink<'_>> {
+    links
+        .iter()
+        .map(|link| ShownLink {
+            href: &link.href,
+            rel: &link.rel,
+            r#type: link.kind.as_deref(),
+            title: link.title.as_deref(),
+            hreflang: link.language.as_deref(),
+        })
+        .collect()
+}
+
+fn tags(tags: &[Tag]) -> Vec<ShownTag<'_>> {
+    tags.iter()
+        .map(|tag| ShownTag { term: &tag.term, scheme: tag.scheme.as_deref(), label: tag.label.as_deref() })
+        .collect()
 }

@@ -259,10 +259,10 @@ impl<'a> Reader<'a> {
                     _ => {}
                 },
                 Token::Text(text) => {
-                    push_part(&mut url, &mut own, in_url.is_some(), self.xml.depth() == depth, &text)
+                    push_part(&mut url, &mut own, in_url.is_some(), self.xml.depth() == depth, &text);
                 }
                 Token::Cdata(text) => {
-                    push_part(&mut url, &mut own, in_url.is_some(), self.xml.depth() == depth, text)
+                    push_part(&mut url, &mut own, in_url.is_some(), self.xml.depth() == depth, text);
                 }
             }
         }

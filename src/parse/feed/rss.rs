@@ -55,9 +55,19 @@ pub(super) fn unmangled(text: String) -> String {
 /// A document without control characters, and with C1 controls read as the windows-1252 letters they were meant as.
 pub(super) fn repaired(text: &str) -> Cow<'_, str> {
     let is_control = |byte: u8| byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r');
+    // Whole chunks without an early exit, so that the compiler compares many bytes at once.
+    let suspect =
+        |chunk: &[u8]| chunk.iter().fold(false, |found, byte| found | is_control(*byte) | (*byte == 0xc2));
     let bytes = text.as_bytes();
-    let c1 = bytes.windows(2).any(|pair| pair[0] == 0xc2 && pair[1] < 0xa0);
-    if !c1 && !bytes.iter().any(|byte| is_control(*byte)) {
+    let damaged = bytes.chunks(512).enumerate().any(|(index, chunk)| {
+        suspect(chunk) && {
+            // One byte more, because a pair may lie across the border.
+            let pairs = &bytes[index * 512..bytes.len().min(index * 512 + chunk.len() + 1)];
+            chunk.iter().any(|byte| is_control(*byte))
+                || pairs.windows(2).any(|pair| pair[0] == 0xc2 && pair[1] < 0xa0)
+        }
+    });
+    if !damaged {
         return Cow::Borrowed(text);
     }
     Cow::Owned(

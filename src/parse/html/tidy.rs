@@ -17,6 +17,9 @@ const EMPTY_COMMENT: &str = "<!---->";
 /// Elements whose text is markup or code that no reader sees.
 const UNSEEN: [&str; 6] = ["script", "style", "xmp", "iframe", "noembed", "noframes"];
 
+/// Bytes of such a plain text that are kept.
+const MAX_PLAIN: usize = 64 * 1024;
+
 /// Elements whose text is plain text in which tags do not count.
 const PLAIN: [&str; 2] = ["title", "textarea"];
 
@@ -99,7 +102,8 @@ fn after_start_tag<'a>(out: &mut String, rest: &'a str) -> &'a str {
     }
     let end = find_end_tag(after, name);
     if is_one_of(&PLAIN) {
-        for (at, piece) in after[..end].split('<').enumerate() {
+        let shown = &after[..after.floor_char_boundary(end.min(MAX_PLAIN))];
+        for (at, piece) in shown.split('<').enumerate() {
             out.push_str(if at == 0 { "" } else { "&lt;" });
             out.push_str(piece);
         }
@@ -246,6 +250,7 @@ mod tests {
         assert_eq!(tidy("ああああ", 7), "ああ");
         assert_eq!(tidy("abc<p>def<p>ghi", 8), "abc<p>de");
         assert_eq!(tidy(&"<".repeat(50_000_000), 1000).len(), 1000);
+        assert!(tidied(&"<title>".repeat(100_000)).len() < 3 * MAX_PLAIN);
     }
 
     proptest! {

@@ -206,7 +206,7 @@ pub fn text_of(html: &str) -> String {
                 None if !name.contains(':') => text.push_str(&unescape(raw)),
                 Some((known, Role::Raw)) if matches!(piece, Piece::Open { .. }) => pieces.skip_raw(known),
                 Some(("br" | "p" | "div" | "li" | "tr" | "td" | "th" | "hr" | "dt" | "dd", _)) => {
-                    text.push(' ')
+                    text.push(' ');
                 }
                 _ => {}
             },

@@ -76,7 +76,8 @@ async fn those_who_wait_for_a_probe_learn_when_it_fails() {
     let server = Server::with(|_| answer(503, "", "")).await;
     let fetcher = fetcher(Limits::default());
     let requests: Vec<_> = (0..20).map(|n| get(server.url(&format!("/{n}")))).collect();
-    let all = join_all(requests.iter().map(|request| fetcher.fetch(request))).await;
+    let all = join_all(requests.iter().map(|request| fetcher.fetch(request)));
+    let all = timeout(Duration::from_secs(20), all).await.expect("nobody waits for ever");
     assert!(all.iter().all(|one| matches!(one, Err(Error::Later { .. }))), "{all:?}");
     assert!(server.heads().len() <= 2, "two were under way, eighteen were told to come later");
 }

@@ -121,6 +121,19 @@ async fn what_is_posted_stays_with_its_origin() {
 }
 
 #[tokio::test]
+async fn a_broken_error_page_does_not_hide_the_status() {
+    let server = Server::with(|path| match path {
+        "/cut" => b"HTTP/1.1 401 X\r\ncontent-length: 100\r\n\r\nhalf".to_vec(),
+        _ => b"HTTP/1.1 401 X\r\ncontent-length: 99999999999\r\n\r\n".to_vec(),
+    })
+    .await;
+    for (path, expected) in [("/cut", "half"), ("/giant", "")] {
+        let answer = fetcher(Limits::default()).fetch_api(&get(server.url(path))).await.unwrap();
+        assert_eq!((answer.head.status, &answer.body[..]), (401, expected.as_bytes()));
+    }
+}
+
+#[tokio::test]
 async fn an_api_answers_with_any_status_and_its_headers() {
     let server = Server::with(|_| {
         let headers = "retry-after: 7\r\nx-next-page: 3\r\nlink: </p?page=3>; rel=\"next\"\r\n";

@@ -21,7 +21,7 @@ fn fixture(name: &str) -> PathBuf {
 fn start() -> u16 {
     serve(&[], |tls| {
         let mut bytes = [0; 4096];
-        tls.read(&mut bytes)?;
+        let _ = tls.read(&mut bytes)?;
         tls.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\npage")
     })
 }

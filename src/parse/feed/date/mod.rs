@@ -46,6 +46,9 @@ enum Zone {
 /// Lower case, plain digits, plain hyphens, no remarks in brackets; East Asian units as separators.
 /// The second part is the offset such a local form implies.
 fn plain(text: &str) -> (String, i64) {
+    if text.is_ascii() && !text.contains(['(', '[']) && !text.starts_with(['R', 'r', 'H', 'h', 'S', 's']) {
+        return (text.to_ascii_lowercase(), 0);
+    }
     let mut local = 0;
     let mut out = String::with_capacity(text.len());
     let lower = text.to_lowercase();

@@ -1,0 +1,241 @@
+//! The keys of a `blogs` job, and the blogs that they make.
+
+use std::collections::HashMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::model::{Detector, Patterns};
+use crate::config::value::{FirstRun, HttpUrl, Span};
+use crate::config::{self, Problem, Problems};
+use crate::fetch::AllowPrivate;
+use crate::hash;
+use crate::parse::html;
+use crate::parse::url::{Url, comparison_key};
+
+/// Failures in a row after which the readers are told, unless the job says otherwise.
+const WARN_AFTER: u32 = 3;
+
+/// The keys of a `blogs` job.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Keys {
+    /// The blogs, each with an `id` that never changes and a `url`.
+    pub blog: Vec<BlogKeys>,
+    /// How a check asks whether anything changed: "get" (one conditional request) or "head" (HEAD first, then GET).
+    #[serde(default)]
+    pub probe: Probe,
+    /// After how many failures in a row the channels are told that a blog cannot be read.
+    #[serde(default = "warn_after")]
+    pub warn_after: u32,
+}
+
+/// One blog.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BlogKeys {
+    /// The name that its state is kept under; renaming it starts anew.
+    pub id: String,
+    /// Its page. Feed and sitemap are found from here.
+    pub url: HttpUrl,
+    /// What to look at, in this order: "feed", "sitemap", "html". Default: all three.
+    pub detect: Option<Vec<Detector>>,
+    /// Its feed, when it is not to be searched for.
+    pub feed: Option<HttpUrl>,
+    /// Its sitemap, when it is not to be searched for.
+    pub sitemap: Option<HttpUrl>,
+    /// A CSS selector: only links inside the elements it matches count. For "html" only.
+    pub selector: Option<String>,
+    /// Only addresses that match one of these count; `*` stands for anything, a leading `/` means the path.
+    #[serde(default)]
+    pub include: Vec<String>,
+    /// Addresses that match one of these do not count.
+    #[serde(default)]
+    pub exclude: Vec<String>,
+    /// Check it less often than the job runs.
+    pub every: Option<Span>,
+    /// Whether a new link on a page must be seen in two checks before it is told. Default: true, for "html" only.
+    pub confirm: Option<bool>,
+    /// Private addresses that this blog may be reached at, besides those of the job.
+    #[serde(default)]
+    pub allow_private: Vec<String>,
+}
+
+/// How a check asks whether anything changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Probe {
+    /// One conditional GET.
+    #[default]
+    Get,
+    /// HEAD first.
+    Head,
+}
+
+fn warn_after() -> u32 {
+    WARN_AFTER
+}
+
+/// A blog as the checks see it.
+#[derive(Clone, Debug)]
+pub struct Blog {
+    /// Its id.
+    pub id: String,
+    /// Its page.
+    pub url: Url,
+    /// What to look at, in order.
+    pub detect: Vec<Detector>,
+    /// Its feed, if the file names it.
+    pub feed: Option<Url>,
+    /// Its sitemap, if the file names it.
+    pub sitemap: Option<Url>,
+    /// Where links count.
+    pub selector: Option<String>,
+    /// Which addresses count.
+    pub patterns: Patterns,
+    /// The least time between two checks.
+    pub every: Option<Span>,
+    /// Whether new links on a page must be seen twice.
+    pub confirm: bool,
+    /// Private addresses that may be reached.
+    pub allow_private: AllowPrivate,
+}
+
+/// What holds for all blogs of a job.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// What the first successful check tells.
+    pub first_run: FirstRun,
+    /// More new entries than this at once, on one blog, are held.
+    pub hold_above: usize,
+    /// Failures in a row after which the channels are told.
+    pub warn_after: u32,
+    /// How a check asks.
+    pub probe: Probe,
+}
+
+/// The blogs and rules of a job; every mistake is reported at once.
+pub fn read(job: &config::Job) -> Result<(Vec<Blog>, Rules), Problems> {
+    let keys: Keys = job.section.read()?;
+    let mut problems = Problems::default();
+    let of_job = AllowPrivate::parse(&job.allow_private)
+        .map_err(|error| job.section.problem("allow_private", error.to_string()))?;
+    let mut ids = HashMap::new();
+    let mut blogs = Vec::with_capacity(keys.blog.len());
+    for (number, blog) in keys.blog.into_iter().enumerate() {
+        let at = |key: &str| format!("blog.{number}.{key}");
+        if let Some(first) = ids.insert(blog.id.clone(), number) {
+            let message = format!("the id `{}` is already that of blog number {}", blog.id, first + 1);
+            problems.push(job.section.problem(&at("id"), message));
+        }
+        blogs.extend(problems.note(checked(job, blog, &of_job, &at)));
+    }
+    if keys.warn_after == 0 {
+        problems.push(job.section.problem("warn_after", "a warning needs at least one failure"));
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let rules = Rules {
+        first_run: job.first_run.unwrap_or(FirstRun::Baseline),
+        hold_above: job.hold_above as usize,
+        warn_after: keys.warn_after,
+        probe: keys.probe,
+    };
+    Ok((blogs, rules))
+}
+
+fn checked(
+    job: &config::Job,
+    blog: BlogKeys,
+    of_job: &AllowPrivate,
+    at: &dyn Fn(&str) -> String,
+) -> Result<Blog, Problem> {
+    let problem = |key: &str, message: String| job.section.problem(&at(key), message);
+    if blog.id.trim().is_empty() || blog.id.chars().count() > 200 || blog.id.chars().any(char::is_control) {
+        return Err(problem("id", "an id has 1 to 200 printable characters".into()));
+    }
+    let detect = blog.detect.unwrap_or_else(|| Detector::ALL.to_vec());
+    if detect.is_empty() {
+        return Err(problem("detect", "at least one of feed, sitemap and html is needed".into()));
+    }
+    for (key, is_set, needed) in [
+        ("feed", blog.feed.is_some(), Detector::Feed),
+        ("sitemap", blog.sitemap.is_some(), Detector::Sitemap),
+        ("selector", blog.selector.is_some(), Detector::Html),
+    ] {
+        if is_set && !detect.contains(&needed) {
+            return Err(problem(
+                key,
+                format!("`{key}` is of no use without \"{}\" in `detect`", needed.word()),
+            ));
+        }
+    }
+    if let Some(selector) = &blog.selector {
+        html::check_selector(selector).map_err(|error| problem("selector", error.to_string()))?;
+    }
+    let allow_private = if blog.allow_private.is_empty() {
+        of_job.clone()
+    } else {
+        let allowed: Vec<&String> = job.allow_private.iter().chain(&blog.allow_private).collect();
+        AllowPrivate::parse(&allowed).map_err(|error| problem("allow_private", error.to_string()))?
+    };
+    Ok(Blog {
+        id: blog.id,
+        url: blog.url.into(),
+        detect,
+        feed: blog.feed.map(Url::from),
+        sitemap: blog.sitemap.map(Url::from),
+        selector: blog.selector,
+        patterns: Patterns { include: blog.include, exclude: blog.exclude },
+        every: blog.every,
+        confirm: blog.confirm.unwrap_or(true),
+        allow_private,
+    })
+}
+
+/// Blogs whose id stands in two jobs: their state is kept by id, so the two would overwrite each other.
+pub fn check_ids(jobs: &[config::Job]) -> Problems {
+    let mut owners: HashMap<String, &config::Job> = HashMap::new();
+    let mut problems = Problems::default();
+    for job in jobs.iter().filter(|job| job.kind == super::KIND) {
+        let Ok(keys) = job.section.read::<Keys>() else { continue };
+        for (number, blog) in keys.blog.into_iter().enumerate() {
+            match owners.get(&blog.id) {
+                Some(other) if other.name != job.name => {
+                    let message =
+                        format!("the id `{}` is already that of a blog of job `{}`", blog.id, other.name);
+                    problems.push(job.section.problem(&format!("blog.{number}.id"), message));
+                }
+                _ => {
+                    owners.insert(blog.id, job);
+                }
+            }
+        }
+    }
+    problems
+}
+
+impl Blog {
+    /// A fingerprint of everything that decides what is looked at; when it differs, known answers no longer hold.
+    ///
+    /// It is a hash on purpose: the config itself is never copied into the database.
+    pub fn settings_hash(&self) -> String {
+        let mut parts = vec![comparison_key(&self.url)];
+        parts.extend(self.detect.iter().map(|detector| detector.word().to_owned()));
+        for url in [&self.feed, &self.sitemap] {
+            parts.push(url.as_ref().map(comparison_key).unwrap_or_default());
+        }
+        parts.push(self.selector.clone().unwrap_or_default());
+        for list in [&self.patterns.include, &self.patterns.exclude] {
+            parts.push(list.len().to_string());
+            parts.extend(list.iter().cloned());
+        }
+        hash::sha256_parts(&parts.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Whether `detector` may be used.
+    pub fn uses(&self, detector: Detector) -> bool {
+        self.detect.contains(&detector)
+    }
+}

@@ -1,0 +1,311 @@
+//! What a list of entries means: which of them are new, which must be seen again, and which list is not to be believed.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{Change, Detail, Next, SURE_AFTER, Seen, adopt_settings, same_settings, unconfirmed_links};
+use crate::blogs::config::{Blog, Rules};
+use crate::blogs::detect;
+use crate::blogs::model::{Detector, Found, RECENT_KEYS, State, Trouble, TroubleKind, Unconfirmed};
+use crate::config::value::FirstRun;
+use crate::time::Timestamp;
+
+/// Dates in feeds are those of a draft, or of a wrong zone; this much is forgiven.
+const DATE_SLACK: Duration = Duration::from_secs(24 * 60 * 60);
+/// Below this many addresses a list is too short to be called shrunken or rewritten.
+const SHORT_LIST: usize = 4;
+
+/// A list that is not to be believed, yet.
+pub(super) struct Doubted {
+    pub(super) trouble: Trouble,
+    pub(super) unconfirmed: Option<Unconfirmed>,
+}
+
+/// Refuses a list that is empty, or less than half of what it was: an error page looks like that, news does not.
+///
+/// A list that stays short is believed at last.
+pub(super) fn doubt(
+    state: &State,
+    blog: &Blog,
+    detector: Detector,
+    entries: &[Found],
+    total: usize,
+) -> Result<(), Doubted> {
+    let before = match state.decided_by == Some(detector) && same_settings(blog, state) {
+        true => state.url_count,
+        false => 0,
+    };
+    let refuse =
+        |kind, message: String, unconfirmed| Err(Doubted { trouble: Trouble { kind, message }, unconfirmed });
+    let kept = state.unconfirmed.clone();
+    let lost = TroubleKind::Lost(detector);
+    match detector {
+        // A new feed may well be empty; one that had entries is not emptied by its author.
+        Detector::Feed if total == 0 && before > 0 => {
+            refuse(lost, format!("the feed is empty; it had {before} entries"), kept)
+        }
+        Detector::Feed => Ok(()),
+        Detector::Sitemap if entries.is_empty() => {
+            refuse(lost, "the sitemap lists no address that counts".into(), kept)
+        }
+        Detector::Html if entries.is_empty() => {
+            refuse(TroubleKind::Other, "the page has no link that counts".into(), kept)
+        }
+        _ if before >= SHORT_LIST && entries.len() * 2 < before => {
+            let print = detect::fingerprint(entries);
+            let times = match &state.unconfirmed {
+                Some(Unconfirmed::Shrunken(known, times)) if *known == print => times.saturating_add(1),
+                _ => 1,
+            };
+            if times >= SURE_AFTER {
+                return Ok(());
+            }
+            let message = format!(
+                "the {} lists only {} of {before} addresses: it looks broken",
+                detector.word(),
+                entries.len()
+            );
+            refuse(TroubleKind::Other, message, Some(Unconfirmed::Shrunken(print, times)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How new entries are looked at.
+enum Mode {
+    /// The blog was never read: what is there is the beginning.
+    First,
+    /// This document was never read, or under other settings: only what is dated after this moment is new.
+    Careful(Timestamp),
+    /// What was never seen is new.
+    Usual,
+}
+
+/// Takes a believed list into `next`.
+pub(super) fn read(
+    next: &mut Next,
+    blog: &Blog,
+    rules: &Rules,
+    state: &State,
+    (detector, entries, total): (Detector, &[Found], usize),
+    seen: &Seen,
+) {
+    let mode = match state.last_success_at {
+        None => Mode::First,
+        Some(at) if state.first_read_at(detector).is_none() || !same_settings(blog, state) => {
+            Mode::Careful(at)
+        }
+        // Another sitemap lists other pages; that alone makes none of them new.
+        Some(at) if detector == Detector::Sitemap && sitemap_changed(next, state) => Mode::Careful(at),
+        Some(_) => Mode::Usual,
+    };
+    let unseen: Vec<&Found> = match is_plainly_known(state, detector, entries) {
+        true => Vec::new(),
+        false => entries.iter().filter(|entry| !seen.knows(entry)).collect(),
+    };
+    let mut news = News { entries: Vec::new(), held_because: None, gap: false };
+    let mut waiting: Vec<String> = Vec::new();
+    match mode {
+        Mode::First => {
+            news.entries = first_news(entries, rules.first_run);
+            let detail =
+                json!({ "detector": detector.word(), "entries": entries.len(), "told": news.entries.len() });
+            next.events.push(("baseline", detail));
+        }
+        Mode::Careful(since) => {
+            if detector == Detector::Feed {
+                news.entries =
+                    unseen.iter().filter(|entry| is_after(entry, since)).map(|e| (*e).clone()).collect();
+            }
+            let detail =
+                json!({ "detector": detector.word(), "entries": entries.len(), "told": news.entries.len() });
+            next.events.push(("new_baseline", detail));
+        }
+        Mode::Usual => match detector {
+            Detector::Feed => usual_feed(next, state, entries, &unseen, &mut news),
+            Detector::Sitemap | Detector::Html => {
+                let mut confirmed = unseen.clone();
+                if detector == Detector::Html && blog.confirm {
+                    let before = unconfirmed_links(state);
+                    confirmed.retain(|entry| before.contains(entry.key.as_str()));
+                    waiting = unseen
+                        .iter()
+                        .filter(|entry| !before.contains(entry.key.as_str()))
+                        .map(|entry| entry.key.clone())
+                        .collect();
+                }
+                let known = entries.len() - unseen.len();
+                if state.url_count >= SHORT_LIST && known * 4 < state.url_count && !confirmed.is_empty() {
+                    news.held_because =
+                        Some(format!("only {known} of {} known addresses are left", state.url_count));
+                }
+                news.entries = confirmed.into_iter().cloned().collect();
+            }
+        },
+    }
+    if !matches!(mode, Mode::First) && news.entries.len() > rules.hold_above {
+        news.held_because =
+            Some(format!("{} new entries at once, more than {}", news.entries.len(), rules.hold_above));
+    }
+    record(next, &mode, entries, &unseen, &waiting, seen);
+    remember(next, blog, detector, entries, total, waiting);
+    tell(next, detector, news);
+}
+
+struct News {
+    entries: Vec<Found>,
+    held_because: Option<String>,
+    gap: bool,
+}
+
+/// Whether the state alone shows that nothing is new.
+pub(super) fn is_plainly_known(state: &State, detector: Detector, entries: &[Found]) -> bool {
+    match detector {
+        Detector::Feed => {
+            state.last_success_at.is_some()
+                && entries.iter().all(|entry| state.recent_entry_keys.contains(&entry.key))
+        }
+        _ => {
+            state.unconfirmed.is_none()
+                && state.decided_by == Some(detector)
+                && state.url_fingerprint.as_deref() == Some(&detect::fingerprint(entries))
+        }
+    }
+}
+
+fn sitemap_changed(next: &Next, state: &State) -> bool {
+    match (&state.sitemap_url, &next.state.sitemap_url) {
+        (Some(before), Some(now)) => {
+            !super::same_address(before, now) && next.state.moved_to == state.moved_to
+        }
+        (before, now) => before.is_some() != now.is_some(),
+    }
+}
+
+fn is_after(entry: &Found, since: Timestamp) -> bool {
+    entry.published_at.is_some_and(|at| at > since.minus(DATE_SLACK))
+}
+
+fn first_news(entries: &[Found], first_run: FirstRun) -> Vec<Found> {
+    match first_run {
+        FirstRun::Baseline => Vec::new(),
+        FirstRun::All => entries.to_vec(),
+        FirstRun::Latest(count) => {
+            let mut newest: Vec<&Found> = entries.iter().collect();
+            if newest.iter().all(|entry| entry.published_at.is_some()) {
+                newest.sort_by_key(|entry| std::cmp::Reverse(entry.published_at));
+            }
+            newest.into_iter().take(count as usize).cloned().collect()
+        }
+    }
+}
+
+/// When nothing of what a feed had is left, either entries were missed or the feed was rewritten: dates tell which.
+fn usual_feed(next: &mut Next, state: &State, entries: &[Found], unseen: &[&Found], news: &mut News) {
+    let recent = &state.recent_entry_keys;
+    let gap = !recent.is_empty() && !unseen.is_empty() && unseen.len() == entries.len();
+    news.entries = unseen.iter().map(|entry| (*entry).clone()).collect();
+    if !gap {
+        return;
+    }
+    let since = state.last_success_at.unwrap_or(next.now);
+    news.entries.retain(|entry| entry.published_at.is_none() || is_after(entry, since));
+    let rewritten = unseen.len() - news.entries.len();
+    if rewritten > 0 {
+        next.events.push(("rewritten", json!({ "entries": rewritten })));
+    }
+    if news.entries.is_empty() {
+        return;
+    }
+    // A feed of one entry has no room for an older one; everywhere else something may lie between.
+    news.gap = rewritten == 0 && entries.len() > 1;
+    if news.entries.len() > 1 && news.entries.iter().any(|entry| entry.published_at.is_none()) {
+        news.held_because =
+            Some("nothing of what the feed had is left, and its entries have no dates".into());
+    }
+    if news.gap {
+        next.events.push(("gap", json!({ "entries": news.entries.len(), "known_before": recent.len() })));
+    }
+}
+
+/// Adds to the memory what was not in it: entries, and new addresses of known ones.
+fn record(
+    next: &mut Next,
+    mode: &Mode,
+    entries: &[Found],
+    unseen: &[&Found],
+    waiting: &[String],
+    seen: &Seen,
+) {
+    if matches!(mode, Mode::First) {
+        next.record = entries.to_vec();
+        return;
+    }
+    let waiting: std::collections::HashSet<&str> = waiting.iter().map(String::as_str).collect();
+    next.record =
+        unseen.iter().filter(|entry| !waiting.contains(entry.key.as_str())).map(|e| (*e).clone()).collect();
+    for entry in entries.iter().filter(|entry| seen.knows(entry)) {
+        match &entry.url_key {
+            _ if !seen.keys.contains(&entry.key) => next.record.push(entry.clone()),
+            Some(url) if !seen.url_keys.contains(url) => {
+                next.record.push(Found { key: url.clone(), ..entry.clone() });
+            }
+            _ => {}
+        }
+    }
+}
+
+fn remember(
+    next: &mut Next,
+    blog: &Blog,
+    detector: Detector,
+    entries: &[Found],
+    total: usize,
+    waiting: Vec<String>,
+) {
+    let state = &mut *next.state;
+    state.unconfirmed = (!waiting.is_empty()).then_some(Unconfirmed::Links(waiting));
+    match detector {
+        Detector::Feed => {
+            state.recent_entry_keys =
+                entries.iter().take(RECENT_KEYS).map(|entry| entry.key.clone()).collect();
+            state.url_count = total;
+        }
+        Detector::Sitemap | Detector::Html => {
+            let print = detect::fingerprint(entries);
+            next.check.url_fingerprint = Some(print.clone());
+            state.url_fingerprint = Some(print);
+            state.url_count = entries.len();
+        }
+    }
+    adopt_settings(state, blog);
+}
+
+fn tell(next: &mut Next, detector: Detector, news: News) {
+    if news.entries.is_empty() {
+        return;
+    }
+    next.check.changed = true;
+    next.state.last_change_at = Some(next.now);
+    let first: Vec<_> =
+        news.entries.iter().take(5).map(|entry| entry.url.as_ref().or(Some(&entry.key))).collect();
+    let detail = json!({
+        "detector": detector.word(),
+        "entries": news.entries.len(),
+        "first": first,
+        "held": news.held_because,
+    });
+    next.events.push(("new", detail));
+    next.changes.push(Change {
+        code: "new",
+        held: news.held_because.is_some(),
+        detail: Detail {
+            entries: news.entries,
+            detector: Some(detector),
+            held_because: news.held_because,
+            gap: news.gap,
+            ..Detail::default()
+        },
+    });
+}

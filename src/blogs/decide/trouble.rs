@@ -1,0 +1,93 @@
+//! What a failed check means: counted, told once it lasts, never taken for a change.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{Change, Check, Detail, Next, SURE_AFTER, Settled, adopt_settings, same_settings};
+use crate::blogs::config::{Blog, Rules};
+use crate::blogs::model::{Detector, Sighting, State, Trouble, TroubleKind};
+
+/// How often the readers are reminded of a blog that stays unreadable.
+const REMIND_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
+/// Runs do not begin on the dot: a reminder may come this much early.
+const REMIND_SLACK: Duration = Duration::from_secs(5 * 60);
+/// The longest that a server may send us away.
+const LONGEST_REST: Duration = Duration::from_secs(24 * 60 * 60);
+
+pub(super) fn settle(
+    blog: &Blog,
+    rules: &Rules,
+    state: &State,
+    sighting: &Sighting,
+    trouble: &Trouble,
+) -> Settled {
+    let now = sighting.checked_at;
+    let check = Check { error_message: Some(trouble.message.clone()), ..Check::default() };
+    let mut next = Next::new(blog, state, sighting, check);
+    let mut pause = None;
+    let remembered = &mut *next.state;
+    remembered.last_check_at = Some(now);
+    remembered.failures_in_a_row = remembered.failures_in_a_row.saturating_add(1);
+    remembered.not_before = None;
+    let since = *remembered.failing_since.get_or_insert(now);
+    let failures = remembered.failures_in_a_row;
+    match trouble.kind {
+        TroubleKind::Later(after) => remembered.not_before = Some(now.plus(after.min(LONGEST_REST))),
+        // Searched for in the next check: this one has cost the site enough.
+        TroubleKind::Lost(Detector::Feed) if failures >= SURE_AFTER => {
+            remembered.next_feed_discovery_at = Some(now);
+        }
+        TroubleKind::Lost(Detector::Sitemap) if failures >= SURE_AFTER => {
+            remembered.next_sitemap_discovery_at = Some(now);
+        }
+        TroubleKind::Gone => {
+            pause = Some(trouble.message.clone());
+            // It rests under the settings of today: only other ones wake it.
+            if !same_settings(blog, remembered) {
+                forget_documents(remembered);
+            }
+            adopt_settings(remembered, blog);
+        }
+        _ => {}
+    }
+    if remembered.settings_hash.is_none() {
+        adopt_settings(remembered, blog);
+    }
+    let detail = Detail {
+        error: Some(trouble.message.clone()),
+        failures: Some(failures),
+        since: Some(since),
+        ..Detail::default()
+    };
+    let told = json!({ "error": trouble.message, "failures": failures, "since": since });
+    if pause.is_some() {
+        remembered.warned_at = Some(now);
+        next.events.push(("gone", told));
+        next.changes.push(Change { code: "gone", held: false, detail });
+    } else if failures >= rules.warn_after {
+        let again = remembered.warned_at.is_some();
+        let is_time = remembered.warned_at.is_none_or(|at| now.since(at) + REMIND_SLACK >= REMIND_EVERY);
+        if is_time {
+            remembered.warned_at = Some(now);
+            next.events.push(("failing", told));
+            next.changes.push(Change { code: "failing", held: false, detail: Detail { again, ..detail } });
+        }
+    }
+    Settled {
+        state: Some(next.state),
+        check: next.check,
+        record: Vec::new(),
+        changes: next.changes,
+        events: next.events,
+        pause,
+    }
+}
+
+/// What was found under other settings holds no longer; what was seen stays seen.
+fn forget_documents(state: &mut State) {
+    state.known.clear();
+    (state.feed_url, state.sitemap_url) = (None, None);
+    (state.next_feed_discovery_at, state.next_sitemap_discovery_at) = (None, None);
+    (state.feed_first_read_at, state.sitemap_first_read_at, state.html_first_read_at) = (None, None, None);
+}

@@ -1,0 +1,281 @@
+//! From documents to what counts on them: entries of a feed, addresses of a sitemap, links of a page. Pure.
+
+use std::collections::{HashMap, HashSet};
+
+use super::config::Blog;
+use super::model::{Found, bounded_key, url_key};
+use crate::hash;
+use crate::parse::feed::{self, Feed};
+use crate::parse::html::{BadSelector, Html};
+use crate::parse::sitemap::Location;
+use crate::parse::url::{Url, resolve_web};
+use crate::text;
+
+/// Characters of a title that are kept.
+const TITLE_COLUMNS: usize = 200;
+/// Longer addresses are nobody's article.
+const LONGEST_URL: usize = 2_000;
+
+/// The entries of a feed that count, in its order.
+pub fn feed_entries(feed: &Feed, blog: &Blog) -> Vec<Found> {
+    let site = feed.link.as_deref().and_then(|link| resolve_web(Some(&blog.url), link));
+    let home = [Some(url_key(&blog.url)), site.as_ref().map(url_key)];
+    let mut seen = HashSet::with_capacity(feed.entries.len());
+    let mut found: Vec<Found> = feed
+        .entries
+        .iter()
+        .filter_map(|entry| feed_entry(entry, blog))
+        .filter(|entry| seen.insert(entry.key.clone()))
+        .collect();
+    let mut uses: HashMap<String, usize> = HashMap::with_capacity(found.len());
+    for key in found.iter().filter_map(|entry| entry.url_key.as_ref()) {
+        *uses.entry(key.clone()).or_default() += 1;
+    }
+    // An address that several entries share, or that is the site itself, tells no entry from another.
+    for entry in &mut found {
+        entry.url_key = entry
+            .url_key
+            .take()
+            .filter(|key| uses.get(key) == Some(&1) && !home.contains(&Some(key.clone())));
+    }
+    found
+}
+
+fn feed_entry(entry: &feed::Entry, blog: &Blog) -> Option<Found> {
+    let url = entry.link.as_deref().and_then(|link| resolve_web(Some(&blog.url), link));
+    if !blog.patterns.admit(url.as_ref()) {
+        return None;
+    }
+    let url = url.filter(|url| url.as_str().len() <= LONGEST_URL);
+    Some(Found {
+        key: bounded_key(entry.key()),
+        url_key: url.as_ref().map(url_key),
+        title: entry.title.as_deref().map(title).filter(|title| !title.is_empty()),
+        published_at: entry.date(),
+        url: url.map(String::from),
+    })
+}
+
+/// The addresses of a sitemap that count, in its order.
+///
+/// When the blog lives in a folder of its site and the sitemap lists pages in it, only those count.
+pub fn sitemap_entries(locations: &[Location], blog: &Blog) -> Vec<Found> {
+    let addresses: Vec<(Url, &Location)> = locations
+        .iter()
+        .filter_map(|location| Some((resolve_web(Some(&blog.url), &location.loc)?, location)))
+        .collect();
+    let folder = folder_of(&blog.url);
+    let in_folder = |url: &Url| url.path().starts_with(folder) && url.path() != folder;
+    let narrow = folder != "/" && addresses.iter().any(|(url, _)| in_folder(url));
+    let mut list = List::new(blog);
+    for (url, location) in addresses {
+        if !narrow || in_folder(&url) {
+            list.add(&url, None, location.lastmod);
+        }
+    }
+    list.found
+}
+
+/// The links of a page that count, in its order.
+pub fn page_entries(page: &Html, blog: &Blog) -> Result<Vec<Found>, BadSelector> {
+    let mut list = List::new(blog);
+    for link in page.links(blog.selector.as_deref())? {
+        if let Some(url) = resolve_web(page.base().or(Some(&blog.url)), &link.href) {
+            list.add(&url, Some(&link.text), None);
+        }
+    }
+    Ok(list.found)
+}
+
+/// Addresses of one site, each once.
+struct List<'a> {
+    blog: &'a Blog,
+    own_key: String,
+    at: HashMap<String, usize>,
+    found: Vec<Found>,
+}
+
+impl<'a> List<'a> {
+    fn new(blog: &'a Blog) -> Self {
+        Self { blog, own_key: url_key(&blog.url), at: HashMap::new(), found: Vec::new() }
+    }
+
+    fn add(&mut self, url: &Url, text: Option<&str>, date: Option<crate::time::Timestamp>) {
+        let patterns = &self.blog.patterns;
+        let usual = !patterns.include.is_empty() || !is_furniture(url);
+        let wanted = same_site(url, &self.blog.url) && usual && patterns.admit(Some(url));
+        if !wanted || url.as_str().len() > LONGEST_URL {
+            return;
+        }
+        let key = url_key(url);
+        if key == self.own_key {
+            return;
+        }
+        let title = text.map(title).filter(|title| !title.is_empty());
+        match self.at.get(&key) {
+            // A picture often links to the same page just before its title does.
+            Some(at) => {
+                let known = &mut self.found[*at];
+                if known.title.is_none() {
+                    known.title = title;
+                }
+            }
+            None => {
+                self.at.insert(key.clone(), self.found.len());
+                self.found.push(Found {
+                    url_key: Some(key.clone()),
+                    key,
+                    url: Some(url.as_str().to_owned()),
+                    title,
+                    published_at: date,
+                });
+            }
+        }
+    }
+}
+
+/// SHA-256 of the sorted keys: the same for the same set of addresses, in whatever order.
+pub fn fingerprint(entries: &[Found]) -> String {
+    let mut keys: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
+    keys.sort_unstable();
+    hash::sha256_hex(keys.join("\n"))
+}
+
+fn title(text: &str) -> String {
+    text::shorten(&text::one_line(text), TITLE_COLUMNS)
+}
+
+fn folder_of(url: &Url) -> &str {
+    let path = url.path();
+    &path[..=path.rfind('/').unwrap_or(0)]
+}
+
+/// Whether both addresses are of one site; with and without `www.` are.
+fn same_site(one: &Url, other: &Url) -> bool {
+    let name = |url: &Url| url.host_str().map(|host| host.strip_prefix("www.").unwrap_or(host).to_owned());
+    name(one) == name(other) && one.port() == other.port()
+}
+
+/// Pages that every site has and that are no articles: archives, tags, log-in, feeds, pictures.
+fn is_furniture(url: &Url) -> bool {
+    const FOLDERS: [&str; 14] = [
+        "tag",
+        "tags",
+        "category",
+        "categories",
+        "author",
+        "authors",
+        "page",
+        "login",
+        "wp-login.php",
+        "wp-admin",
+        "feed",
+        "feeds",
+        "search",
+        "cart",
+    ];
+    const ENDINGS: [&str; 12] =
+        [".jpg", ".jpeg", ".png", ".gif", ".webp", ".svg", ".css", ".js", ".xml", ".rss", ".atom", ".ico"];
+    let path = url.path().to_ascii_lowercase();
+    let mut segments = path.split('/').filter(|segment| !segment.is_empty());
+    path == "/"
+        || segments.any(|segment| FOLDERS.contains(&segment))
+        || ENDINGS.iter().any(|ending| path.ends_with(ending))
+        || url.query_pairs().any(|(name, _)| matches!(&*name, "replytocom" | "share" | "paged" | "page"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blogs::model::{Detector, Patterns};
+    use crate::fetch::AllowPrivate;
+
+    fn blog(url: &str) -> Blog {
+        Blog {
+            id: "b".into(),
+            url: url.parse().unwrap(),
+            detect: Detector::ALL.to_vec(),
+            feed: None,
+            sitemap: None,
+            selector: None,
+            patterns: Patterns::default(),
+            every: None,
+            confirm: true,
+            allow_private: AllowPrivate::none(),
+        }
+    }
+
+    fn urls(found: &[Found]) -> Vec<&str> {
+        found.iter().filter_map(|entry| entry.url.as_deref()).collect()
+    }
+
+    #[test]
+    fn links_to_other_sites_and_to_furniture_do_not_count() {
+        let html = r#"<a href="/a"><img src=x></a> <a href="/a?utm_source=x">First</a> <a href="https://other.example/x">x</a>
+            <a href="/tag/rust">rust</a> <a href="/page/2">older</a> <a href="/">home</a> <a href="/b#c">Second</a>
+            <a href="//www.blog.example/c">Third</a> <a href="photo.jpg">p</a> <a href="/?page=2">2</a>"#;
+        let blog = blog("https://blog.example/");
+        let page = Html::from_text(html, Some(&blog.url));
+        let found = page_entries(&page, &blog).unwrap();
+        assert_eq!(
+            urls(&found),
+            ["https://blog.example/a", "https://blog.example/b#c", "https://www.blog.example/c"]
+        );
+        assert_eq!(found[0].title.as_deref(), Some("First"), "the title comes with the second link");
+    }
+
+    #[test]
+    fn a_selector_and_patterns_narrow_the_list() {
+        let html =
+            r#"<nav><a href="/about">x</a></nav><main><a href="/tag/a">A</a> <a href="/b">B</a></main>"#;
+        let mut blog = blog("https://blog.example/");
+        blog.selector = Some("main".into());
+        let page = Html::from_text(html, Some(&blog.url));
+        assert_eq!(urls(&page_entries(&page, &blog).unwrap()), ["https://blog.example/b"]);
+        blog.patterns.include = vec!["/tag/*".into()];
+        assert_eq!(
+            urls(&page_entries(&page, &blog).unwrap()),
+            ["https://blog.example/tag/a"],
+            "asked for by name"
+        );
+    }
+
+    #[test]
+    fn a_sitemap_of_the_whole_site_is_narrowed_to_the_blogs_folder() {
+        let at = |loc: &str| Location { loc: loc.into(), lastmod: None };
+        let list =
+            [at("https://x.example/shop/1"), at("https://x.example/blog/a"), at("https://x.example/blog/")];
+        assert_eq!(
+            urls(&sitemap_entries(&list, &blog("https://x.example/blog/"))),
+            ["https://x.example/blog/a"]
+        );
+        assert_eq!(sitemap_entries(&list, &blog("https://x.example/news/")).len(), 3);
+        assert_eq!(sitemap_entries(&list, &blog("https://x.example/")).len(), 3);
+    }
+
+    #[test]
+    fn the_fingerprint_does_not_depend_on_order_or_tracking() {
+        let at = |loc: &str| Location { loc: loc.into(), lastmod: None };
+        let blog = blog("https://x.example/");
+        let one = sitemap_entries(&[at("https://x.example/a"), at("http://x.example/b?utm_id=1")], &blog);
+        let other = sitemap_entries(&[at("https://x.example/b"), at("https://x.example/a#x")], &blog);
+        assert_eq!(fingerprint(&one), fingerprint(&other));
+        assert_eq!(fingerprint(&one).len(), 64);
+        assert_ne!(fingerprint(&one), fingerprint(&one[..1]));
+    }
+
+    #[test]
+    fn an_address_that_entries_share_does_not_tell_them_apart() {
+        let feed = r#"<rss version="2.0"><channel><link>https://x.example/</link>
+            <item><guid>1</guid><link>https://x.example/status</link><title>one</title></item>
+            <item><guid>2</guid><link>https://x.example/status</link><title>two</title></item>
+            <item><guid>3</guid><link>https://x.example/</link><title>three</title></item>
+            <item><guid>4</guid><link>https://x.example/four</link><title>four</title></item>
+            <item><guid>4</guid><link>https://x.example/four</link><title>four</title></item>
+            </channel></rss>"#;
+        let feed = feed::parse(feed.as_bytes(), &feed::Context::default()).unwrap();
+        let found = feed_entries(&feed, &blog("https://x.example/"));
+        let keys: Vec<_> = found.iter().map(|entry| entry.url_key.as_deref()).collect();
+        assert_eq!(keys, [None, None, None, Some("//x.example/four")]);
+    }
+}

@@ -1,0 +1,129 @@
+//! Puts what was found into the outbox: one digest per run and channel, held news each on its own.
+//!
+//! What a check finds is written with the check, as an untold change. Here the messages and the note that they tell it
+//! are written in one transaction: a crash before it leaves the change untold for the next run, a crash after it leaves
+//! it told. Nothing is lost, nothing is told twice.
+
+use super::config::Blog;
+use super::store::{self, ChangeRow};
+use super::{Blogs, TOPIC, message};
+use crate::channel::outbox::{self, NewMessage};
+use crate::channel::{Notice, Rendered};
+use crate::engine::{Failure, Turn};
+use crate::fail;
+use crate::ledger::event;
+
+/// Changes that one digest tells.
+const AT_ONCE: usize = 1_000;
+
+/// Messages in the making, and the changes that they tell.
+struct Digest {
+    subject: String,
+    held: bool,
+    ids: Vec<i64>,
+    rendered: Vec<Rendered>,
+    failures: Vec<String>,
+}
+
+/// Queues everything of the job that is untold; answers what could not be made a message of.
+pub(super) async fn queue(turn: &Turn, blogs: &Blogs) -> Result<Vec<String>, Failure> {
+    let mut problems = Vec::new();
+    loop {
+        let job = turn.job.clone();
+        let untold = turn.db.read(move |tx| store::list_untold(tx, job.as_str(), AT_ONCE)).await?;
+        if untold.is_empty() {
+            return Ok(problems);
+        }
+        let mut digests = Vec::new();
+        for (subject, held, changes, notice) in notices(untold, blogs) {
+            let (rendered, failures) = render(blogs, notice).await;
+            problems.extend(failures.iter().cloned());
+            let ids = changes.iter().map(|change| change.id).collect();
+            digests.push(Digest { subject, held, ids, rendered, failures });
+        }
+        write(turn, digests).await?;
+        fail::point("blogs.queued");
+    }
+}
+
+type Told = (String, bool, Vec<ChangeRow>, Notice);
+
+fn notices(untold: Vec<ChangeRow>, blogs: &Blogs) -> Vec<Told> {
+    let language = blogs.language;
+    let (fresh, trouble): (Vec<_>, Vec<_>) = untold.into_iter().partition(|change| change.code == "new");
+    let (held, fresh): (Vec<_>, Vec<_>) = fresh.into_iter().partition(|change| change.held);
+    let mut told: Vec<Told> = Vec::new();
+    for change in held {
+        let change = vec![change];
+        told.push((subject("change", &change), true, change.clone(), message::news(&change, language)));
+    }
+    if !fresh.is_empty() {
+        let notice = message::news(&fresh, language);
+        told.push((subject("digest", &fresh), false, fresh, notice));
+    }
+    if !trouble.is_empty() {
+        let address = |id: &str| blogs.find(id).map(|blog: &Blog| blog.url.clone());
+        let notice = message::health(&trouble, address, language);
+        told.push((subject("health", &trouble), false, trouble, notice));
+    }
+    told
+}
+
+/// Made of the numbers of what it tells, so that the same digest is the same message.
+fn subject(word: &str, changes: &[ChangeRow]) -> String {
+    match changes {
+        [only] => format!("{word}:{}", only.id),
+        [first, .., last] => format!("{word}:{}-{}", first.id, last.id),
+        [] => word.to_owned(),
+    }
+}
+
+async fn render(blogs: &Blogs, notice: Notice) -> (Vec<Rendered>, Vec<String>) {
+    let news = notice.into();
+    let (mut rendered, mut failures) = (Vec::new(), Vec::new());
+    for name in &blogs.deliver {
+        let Some(channel) = blogs.channels.find(name) else { continue };
+        match channel.render(&blogs.outside, &news).await {
+            Ok(messages) => rendered.extend(messages),
+            Err(error) => failures.push(error.to_string()),
+        }
+    }
+    (rendered, failures)
+}
+
+async fn write(turn: &Turn, digests: Vec<Digest>) -> Result<(), Failure> {
+    let (job, now) = (turn.job.clone(), turn.now());
+    turn.write(move |tx| {
+        for digest in &digests {
+            let mut marked = 0;
+            for id in &digest.ids {
+                marked += usize::from(store::mark_digest(tx, *id, &digest.subject)?);
+            }
+            // The lease keeps others away; if one slipped in all the same, it has told what it marked.
+            if marked < digest.ids.len() {
+                continue;
+            }
+            for message in &digest.rendered {
+                let message = NewMessage {
+                    job: &job,
+                    channel: &message.channel,
+                    recipient: &message.recipient,
+                    topic: TOPIC,
+                    subject: &digest.subject,
+                    generation: 0,
+                    payload: &message.payload,
+                    hold: digest.held,
+                    not_before: None,
+                };
+                outbox::add(tx, &message, now)?;
+                fail::point("blogs.queueing");
+            }
+            for why in &digest.failures {
+                let detail = serde_json::json!({ "why": why, "digest": digest.subject });
+                event::add(tx, Some(&job), &format!("job:{job}"), "not_rendered", &detail, now)?;
+            }
+        }
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,277 @@
+//! Looking at blogs without checking them for good: what would be detected, why something was told, what is held.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde::Serialize;
+
+use super::config::Blog;
+use super::decide::{self, Target};
+use super::model::{Detector, Found, Reading, State};
+use super::store::{self, ChangeRow, CheckRow, Delivery};
+use super::{Blogs, TOPIC, round};
+use crate::channel::outbox::{self, Answer, Topics};
+use crate::db::{self, Db, Tx};
+use crate::engine::Plan;
+use crate::ledger::{event, pause};
+use crate::parse::url::Url;
+use crate::time::Timestamp;
+
+/// Blogs that a plan names.
+const NAMED: usize = 20;
+/// Rows that go in one transaction when old ones are pruned.
+const PRUNED_AT_ONCE: usize = 1_000;
+
+/// What a run would do now.
+pub(super) fn plan(tx: &mut Tx<'_>, blogs: &[Blog], now: Timestamp) -> db::Result<Plan> {
+    let paused = store::list_paused(tx, now)?;
+    let mut due = Vec::new();
+    let mut waiting = 0;
+    for blog in blogs {
+        let state = store::find_state(tx, &blog.id)?;
+        if paused.contains_key(&blog.id) || !decide::is_due(blog, state.as_ref(), now) {
+            waiting += 1;
+        } else {
+            due.push(blog);
+        }
+    }
+    let mut steps: Vec<String> =
+        due.iter().take(NAMED).map(|blog| format!("check {} ({})", blog.id, blog.url)).collect();
+    if due.len() > NAMED {
+        steps.push(format!("check {} more blogs", due.len() - NAMED));
+    }
+    if waiting > 0 {
+        steps.push(format!("leave {waiting} blogs alone: paused, or not due"));
+    }
+    Ok(Plan { steps })
+}
+
+/// What one look at a blog would mean; nothing is written.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Trial {
+    /// The blog.
+    pub blog_id: String,
+    /// Its page.
+    pub url: String,
+    /// What would decide.
+    pub detector: Option<Detector>,
+    /// Its feed, if one is known or was found.
+    pub feed_url: Option<String>,
+    /// Its sitemap, if one is known or was found.
+    pub sitemap_url: Option<String>,
+    /// The HTTP status that decided.
+    pub http_status: Option<u16>,
+    /// Whether the server said that nothing changed.
+    pub unchanged: bool,
+    /// How many entries count.
+    pub entries: usize,
+    /// The first of them.
+    pub first: Vec<Found>,
+    /// What would be told.
+    pub new: Vec<Found>,
+    /// Why it would be held.
+    pub held_because: Option<String>,
+    /// What went wrong.
+    pub error: Option<String>,
+}
+
+impl Blogs {
+    /// Looks at one blog, or at all of the job, as if it were read in full, and says what would be detected.
+    pub async fn try_out(&self, db: &Db, only: Option<&str>) -> db::Result<Vec<Trial>> {
+        let mut trials = Vec::new();
+        for blog in self.list().iter().filter(|blog| only.is_none_or(|id| blog.id == id)) {
+            trials.push(self.try_one(db, blog).await?);
+        }
+        Ok(trials)
+    }
+
+    async fn try_one(&self, db: &Db, blog: &Blog) -> db::Result<Trial> {
+        let id = blog.id.clone();
+        let known = db.read(move |tx| store::find_state(tx, &id)).await?.unwrap_or_default();
+        let now = self.clock.now();
+        // Without the moment of the last full read, nothing is skipped.
+        let state = State { last_full_read_at: None, ..known };
+        let sighting = self.prober.check(blog, &state, now).await;
+        let (blog_of, rules) = (blog.clone(), self.rules.clone());
+        let (known, seen) = (state.clone(), sighting.clone());
+        let settled = db.read(move |tx| round::settle(tx, &blog_of, &rules, &known, &seen)).await?;
+        let after = settled.state.map_or(state, |state| *state);
+        let (detector, first, entries) = match &sighting.outcome {
+            Ok(Reading::Entries { detector, entries, .. }) => {
+                (Some(*detector), entries.iter().take(5).cloned().collect(), entries.len())
+            }
+            Ok(Reading::Unchanged { detector, .. }) => (Some(*detector), Vec::new(), 0),
+            Err(_) => (None, Vec::new(), 0),
+        };
+        let new = settled.changes.into_iter().find(|change| change.code == "new").map(|change| change.detail);
+        let new = new.unwrap_or_default();
+        let text = |url: Option<Url>| url.map(String::from);
+        Ok(Trial {
+            blog_id: blog.id.clone(),
+            url: blog.url.to_string(),
+            detector,
+            feed_url: text(blog.feed.clone().or(after.feed_url)),
+            sitemap_url: text(blog.sitemap.clone().or(after.sitemap_url)),
+            http_status: sighting.http_status,
+            unchanged: settled.check.skipped,
+            entries,
+            first,
+            new: new.entries,
+            held_because: new.held_because,
+            error: settled.check.error_message,
+        })
+    }
+
+    /// Where each detector of a blog would look now, for `why`.
+    pub fn targets(&self, blog: &Blog, state: &State) -> Vec<String> {
+        blog.detect
+            .iter()
+            .map(|detector| match decide::target(blog, state, *detector, self.clock.now()) {
+                Target::At(url) => format!("{}: {url}", detector.word()),
+                Target::Search => format!("{}: is searched for", detector.word()),
+                Target::Nowhere => format!("{}: none was found", detector.word()),
+            })
+            .collect()
+    }
+}
+
+/// Everything that is known about a blog, for `why`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Story {
+    /// The blog.
+    pub blog_id: String,
+    /// Who decided at the last success.
+    pub decided_by: Option<Detector>,
+    /// Its feed; `None` when none was found.
+    pub feed_url: Option<String>,
+    /// Its sitemap; `None` when none was found.
+    pub sitemap_url: Option<String>,
+    /// When a feed is searched for again.
+    pub next_feed_discovery_at: Option<Timestamp>,
+    /// When a sitemap is searched for again.
+    pub next_sitemap_discovery_at: Option<Timestamp>,
+    /// The last check.
+    pub last_check_at: Option<Timestamp>,
+    /// The last check that found something new.
+    pub last_change_at: Option<Timestamp>,
+    /// Failures since the last success.
+    pub failures_in_a_row: u32,
+    /// Why it is left alone.
+    pub paused: Option<String>,
+    /// Links that were seen once and wait to be seen again.
+    pub unconfirmed: usize,
+    /// The newest checks, newest first.
+    pub checks: Vec<CheckRow>,
+    /// The newest changes, newest first.
+    pub changes: Vec<ChangeRow>,
+    /// The newest decisions, oldest first.
+    pub events: Vec<event::Event>,
+}
+
+/// The story of a blog; `None` when it was never checked.
+pub fn find_story(tx: &mut Tx<'_>, blog_id: &str, limit: usize, now: Timestamp) -> db::Result<Option<Story>> {
+    let Some(state) = store::find_state(tx, blog_id)? else { return Ok(None) };
+    let filter = store::Filter { blog: Some(blog_id.to_owned()), ..store::Filter::default() };
+    Ok(Some(Story {
+        blog_id: blog_id.to_owned(),
+        decided_by: state.decided_by,
+        feed_url: state.feed_url.map(String::from),
+        sitemap_url: state.sitemap_url.map(String::from),
+        next_feed_discovery_at: state.next_feed_discovery_at,
+        next_sitemap_discovery_at: state.next_sitemap_discovery_at,
+        last_check_at: state.last_check_at,
+        last_change_at: state.last_change_at,
+        failures_in_a_row: state.failures_in_a_row,
+        paused: pause::find(tx, &store::subject(blog_id), now)?.map(|rest| rest.reason),
+        unconfirmed: match state.unconfirmed {
+            Some(super::model::Unconfirmed::Links(keys)) => keys.len(),
+            _ => 0,
+        },
+        checks: store::list_checks(tx, blog_id, limit)?,
+        changes: store::list_changes(tx, &filter, limit)?,
+        events: event::list_about(tx, &store::subject(blog_id), limit)?,
+    }))
+}
+
+/// A change with what became of its messages.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Listed {
+    /// The change.
+    #[serde(flatten)]
+    pub change: ChangeRow,
+    /// Its messages.
+    pub deliveries: Vec<Delivery>,
+}
+
+/// The newest changes first, with what became of them.
+pub fn list_changes(tx: &mut Tx<'_>, filter: &store::Filter, limit: usize) -> db::Result<Vec<Listed>> {
+    let changes = store::list_changes(tx, filter, limit)?;
+    changes.into_iter().map(|change| with_deliveries(tx, change)).collect()
+}
+
+/// One change, with what became of it.
+pub fn find_change(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Listed>> {
+    match store::find_change(tx, id)? {
+        Some(change) => with_deliveries(tx, change).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn with_deliveries(tx: &mut Tx<'_>, change: ChangeRow) -> db::Result<Listed> {
+    let deliveries = match &change.digest {
+        Some(digest) => store::list_deliveries_of(tx, TOPIC, digest)?
+            .into_iter()
+            .filter(|delivery| delivery.job_name == change.job_name)
+            .collect(),
+        None => Vec::new(),
+    };
+    Ok(Listed { change, deliveries })
+}
+
+/// Lets the held messages of a change go; `None` when there is no such change.
+pub fn approve(tx: &mut Tx<'_>, id: i64, now: Timestamp) -> db::Result<Option<Vec<Answer>>> {
+    each_delivery(tx, id, |tx, delivery| outbox::approve(tx, delivery, now))
+}
+
+/// Decides against the held messages of a change; `None` when there is no such change.
+pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Result<Option<Vec<Answer>>> {
+    each_delivery(tx, id, |tx, delivery| outbox::skip(tx, delivery, topics, now))
+}
+
+/// Only messages of a held change: those of a digest tell other changes, too.
+fn each_delivery(
+    tx: &mut Tx<'_>,
+    id: i64,
+    act: impl Fn(&mut Tx<'_>, i64) -> db::Result<Answer>,
+) -> db::Result<Option<Vec<Answer>>> {
+    let Some(listed) = find_change(tx, id)? else { return Ok(None) };
+    if !listed.change.held {
+        return Ok(Some(Vec::new()));
+    }
+    listed.deliveries.iter().map(|delivery| act(tx, delivery.id)).collect::<db::Result<_>>().map(Some)
+}
+
+/// Blogs that have a state but stand in no job any more: their rows are kept, `status --all` says so.
+pub fn list_left(
+    tx: &mut Tx<'_>,
+    configured: &HashSet<String>,
+) -> db::Result<BTreeMap<String, (String, Timestamp)>> {
+    let known = store::list_known_blogs(tx)?;
+    Ok(known
+        .into_iter()
+        .filter(|(id, ..)| !configured.contains(id))
+        .map(|(id, job, checked_at)| (id, (job, checked_at)))
+        .collect())
+}
+
+/// Deletes checks and told troubles older than `before`, in small transactions; answers how many rows went.
+pub async fn prune(db: &Db, before: Timestamp) -> db::Result<u64> {
+    let mut total = 0;
+    loop {
+        let checks = db.write(move |tx| store::prune_history(tx, before, PRUNED_AT_ONCE)).await?;
+        let changes = db.write(move |tx| store::prune_changes(tx, before, PRUNED_AT_ONCE)).await?;
+        total += checks + changes;
+        if checks + changes == 0 {
+            return Ok(total);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! What blogs have to tell, in words: one notice for what is new, one for what is wrong.
+
+use super::decide::Detail;
+use super::model::Found;
+use super::store::ChangeRow;
+use crate::channel::{Entry, Notice};
+use crate::parse::url::Url;
+use crate::text::Language;
+
+/// Entries that one message names; beyond it, it says how many more there are.
+const NAMED: usize = 200;
+
+/// The notice that names the new entries of `changes`, grouped by blog in the order of `changes`.
+pub fn news(changes: &[ChangeRow], language: Language) -> Notice {
+    let blogs = count_blogs(changes);
+    let all: Vec<(&str, &Found)> = changes
+        .iter()
+        .flat_map(|change| change.detail.entries.iter().map(|entry| (change.blog_id.as_str(), entry)))
+        .collect();
+    let headline = match (all.as_slice(), changes) {
+        ([(blog, entry)], _) => format!("{blog}: {}", name_of(entry, language)),
+        (_, [only, ..]) if blogs == 1 => headline_of_one(&only.blog_id, all.len(), language),
+        _ => headline_of_many(all.len(), blogs, language),
+    };
+    let mut notice = Notice::new(headline, language);
+    if let [(_, entry)] = all.as_slice() {
+        notice.link = link_of(entry);
+    }
+    notice.entries = all
+        .iter()
+        .take(NAMED)
+        .map(|(blog, entry)| Entry {
+            title: name_of(entry, language),
+            link: link_of(entry),
+            date: entry.published_at,
+            note: (blogs > 1).then(|| (*blog).to_owned()),
+        })
+        .collect();
+    let mut remarks: Vec<String> = changes.iter().filter_map(|change| remark(change, language)).collect();
+    if all.len() > NAMED {
+        remarks.push(and_more(all.len() - NAMED, language));
+    }
+    notice.summary = remarks.join("\n");
+    notice
+}
+
+/// The notice that says which blogs cannot be read, or can be read again. `address` knows where a blog is.
+pub fn health(changes: &[ChangeRow], address: impl Fn(&str) -> Option<Url>, language: Language) -> Notice {
+    let count = |code: &str| changes.iter().filter(|change| change.code == code).count();
+    let headline = match (changes, language) {
+        ([one], Language::Ja) => format!("{}: {}", one.blog_id, state_of(one, language)),
+        ([one], Language::En) => format!("{}: {}", one.blog_id, state_of(one, language)),
+        (_, Language::Ja) => {
+            format!(
+                "ブログの状態: 異常 {} 件、復旧 {} 件",
+                count("failing") + count("gone"),
+                count("recovered")
+            )
+        }
+        (_, Language::En) => {
+            format!(
+                "Blogs: {} cannot be read, {} recovered",
+                count("failing") + count("gone"),
+                count("recovered")
+            )
+        }
+    };
+    let mut notice = Notice::new(headline, language);
+    notice.entries = changes
+        .iter()
+        .take(NAMED)
+        .map(|change| Entry {
+            title: format!("{}: {}", change.blog_id, state_of(change, language)),
+            link: address(&change.blog_id),
+            date: change.detail.since,
+            note: change.detail.error.clone(),
+        })
+        .collect();
+    if changes.len() > NAMED {
+        notice.summary = and_more(changes.len() - NAMED, language);
+    }
+    notice
+}
+
+fn count_blogs(changes: &[ChangeRow]) -> usize {
+    let ids: std::collections::HashSet<&str> = changes.iter().map(|change| change.blog_id.as_str()).collect();
+    ids.len()
+}
+
+fn headline_of_one(blog: &str, count: usize, language: Language) -> String {
+    match language {
+        Language::Ja => format!("{blog}: 新着 {count} 件"),
+        Language::En => format!("{blog}: {count} new entries"),
+    }
+}
+
+fn headline_of_many(count: usize, blogs: usize, language: Language) -> String {
+    match language {
+        Language::Ja => format!("新着 {count} 件（{blogs} ブログ）"),
+        Language::En => format!("{count} new entries on {blogs} blogs"),
+    }
+}
+
+fn and_more(count: usize, language: Language) -> String {
+    match language {
+        Language::Ja => format!("ほか {count} 件"),
+        Language::En => format!("and {count} more"),
+    }
+}
+
+/// What a reader should know besides the entries.
+fn remark(change: &ChangeRow, language: Language) -> Option<String> {
+    let blog = &change.blog_id;
+    match (&change.detail, language) {
+        (Detail { gap: true, .. }, Language::Ja) => {
+            Some(format!("{blog}: 前回の記事がフィードに残っていません。見逃した記事があるかもしれません。"))
+        }
+        (Detail { gap: true, .. }, Language::En) => Some(format!(
+            "{blog}: none of the entries known before is left in the feed, so some may have been missed."
+        )),
+        _ => None,
+    }
+}
+
+fn state_of(change: &ChangeRow, language: Language) -> String {
+    let failures = change.detail.failures.unwrap_or_default();
+    match (change.code.as_str(), change.detail.again, language) {
+        ("gone", _, Language::Ja) => "削除されました（410）。確認を停止しました".to_owned(),
+        ("gone", _, Language::En) => "gone for good (410), no longer checked".to_owned(),
+        ("recovered", _, Language::Ja) => format!("復旧しました（失敗 {failures} 回の後）"),
+        ("recovered", _, Language::En) => format!("can be read again, after {failures} failures"),
+        (_, false, Language::Ja) => format!("{failures} 回続けて読めません"),
+        (_, false, Language::En) => format!("could not be read {failures} times in a row"),
+        (_, true, Language::Ja) => format!("まだ読めません（{failures} 回目）"),
+        (_, true, Language::En) => format!("still cannot be read, {failures} failures by now"),
+    }
+}
+
+fn link_of(entry: &Found) -> Option<Url> {
+    entry.url.as_deref().and_then(|url| url.parse().ok())
+}
+
+/// The title, or what its address says about it.
+fn name_of(entry: &Found, language: Language) -> String {
+    if let Some(title) = entry.title.as_ref().filter(|title| !title.is_empty()) {
+        return title.clone();
+    }
+    let from_address = link_of(entry).and_then(|url| {
+        let last = url.path_segments()?.rfind(|segment| !segment.is_empty())?.to_owned();
+        let decoded = percent_encoding::percent_decode_str(&last).decode_utf8_lossy().into_owned();
+        let stem = decoded.rsplit_once('.').map_or(decoded.as_str(), |(stem, _)| stem);
+        let words = crate::text::one_line(&stem.replace(['-', '_'], " "));
+        (!words.is_empty()).then_some(words)
+    });
+    from_address.unwrap_or_else(|| match language {
+        Language::Ja => "（無題）".to_owned(),
+        Language::En => "(untitled)".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(title: Option<&str>, url: &str) -> Found {
+        Found {
+            key: url.into(),
+            url_key: None,
+            url: Some(url.into()),
+            title: title.map(str::to_owned),
+            published_at: None,
+        }
+    }
+
+    fn change(blog: &str, code: &str, detail: Detail) -> ChangeRow {
+        ChangeRow {
+            id: 1,
+            job_name: "j".into(),
+            blog_id: blog.into(),
+            found_at: crate::time::Timestamp::MIN,
+            code: code.into(),
+            held: false,
+            detail,
+            digest: None,
+        }
+    }
+
+    fn new(blog: &str, entries: Vec<Found>) -> ChangeRow {
+        change(blog, "new", Detail { entries, ..Detail::default() })
+    }
+
+    #[test]
+    fn one_entry_is_the_headline_and_several_are_counted() {
+        let one = [new("a", vec![entry(Some("Hello"), "https://a.example/hello")])];
+        let notice = news(&one, Language::En);
+        assert_eq!(notice.headline, "a: Hello");
+        assert_eq!(notice.link.unwrap().as_str(), "https://a.example/hello");
+        let two = [new(
+            "a",
+            vec![entry(Some("x"), "https://a.example/x"), entry(Some("y"), "https://a.example/y")],
+        )];
+        assert_eq!(news(&two, Language::En).headline, "a: 2 new entries");
+        assert_eq!(news(&two, Language::Ja).headline, "a: 新着 2 件");
+        let both = [two[0].clone(), new("b", vec![entry(None, "https://b.example/my-first_post.html")])];
+        let notice = news(&both, Language::Ja);
+        assert_eq!(notice.headline, "新着 3 件（2 ブログ）");
+        assert_eq!(notice.entries[2].title, "my first post", "an address names what has no title");
+        assert_eq!(notice.entries[2].note.as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn a_long_list_says_how_many_more_there_are() {
+        let entries = (0..250).map(|n| entry(Some("t"), &format!("https://a.example/{n}"))).collect();
+        let notice = news(&[new("a", entries)], Language::En);
+        assert_eq!((notice.entries.len(), notice.summary.as_str()), (200, "and 50 more"));
+    }
+
+    #[test]
+    fn trouble_and_recovery_are_told_in_both_languages() {
+        let error = Some("no connection".to_owned());
+        let failing = Detail { error, failures: Some(3), ..Detail::default() };
+        let rows = [
+            change("a", "failing", failing.clone()),
+            change("b", "failing", Detail { again: true, ..failing.clone() }),
+            change("c", "recovered", Detail { failures: Some(9), ..Detail::default() }),
+            change("d", "gone", failing),
+        ];
+        let told = health(&rows, |_| None, Language::En);
+        assert_eq!(told.headline, "Blogs: 3 cannot be read, 1 recovered");
+        assert_eq!(told.entries[1].title, "b: still cannot be read, 3 failures by now");
+        assert_eq!(
+            health(&rows[3..], |_| None, Language::Ja).headline,
+            "d: 削除されました（410）。確認を停止しました"
+        );
+    }
+}

@@ -1,0 +1,352 @@
+//! What a blog is between two checks, and what a check brings.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::fetch::Validators;
+use crate::hash;
+use crate::parse::url::{Url, comparison_key};
+use crate::time::Timestamp;
+
+/// Keys of a feed that are remembered in its state; the long memory is `blog_entries`.
+pub const RECENT_KEYS: usize = 50;
+
+/// What decides whether a blog has something new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Detector {
+    /// Entries of its feed.
+    Feed,
+    /// Addresses in its sitemap.
+    Sitemap,
+    /// Links on its page.
+    Html,
+}
+
+impl Detector {
+    /// All of them, in the order in which they are tried.
+    pub const ALL: [Detector; 3] = [Detector::Feed, Detector::Sitemap, Detector::Html];
+
+    /// The word that is stored and shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Detector::Feed => "feed",
+            Detector::Sitemap => "sitemap",
+            Detector::Html => "html",
+        }
+    }
+
+    /// The detector that a stored word names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|detector| detector.word() == word)
+    }
+}
+
+/// What a server said about one document, and which detector reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    /// Who reads it.
+    pub detector: Detector,
+    /// Where it is, after redirects.
+    #[serde(with = "as_text")]
+    pub url: Url,
+    /// Its `ETag`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
+    /// Its `Last-Modified`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_modified: Option<String>,
+    /// For a sitemap inside a sitemap: what the outer one says about its age.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lastmod: Option<Timestamp>,
+}
+
+impl Known {
+    /// What `validators` say, if they say anything.
+    pub fn new(detector: Detector, validators: &Validators) -> Option<Self> {
+        Some(Self {
+            detector,
+            url: validators.url.clone().filter(|_| !validators.is_empty())?,
+            etag: validators.etag.clone(),
+            last_modified: validators.last_modified.clone(),
+            lastmod: None,
+        })
+    }
+
+    /// In the form that requests take.
+    pub fn validators(&self) -> Validators {
+        Validators {
+            etag: self.etag.clone(),
+            last_modified: self.last_modified.clone(),
+            url: Some(self.url.clone()),
+        }
+    }
+}
+
+/// An address in JSON.
+mod as_text {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::Url;
+
+    pub(super) fn serialize<S: Serializer>(url: &Url, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(url.as_str())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Url, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// What is remembered about a blog. The default is a blog that was never checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// What servers said about its documents; the first is the one that decided.
+    pub known: Vec<Known>,
+    /// Hash of the addresses that sitemap or page listed.
+    pub url_fingerprint: Option<String>,
+    /// Its feed; `None` when none was found.
+    pub feed_url: Option<Url>,
+    /// Its sitemap; `None` when none was found.
+    pub sitemap_url: Option<Url>,
+    /// The first keys of its feed.
+    pub recent_entry_keys: Vec<String>,
+    /// The last check, good or bad.
+    pub last_check_at: Option<Timestamp>,
+    /// The last check that found something new.
+    pub last_change_at: Option<Timestamp>,
+    /// Who decided at the last success.
+    pub decided_by: Option<Detector>,
+    /// The settings under which all this was found.
+    pub settings_hash: Option<String>,
+    /// When to search for a feed again.
+    pub next_feed_discovery_at: Option<Timestamp>,
+    /// When to search for a sitemap again.
+    pub next_sitemap_discovery_at: Option<Timestamp>,
+    /// When the feed was first read.
+    pub feed_first_read_at: Option<Timestamp>,
+    /// When the sitemap was first read.
+    pub sitemap_first_read_at: Option<Timestamp>,
+    /// When the page was first read.
+    pub html_first_read_at: Option<Timestamp>,
+    /// The last check that went well.
+    pub last_success_at: Option<Timestamp>,
+    /// The last check that read everything.
+    pub last_full_read_at: Option<Timestamp>,
+    /// How many addresses or entries there were then.
+    pub url_count: usize,
+    /// Keys of links that were seen once and wait to be seen again; with a fingerprint, a list that waits.
+    pub unconfirmed: Option<Unconfirmed>,
+    /// Where permanent redirects lead.
+    pub moved_to: Option<Url>,
+    /// In how many checks they led there.
+    pub moved_count: u32,
+    /// Failures since the last success.
+    pub failures_in_a_row: u32,
+    /// The first of them.
+    pub failing_since: Option<Timestamp>,
+    /// When the readers were last told.
+    pub warned_at: Option<Timestamp>,
+    /// The server asked us to stay away until then.
+    pub not_before: Option<Timestamp>,
+}
+
+/// What was seen once and waits for a second sighting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unconfirmed {
+    /// New links, by key.
+    Links(Vec<String>),
+    /// A list so short that it may be broken, by fingerprint, and how often it was seen.
+    Shrunken(String, u32),
+}
+
+impl State {
+    /// When `detector` was first read.
+    pub fn first_read_at(&self, detector: Detector) -> Option<Timestamp> {
+        match detector {
+            Detector::Feed => self.feed_first_read_at,
+            Detector::Sitemap => self.sitemap_first_read_at,
+            Detector::Html => self.html_first_read_at,
+        }
+    }
+
+    /// The place of that moment.
+    pub fn first_read_at_mut(&mut self, detector: Detector) -> &mut Option<Timestamp> {
+        match detector {
+            Detector::Feed => &mut self.feed_first_read_at,
+            Detector::Sitemap => &mut self.sitemap_first_read_at,
+            Detector::Html => &mut self.html_first_read_at,
+        }
+    }
+}
+
+/// One entry of a feed, address of a sitemap or link of a page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// What it is recognised by.
+    pub key: String,
+    /// Its address as it is compared; `None` when the address does not tell entries apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url_key: Option<String>,
+    /// Its address as found.
+    pub url: Option<String>,
+    /// Its title or link text.
+    pub title: Option<String>,
+    /// When it was published, as far as that is said.
+    pub published_at: Option<Timestamp>,
+}
+
+/// Longer keys are stored as their hash: indexes have limits, and hostile feeds have none.
+const LONGEST_KEY: usize = 400;
+
+/// `key`, or its hash when it is too long for an index.
+pub fn bounded_key(key: &str) -> String {
+    if key.len() <= LONGEST_KEY { key.to_owned() } else { format!("sha256:{}", hash::sha256_hex(key)) }
+}
+
+/// The key under which the address of an entry is compared.
+pub fn url_key(url: &Url) -> String {
+    bounded_key(&comparison_key(url))
+}
+
+/// What a check brought.
+#[derive(Clone, Debug)]
+pub struct Sighting {
+    /// When.
+    pub checked_at: Timestamp,
+    /// The HTTP status that decided.
+    pub http_status: Option<u16>,
+    /// What was read, or what went wrong.
+    pub outcome: Result<Reading, Trouble>,
+    /// A feed was searched for: what was found.
+    pub feed_search: Option<Option<Url>>,
+    /// A sitemap was searched for: what was found.
+    pub sitemap_search: Option<Option<Url>>,
+    /// Where permanent redirects of the deciding document lead.
+    pub moved_to: Option<Url>,
+}
+
+/// What a document said.
+#[derive(Clone, Debug)]
+pub enum Reading {
+    /// Nothing changed since the version we know.
+    Unchanged {
+        /// Who decided.
+        detector: Detector,
+        /// What servers say now.
+        known: Vec<Known>,
+    },
+    /// It was read.
+    Entries {
+        /// Who decided.
+        detector: Detector,
+        /// Everything on it that counts, in its order.
+        entries: Vec<Found>,
+        /// What servers say about what was read; the deciding document first.
+        known: Vec<Known>,
+        /// How many there are, also those that do not count.
+        total: usize,
+    },
+}
+
+/// Why a check brought nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// What to do about it.
+    pub kind: TroubleKind,
+    /// For people.
+    pub message: String,
+}
+
+/// What to do about a failed check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TroubleKind {
+    /// The blog itself was removed for good.
+    Gone,
+    /// The document is not what it was: missing, or something else. Search for it anew if that lasts.
+    Lost(Detector),
+    /// The server asks us to come back after a while.
+    Later(std::time::Duration),
+    /// Anything else; it may pass.
+    Other,
+}
+
+/// Which addresses count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Patterns {
+    /// One of these must match, if there are any.
+    pub include: Vec<String>,
+    /// None of these may match.
+    pub exclude: Vec<String>,
+}
+
+impl Patterns {
+    /// Whether `url` counts.
+    pub fn admit(&self, url: Option<&Url>) -> bool {
+        let matches = |pattern: &String| url.is_some_and(|url| matches_pattern(pattern, url));
+        (self.include.is_empty() || self.include.iter().any(matches)) && !self.exclude.iter().any(matches)
+    }
+}
+
+/// `*` stands for any text; a pattern with a leading `/` is about path and query, any other about the whole address.
+fn matches_pattern(pattern: &str, url: &Url) -> bool {
+    let text = if pattern.starts_with('/') {
+        &url[url::Position::BeforePath..url::Position::AfterQuery]
+    } else {
+        &url[..url::Position::AfterQuery]
+    };
+    let mut pieces = pattern.split('*');
+    let first = pieces.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let Some(last) = pieces.next_back() else { return rest.is_empty() };
+    for piece in pieces {
+        let Some(at) = rest.find(piece) else { return false };
+        rest = &rest[at + piece.len()..];
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_about_the_path_or_the_whole_address() {
+        let url: Url = "https://example.com/blog/2026/a?x=1#top".parse().unwrap();
+        for (pattern, expected) in [
+            ("/blog/*", true),
+            ("/blog", false),
+            ("/blog/2026/a?x=1", true),
+            ("/*/a*", true),
+            ("/*/b*", false),
+            ("https://example.com/*", true),
+            ("*example.com*", true),
+            ("*", true),
+            ("*/a?x=1", true),
+            ("*a*a*a*a*a*", false),
+            ("", false),
+        ] {
+            assert_eq!(matches_pattern(pattern, &url), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn an_address_counts_if_it_is_included_and_not_excluded() {
+        let patterns = Patterns { include: vec!["/blog/*".into()], exclude: vec!["*draft*".into()] };
+        let admit = |text: &str| patterns.admit(Some(&text.parse().unwrap()));
+        assert!(admit("https://example.com/blog/a"));
+        assert!(!admit("https://example.com/about"));
+        assert!(!admit("https://example.com/blog/draft-1"));
+        assert!(!patterns.admit(None), "what has no address cannot be included");
+        assert!(Patterns::default().admit(None));
+    }
+
+    #[test]
+    fn keys_fit_into_an_index_and_stay_different() {
+        let long = "x".repeat(5_000);
+        assert!(bounded_key(&long).len() < LONGEST_KEY);
+        assert_ne!(bounded_key(&long), bounded_key(&format!("{long}y")));
+        assert_eq!(bounded_key("a"), "a");
+    }
+}

@@ -1,0 +1,309 @@
+//! One round over all blogs: many checks at once, their results written in batches.
+//!
+//! A few lanes share the list. A lane keeps so many fresh checks under way; one that has hung for a while no longer
+//! counts, so that silent sites delay no others. Results are written as soon as a batch is full or a moment has passed.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::config::{Blog, Rules};
+use super::model::{Reading, Sighting, State};
+use super::probe::Prober;
+use super::{decide, store};
+use crate::db::{self, Db, Tx};
+use crate::engine::{Failure, Progress, Turn, Update};
+use crate::fail;
+use crate::id::JobName;
+use crate::ledger::lease::Lease;
+use crate::time::Clock;
+
+/// Lanes, at most.
+const LANES: usize = 4;
+/// Fresh checks under way in all lanes.
+const FRESH: usize = 96;
+/// Checks under way in all lanes, hanging ones included.
+const FLYING: usize = 1_000;
+/// After this long a check counts as hanging.
+const HANGING_AFTER: Duration = Duration::from_secs(1);
+/// How often hanging checks are counted and waiting results written.
+const BEAT: Duration = Duration::from_millis(250);
+/// Results, and entries in them, that are written at once.
+const BATCH: usize = 128;
+const BATCH_ENTRIES: usize = 4_000;
+/// States that are read at once.
+const CHUNK: usize = 64;
+/// Failing blogs that the report names.
+const NAMED: usize = 10;
+
+/// What a round did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Blogs that were checked.
+    pub checked: usize,
+    /// Of these, with nothing to read.
+    pub skipped: usize,
+    /// Of these, with something new.
+    pub changed: usize,
+    /// New entries.
+    pub entries: usize,
+    /// Of the checked, those that failed.
+    pub failed: usize,
+    /// The first failures, in words.
+    pub problems: Vec<String>,
+}
+
+impl Tally {
+    fn add(&mut self, other: Tally) {
+        self.checked += other.checked;
+        self.skipped += other.skipped;
+        self.changed += other.changed;
+        self.entries += other.entries;
+        self.failed += other.failed;
+        self.problems.extend(other.problems);
+        self.problems.truncate(NAMED);
+    }
+}
+
+struct Round {
+    blogs: Arc<[Blog]>,
+    rules: Rules,
+    prober: Prober,
+    paused: HashMap<String, String>,
+    next: AtomicUsize,
+    job: JobName,
+    db: Db,
+    lease: Lease,
+    clock: Clock,
+    stop: CancellationToken,
+    progress: Progress,
+}
+
+struct Done {
+    index: usize,
+    state: State,
+    sighting: Sighting,
+}
+
+/// Checks every blog that is due.
+pub async fn run(turn: &Turn, blogs: Arc<[Blog]>, rules: &Rules, prober: &Prober) -> Result<Tally, Failure> {
+    let now = turn.now();
+    let round = Arc::new(Round {
+        paused: turn.db.read(move |tx| store::list_paused(tx, now)).await?,
+        blogs,
+        rules: rules.clone(),
+        prober: prober.clone(),
+        next: AtomicUsize::new(0),
+        job: turn.job.clone(),
+        db: turn.db.clone(),
+        lease: turn.lease.clone(),
+        clock: turn.clock.clone(),
+        stop: turn.stop.clone(),
+        progress: turn.progress.clone(),
+    });
+    round.progress.tell(&round.job, Update::Total(round.blogs.len() as u64));
+    let lanes = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get).min(LANES);
+    let mut running = JoinSet::new();
+    for _ in 0..lanes {
+        running.spawn(Lane::new(Arc::clone(&round), lanes).run());
+    }
+    let mut tally = Tally::default();
+    let mut failure = None;
+    while let Some(ended) = running.join_next().await {
+        match ended {
+            Ok(Ok(done)) => tally.add(done),
+            Ok(Err(error)) => failure = failure.or(Some(error)),
+            Err(crash) => failure = failure.or(Some(Failure::Failed(format!("a check crashed: {crash}")))),
+        }
+    }
+    failure.map_or(Ok(tally), Err)
+}
+
+struct Lane {
+    round: Arc<Round>,
+    lanes: usize,
+    waiting: VecDeque<(usize, State)>,
+    flying: FuturesUnordered<BoxFuture<'static, Done>>,
+    started: HashMap<usize, Instant>,
+    hanging: usize,
+    done: Vec<Done>,
+    entries: usize,
+    tally: Tally,
+}
+
+impl Lane {
+    fn new(round: Arc<Round>, lanes: usize) -> Self {
+        Self {
+            round,
+            lanes,
+            waiting: VecDeque::new(),
+            flying: FuturesUnordered::new(),
+            started: HashMap::new(),
+            hanging: 0,
+            done: Vec::new(),
+            entries: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    async fn run(mut self) -> Result<Tally, Failure> {
+        let stop = self.round.stop.clone();
+        let mut beat = tokio::time::interval(BEAT);
+        beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            self.start_checks().await?;
+            if self.flying.is_empty() {
+                self.write().await?;
+                return Ok(self.tally);
+            }
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => {
+                    self.write().await?;
+                    return Err(Failure::Interrupted);
+                }
+                Some(done) = self.flying.next() => {
+                    self.started.remove(&done.index);
+                    self.entries += count_entries(&done.sighting);
+                    self.done.push(done);
+                    if self.done.len() >= BATCH || self.entries >= BATCH_ENTRIES {
+                        self.write().await?;
+                    }
+                }
+                _ = beat.tick() => {
+                    self.write().await?;
+                    let is_hanging = |start: &&Instant| start.elapsed() >= HANGING_AFTER;
+                    self.hanging = self.started.values().filter(is_hanging).count();
+                }
+            }
+        }
+    }
+
+    /// Starts checks until enough fresh ones are under way.
+    async fn start_checks(&mut self) -> Result<(), Failure> {
+        let limit = (FRESH / self.lanes + self.hanging).min(FLYING / self.lanes);
+        while self.flying.len() < limit {
+            let Some((index, state)) = self.next_blog().await? else { return Ok(()) };
+            let round = Arc::clone(&self.round);
+            self.started.insert(index, Instant::now());
+            self.flying.push(Box::pin(async move {
+                let now = round.clock.now();
+                let sighting = round.prober.check(&round.blogs[index], &state, now).await;
+                Done { index, state, sighting }
+            }));
+        }
+        Ok(())
+    }
+
+    /// The next blog that is due, with what is remembered about it.
+    async fn next_blog(&mut self) -> Result<Option<(usize, State)>, Failure> {
+        loop {
+            if let Some(next) = self.waiting.pop_front() {
+                return Ok(Some(next));
+            }
+            let round = &self.round;
+            let first = round.next.fetch_add(CHUNK, Ordering::Relaxed);
+            let chunk = first..round.blogs.len().min(first.saturating_add(CHUNK));
+            if chunk.is_empty() {
+                return Ok(None);
+            }
+            let (blogs, now) = (Arc::clone(&round.blogs), round.clock.now());
+            let range = chunk.clone();
+            let states = round
+                .db
+                .read(move |tx| {
+                    blogs[range.clone()].iter().map(|blog| store::find_state(tx, &blog.id)).collect()
+                })
+                .await?;
+            let states: Vec<Option<State>> = states;
+            for (index, state) in chunk.zip(states) {
+                if round.is_due(index, state.as_ref(), now) {
+                    self.waiting.push_back((index, state.unwrap_or_default()));
+                } else {
+                    round.progress.tell(&round.job, Update::Done(1));
+                }
+            }
+        }
+    }
+
+    /// Writes what was seen, all of it or nothing.
+    async fn write(&mut self) -> Result<(), Failure> {
+        if self.done.is_empty() {
+            return Ok(());
+        }
+        self.entries = 0;
+        let batch = std::mem::take(&mut self.done);
+        let (count, round) = (batch.len() as u64, Arc::clone(&self.round));
+        fail::point("blogs.seen");
+        let tally = self.round.lease.write(&self.round.db, move |tx| round.apply(tx, &batch)).await?;
+        fail::point("blogs.written");
+        self.tally.add(tally);
+        self.round.progress.tell(&self.round.job, Update::Done(count));
+        Ok(())
+    }
+}
+
+impl Round {
+    /// A blog that rests is left alone, unless its settings have changed since.
+    fn is_due(&self, index: usize, state: Option<&State>, now: crate::time::Timestamp) -> bool {
+        let blog = &self.blogs[index];
+        let rests = self.paused.contains_key(&blog.id)
+            && state.is_some_and(|state| decide::same_settings(blog, state));
+        !rests && decide::is_due(blog, state, now)
+    }
+
+    fn apply(&self, tx: &mut Tx<'_>, batch: &[Done]) -> db::Result<Tally> {
+        let mut tally = Tally::default();
+        for Done { index, state, sighting } in batch {
+            let blog = &self.blogs[*index];
+            let settled = settle(tx, blog, &self.rules, state, sighting)?;
+            store::apply(tx, &self.job, &blog.id, &settled, sighting.checked_at)?;
+            if self.paused.contains_key(&blog.id) && settled.pause.is_none() {
+                store::resume(tx, &blog.id, sighting.checked_at)?;
+            }
+            fail::point("blogs.writing");
+            tally.checked += 1;
+            tally.skipped += usize::from(settled.check.skipped);
+            tally.changed += usize::from(settled.check.changed);
+            tally.entries += settled.changes.iter().map(|change| change.detail.entries.len()).sum::<usize>();
+            if let Some(error) = &settled.check.error_message {
+                tally.failed += 1;
+                if tally.problems.len() < NAMED {
+                    tally.problems.push(format!("{}: {error}", blog.id));
+                }
+            }
+        }
+        Ok(tally)
+    }
+}
+
+/// What the check means, with the memory asked where it matters.
+pub fn settle(
+    tx: &mut Tx<'_>,
+    blog: &Blog,
+    rules: &Rules,
+    state: &State,
+    sighting: &Sighting,
+) -> db::Result<decide::Settled> {
+    let seen = match &sighting.outcome {
+        Ok(Reading::Entries { entries, .. }) if decide::needs_memory(state, sighting) => {
+            store::find_seen(tx, &blog.id, entries)?
+        }
+        _ => decide::Seen::default(),
+    };
+    Ok(decide::settle(blog, rules, state, sighting, &seen))
+}
+
+fn count_entries(sighting: &Sighting) -> usize {
+    match &sighting.outcome {
+        Ok(Reading::Entries { entries, .. }) => entries.len(),
+        _ => 0,
+    }
+}

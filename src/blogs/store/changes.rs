@@ -1,0 +1,153 @@
+//! What checks found worth telling, until and after it is told.
+
+use crate::blogs::decide::{Change, Detail};
+use crate::db::{self, Row, Tx};
+use crate::id::JobName;
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// Something that was found, as it was written down.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct ChangeRow {
+    /// Its number, as people name it.
+    pub id: i64,
+    /// The job.
+    pub job_name: String,
+    /// The blog.
+    pub blog_id: String,
+    /// When it was found.
+    pub found_at: Timestamp,
+    /// `new`, `failing`, `recovered` or `gone`.
+    pub code: String,
+    /// Whether a person was to look at it first.
+    pub held: bool,
+    /// What there is to say.
+    pub detail: Detail,
+    /// The subject of the messages that tell it; `None` until they are queued.
+    pub digest: Option<String>,
+}
+
+/// A message that tells a change.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Delivery {
+    /// Its number in the outbox.
+    pub id: i64,
+    /// The job that made it.
+    #[serde(skip)]
+    pub job_name: String,
+    /// The channel it goes through.
+    pub channel: String,
+    /// Where it stands.
+    pub state: String,
+}
+
+/// Which changes to list; what is not given does not matter.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Only those of this job.
+    pub job: Option<String>,
+    /// Only those of this blog.
+    pub blog: Option<String>,
+    /// Only those with this code.
+    pub code: Option<&'static str>,
+}
+
+fn read(row: &Row<'_>) -> db::Result<ChangeRow> {
+    let detail: String = row.get(6)?;
+    Ok(ChangeRow {
+        id: row.get(0)?,
+        job_name: row.get(1)?,
+        blog_id: row.get(2)?,
+        found_at: row.get(3)?,
+        code: row.get(4)?,
+        held: row.get(5)?,
+        detail: serde_json::from_str(&detail).unwrap_or_default(),
+        digest: row.get(7)?,
+    })
+}
+
+pub(super) fn add(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    blog_id: &str,
+    change: &Change,
+    now: Timestamp,
+) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "INSERT INTO blog_changes (job_name, blog_id, found_at, code, held, detail)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+        ),
+        params![job, blog_id, now, change.code, change.held, super::text(&change.detail)],
+    )?;
+    Ok(())
+}
+
+/// The oldest changes of a job that no message tells yet.
+pub fn list_untold(tx: &mut Tx<'_>, job: &str, limit: usize) -> db::Result<Vec<ChangeRow>> {
+    tx.list(
+        sql!(
+            "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
+             WHERE job_name = ?1 AND digest IS NULL ORDER BY id LIMIT ?2"
+        ),
+        params![job, limit],
+        read,
+    )
+}
+
+/// Notes which messages tell a change; `false` if another run was faster.
+pub fn mark_digest(tx: &mut Tx<'_>, id: i64, digest: &str) -> db::Result<bool> {
+    let marked = tx.execute(
+        sql!("UPDATE blog_changes SET digest = ?2 WHERE id = ?1 AND digest IS NULL"),
+        params![id, digest],
+    )?;
+    Ok(marked == 1)
+}
+
+/// The newest changes first.
+pub fn list_changes(tx: &mut Tx<'_>, filter: &Filter, limit: usize) -> db::Result<Vec<ChangeRow>> {
+    tx.list(
+        sql!(
+            "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
+             WHERE job_name = COALESCE(?1, job_name) AND blog_id = COALESCE(?2, blog_id)
+               AND code = COALESCE(?3, code)
+             ORDER BY id DESC LIMIT ?4"
+        ),
+        params![filter.job, filter.blog, filter.code, limit],
+        read,
+    )
+}
+
+/// The change with that number.
+pub fn find_change(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<ChangeRow>> {
+    tx.find(
+        sql!(
+            "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes WHERE id = ?1"
+        ),
+        params![id],
+        read,
+    )
+}
+
+/// The messages that tell a digest.
+pub fn list_deliveries_of(tx: &mut Tx<'_>, topic: &str, digest: &str) -> db::Result<Vec<Delivery>> {
+    tx.list(
+        sql!("SELECT id, job_name, channel, state FROM outbox WHERE topic = ?1 AND subject = ?2 ORDER BY id"),
+        params![topic, digest],
+        |row| {
+            Ok(Delivery { id: row.get(0)?, job_name: row.get(1)?, channel: row.get(2)?, state: row.get(3)? })
+        },
+    )
+}
+
+/// Deletes at most `limit` told changes about trouble that are older than `before`; what was new is kept.
+pub fn prune_changes(tx: &mut Tx<'_>, before: Timestamp, limit: usize) -> db::Result<u64> {
+    tx.execute(
+        sql!(
+            "DELETE FROM blog_changes WHERE id IN (
+               SELECT id FROM blog_changes
+               WHERE found_at < ?1 AND code <> 'new' AND digest IS NOT NULL ORDER BY id LIMIT ?2)"
+        ),
+        params![before, limit],
+    )
+}

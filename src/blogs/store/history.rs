@@ -1,0 +1,56 @@
+//! The history of checks: reading it, and letting go of what is old.
+
+use crate::db::{self, Tx};
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// One check, as it was written down.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct CheckRow {
+    /// When.
+    pub checked_at: Timestamp,
+    /// The HTTP status that decided.
+    pub http_status: Option<i64>,
+    /// Whether nothing had to be read.
+    pub skipped: bool,
+    /// Whether something new was found.
+    pub changed: bool,
+    /// Hash of the addresses that were listed.
+    pub url_fingerprint: Option<String>,
+    /// What went wrong.
+    pub error_message: Option<String>,
+}
+
+/// The newest checks of a blog, newest first.
+pub fn list_checks(tx: &mut Tx<'_>, blog_id: &str, limit: usize) -> db::Result<Vec<CheckRow>> {
+    tx.list(
+        sql!(
+            "SELECT checked_at, http_status, skipped, changed, url_fingerprint, error_message
+             FROM check_history WHERE blog_id = ?1 ORDER BY checked_at DESC LIMIT ?2"
+        ),
+        params![blog_id, limit],
+        |row| {
+            Ok(CheckRow {
+                checked_at: row.get(0)?,
+                http_status: row.get(1)?,
+                skipped: row.get(2)?,
+                changed: row.get(3)?,
+                url_fingerprint: row.get(4)?,
+                error_message: row.get(5)?,
+            })
+        },
+    )
+}
+
+/// Deletes checks older than `before` among the `limit` oldest rows; answers how many went. Call it until it answers 0.
+///
+/// Rows are written in the order of time, so the oldest have the lowest numbers and no index on the time is needed.
+pub fn prune_history(tx: &mut Tx<'_>, before: Timestamp, limit: usize) -> db::Result<u64> {
+    tx.execute(
+        sql!(
+            "DELETE FROM check_history
+             WHERE checked_at < ?1 AND id < (SELECT MIN(id) FROM check_history) + ?2"
+        ),
+        params![before, limit],
+    )
+}

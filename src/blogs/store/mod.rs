@@ -1,0 +1,288 @@
+//! The SQL of blogs: their state, their history, everything seen on them, and what is to be told.
+
+mod changes;
+mod history;
+
+use std::collections::{HashMap, HashSet};
+
+pub use changes::{
+    ChangeRow, Delivery, Filter, find_change, list_changes, list_deliveries_of, list_untold, mark_digest,
+    prune_changes,
+};
+pub use history::{CheckRow, list_checks, prune_history};
+
+use super::decide::{Check, Seen, Settled};
+use super::model::{Detector, Found, Known, State};
+use crate::db::{self, Row, Tx};
+use crate::id::JobName;
+use crate::ledger::{event, pause};
+use crate::parse::url::Url;
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// The name under which `why` finds the story of a blog.
+pub fn subject(blog_id: &str) -> String {
+    format!("blog:{blog_id}")
+}
+
+/// What is remembered about a blog.
+pub fn find_state(tx: &mut Tx<'_>, blog_id: &str) -> db::Result<Option<State>> {
+    tx.find(
+        sql!(
+            "SELECT etag, last_modified, url_fingerprint, feed_url, sitemap_url, recent_entry_keys, last_check_at,
+               last_change_at, decided_by, validators_url, other_validators, settings_hash,
+               next_feed_discovery_at, next_sitemap_discovery_at, feed_first_read_at, sitemap_first_read_at,
+               html_first_read_at, last_success_at, last_full_read_at, url_count, unconfirmed, moved_to,
+               moved_count, failures_in_a_row, failing_since, warned_at, not_before
+             FROM blog_state WHERE blog_id = ?1"
+        ),
+        params![blog_id],
+        read_state,
+    )
+}
+
+fn read_state(row: &Row<'_>) -> db::Result<State> {
+    let decided_by = row.get::<Option<String>>(8)?.and_then(|word| Detector::from_word(&word));
+    let mut known = Vec::new();
+    if let (Some(detector), Some(url)) = (decided_by, url(row, 9)?) {
+        known.push(Known { detector, url, etag: row.get(0)?, last_modified: row.get(1)?, lastmod: None });
+    }
+    known.extend(json::<Vec<Known>>(row, 10)?.unwrap_or_default());
+    Ok(State {
+        known,
+        url_fingerprint: row.get(2)?,
+        feed_url: url(row, 3)?,
+        sitemap_url: url(row, 4)?,
+        recent_entry_keys: json(row, 5)?.unwrap_or_default(),
+        last_check_at: row.get(6)?,
+        last_change_at: row.get(7)?,
+        decided_by,
+        settings_hash: row.get(11)?,
+        next_feed_discovery_at: row.get(12)?,
+        next_sitemap_discovery_at: row.get(13)?,
+        feed_first_read_at: row.get(14)?,
+        sitemap_first_read_at: row.get(15)?,
+        html_first_read_at: row.get(16)?,
+        last_success_at: row.get(17)?,
+        last_full_read_at: row.get(18)?,
+        url_count: usize::try_from(row.get::<i64>(19)?).unwrap_or(0),
+        unconfirmed: json(row, 20)?,
+        moved_to: url(row, 21)?,
+        moved_count: row.get(22)?,
+        failures_in_a_row: row.get(23)?,
+        failing_since: row.get(24)?,
+        warned_at: row.get(25)?,
+        not_before: row.get(26)?,
+    })
+}
+
+fn url(row: &Row<'_>, column: usize) -> db::Result<Option<Url>> {
+    Ok(row.get::<Option<String>>(column)?.and_then(|text| text.parse().ok()))
+}
+
+/// A column of JSON; what cannot be read is as good as nothing: it is only a memory aid.
+fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> db::Result<Option<T>> {
+    Ok(row.get::<Option<String>>(column)?.and_then(|text| serde_json::from_str(&text).ok()))
+}
+
+/// What is remembered about each of `ids`, in their order.
+pub fn list_states(tx: &mut Tx<'_>, ids: &[String]) -> db::Result<Vec<Option<State>>> {
+    ids.iter().map(|id| find_state(tx, id)).collect()
+}
+
+/// Blogs that are left alone, with the reason.
+pub fn list_paused(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<HashMap<String, String>> {
+    let pauses = pause::list(tx, now)?;
+    Ok(pauses
+        .into_iter()
+        .filter_map(|rest| Some((rest.name.strip_prefix("blog:")?.to_owned(), rest.reason)))
+        .collect())
+}
+
+/// What the memory has of `entries`.
+pub fn find_seen(tx: &mut Tx<'_>, blog_id: &str, entries: &[Found]) -> db::Result<Seen> {
+    let mut seen = Seen { keys: HashSet::new(), url_keys: HashSet::new() };
+    for entry in entries {
+        let known = tx.count(
+            sql!("SELECT 1 FROM blog_entries WHERE blog_id = ?1 AND entry_key = ?2"),
+            params![blog_id, entry.key],
+        )?;
+        if known == 1 {
+            seen.keys.insert(entry.key.clone());
+        }
+        let Some(url_key) = &entry.url_key else { continue };
+        if known == 1 && *url_key == entry.key {
+            seen.url_keys.insert(url_key.clone());
+            continue;
+        }
+        let known = tx.count(
+            sql!("SELECT 1 FROM blog_entries WHERE blog_id = ?1 AND url_key = ?2 LIMIT 1"),
+            params![blog_id, url_key],
+        )?;
+        if known == 1 {
+            seen.url_keys.insert(url_key.clone());
+        }
+    }
+    Ok(seen)
+}
+
+/// Writes down what a check means: its history row, the state, the memory, and what is to be told.
+pub fn apply(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    blog_id: &str,
+    settled: &Settled,
+    now: Timestamp,
+) -> db::Result<()> {
+    add_check(tx, blog_id, &settled.check, now)?;
+    match &settled.state {
+        None => mark_checked(tx, blog_id, now)?,
+        Some(state) => put_state(tx, job, blog_id, state, now)?,
+    }
+    for entry in &settled.record {
+        add_entry(tx, blog_id, entry, now)?;
+    }
+    for change in &settled.changes {
+        changes::add(tx, job, blog_id, change, now)?;
+    }
+    if !settled.events.is_empty() {
+        let subject = subject(blog_id);
+        for (code, detail) in &settled.events {
+            event::add(tx, Some(job), &subject, code, detail, now)?;
+        }
+    }
+    if let Some(reason) = &settled.pause {
+        pause::put(tx, &subject(blog_id), None, reason, now)?;
+    }
+    Ok(())
+}
+
+fn add_check(tx: &mut Tx<'_>, blog_id: &str, check: &Check, now: Timestamp) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "INSERT INTO check_history
+               (blog_id, checked_at, http_status, skipped, changed, url_fingerprint, error_message)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+        ),
+        params![
+            blog_id,
+            now,
+            check.http_status.map(i64::from),
+            check.skipped,
+            check.changed,
+            check.url_fingerprint,
+            check.error_message
+        ],
+    )?;
+    Ok(())
+}
+
+/// Nothing changed: only the time of the check is new.
+fn mark_checked(tx: &mut Tx<'_>, blog_id: &str, now: Timestamp) -> db::Result<()> {
+    tx.execute(
+        sql!("UPDATE blog_state SET last_check_at = ?2, last_success_at = ?2 WHERE blog_id = ?1"),
+        params![blog_id, now],
+    )?;
+    Ok(())
+}
+
+fn put_state(tx: &mut Tx<'_>, job: &JobName, blog_id: &str, state: &State, now: Timestamp) -> db::Result<()> {
+    let decider = state.known.first().filter(|known| Some(known.detector) == state.decided_by);
+    let others = &state.known[usize::from(decider.is_some())..];
+    let others = (!others.is_empty()).then(|| text(others));
+    let recent = (!state.recent_entry_keys.is_empty()).then(|| text(&state.recent_entry_keys));
+    tx.execute(
+        sql!(
+            "INSERT INTO blog_state
+               (blog_id, etag, last_modified, url_fingerprint, feed_url, sitemap_url, recent_entry_keys,
+                last_check_at, last_change_at, job_name, decided_by, validators_url, other_validators,
+                settings_hash, next_feed_discovery_at, next_sitemap_discovery_at, feed_first_read_at,
+                sitemap_first_read_at, html_first_read_at, last_success_at, last_full_read_at, url_count,
+                unconfirmed, moved_to, moved_count, failures_in_a_row, failing_since, warned_at, not_before)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
+                ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)
+             ON CONFLICT (blog_id) DO UPDATE SET
+               etag = excluded.etag, last_modified = excluded.last_modified,
+               url_fingerprint = excluded.url_fingerprint, feed_url = excluded.feed_url,
+               sitemap_url = excluded.sitemap_url, recent_entry_keys = excluded.recent_entry_keys,
+               last_check_at = excluded.last_check_at, last_change_at = excluded.last_change_at,
+               job_name = excluded.job_name, decided_by = excluded.decided_by,
+               validators_url = excluded.validators_url, other_validators = excluded.other_validators,
+               settings_hash = excluded.settings_hash,
+               next_feed_discovery_at = excluded.next_feed_discovery_at,
+               next_sitemap_discovery_at = excluded.next_sitemap_discovery_at,
+               feed_first_read_at = excluded.feed_first_read_at,
+               sitemap_first_read_at = excluded.sitemap_first_read_at,
+               html_first_read_at = excluded.html_first_read_at,
+               last_success_at = excluded.last_success_at, last_full_read_at = excluded.last_full_read_at,
+               url_count = excluded.url_count, unconfirmed = excluded.unconfirmed,
+               moved_to = excluded.moved_to, moved_count = excluded.moved_count,
+               failures_in_a_row = excluded.failures_in_a_row, failing_since = excluded.failing_since,
+               warned_at = excluded.warned_at, not_before = excluded.not_before"
+        ),
+        params![
+            blog_id,
+            decider.and_then(|known| known.etag.as_deref()),
+            decider.and_then(|known| known.last_modified.as_deref()),
+            state.url_fingerprint,
+            state.feed_url.as_ref().map(Url::as_str),
+            state.sitemap_url.as_ref().map(Url::as_str),
+            recent,
+            state.last_check_at.unwrap_or(now),
+            state.last_change_at,
+            job,
+            state.decided_by.map(Detector::word),
+            decider.map(|known| known.url.as_str()),
+            others,
+            state.settings_hash,
+            state.next_feed_discovery_at,
+            state.next_sitemap_discovery_at,
+            state.feed_first_read_at,
+            state.sitemap_first_read_at,
+            state.html_first_read_at,
+            state.last_success_at,
+            state.last_full_read_at,
+            state.url_count,
+            state.unconfirmed.as_ref().map(text),
+            state.moved_to.as_ref().map(Url::as_str),
+            state.moved_count,
+            state.failures_in_a_row,
+            state.failing_since,
+            state.warned_at,
+            state.not_before
+        ],
+    )?;
+    Ok(())
+}
+
+fn text<T: serde::Serialize + ?Sized>(value: &T) -> String {
+    serde_json::to_string(value).expect("our own plain types become JSON")
+}
+
+fn add_entry(tx: &mut Tx<'_>, blog_id: &str, entry: &Found, now: Timestamp) -> db::Result<u64> {
+    tx.execute(
+        sql!(
+            "INSERT INTO blog_entries (blog_id, entry_key, url, url_key, title, published_at, first_seen_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (blog_id, entry_key) DO NOTHING"
+        ),
+        params![blog_id, entry.key, entry.url, entry.url_key, entry.title, entry.published_at, now],
+    )
+}
+
+/// Blogs that have a state, with their job and last check, by id; for those that have left the config.
+pub fn list_known_blogs(tx: &mut Tx<'_>) -> db::Result<Vec<(String, String, Timestamp)>> {
+    tx.list(
+        sql!("SELECT blog_id, job_name, last_check_at FROM blog_state ORDER BY blog_id"),
+        params![],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )
+}
+
+/// Ends the rest of a blog; `false` if it did not rest.
+pub fn resume(tx: &mut Tx<'_>, blog_id: &str, now: Timestamp) -> db::Result<bool> {
+    let rested = pause::reset(tx, &subject(blog_id))?;
+    if rested {
+        event::add(tx, None, &subject(blog_id), "resumed", &serde_json::Value::Null, now)?;
+    }
+    Ok(rested)
+}

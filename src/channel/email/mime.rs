@@ -1,0 +1,77 @@
+//! A mail as bytes: made by the library's builder, the same bytes every time for the same message.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
+use lettre::message::{Body, Mailbox, MultiPart, SinglePart};
+
+use crate::channel::header_text::HeaderText;
+use crate::channel::notice::MailBody;
+use crate::text;
+use crate::time::Timestamp;
+
+/// Longer subjects are cut; nobody sees more of them.
+const MAX_SUBJECT_COLUMNS: usize = 240;
+
+/// What stands around a body.
+pub(super) struct Frame<'a> {
+    pub(super) from: &'a Mailbox,
+    pub(super) to: &'a Mailbox,
+    pub(super) reply_to: Option<&'a Mailbox>,
+    pub(super) list_id: Option<&'a HeaderText>,
+    pub(super) list_unsubscribe: Option<&'a HeaderText>,
+    /// The key of the message, from which its Message-ID is made.
+    pub(super) key: &'a str,
+    pub(super) date: Timestamp,
+}
+
+/// The Message-ID of the message with that key: a second copy has the same, so that mail readers show one.
+pub(super) fn message_id(key: &str, from: &Mailbox) -> String {
+    format!("<{}@{}>", key.get(..40).unwrap_or(key), from.email.domain())
+}
+
+/// The mail in full.
+pub(super) fn build(frame: &Frame<'_>, body: &MailBody) -> Result<Vec<u8>, String> {
+    let seconds = u64::try_from(frame.date.as_millis() / 1000).unwrap_or(0);
+    let mut builder = lettre::Message::builder()
+        .from(frame.from.clone())
+        .to(frame.to.clone())
+        .subject(subject(&body.subject))
+        .date(UNIX_EPOCH + Duration::from_secs(seconds))
+        .message_id(Some(message_id(frame.key, frame.from)));
+    if let Some(reply_to) = frame.reply_to {
+        builder = builder.reply_to(reply_to.clone());
+    }
+    let list_id = body.list_id.as_ref().or(frame.list_id);
+    let unsubscribe = frame.list_unsubscribe.map(|address| format!("<{}>", address.as_str()));
+    for (name, value) in [
+        (HeaderName::new_from_ascii_str("List-Id"), list_id.map(|id| id.as_str().to_owned())),
+        (HeaderName::new_from_ascii_str("List-Unsubscribe"), unsubscribe),
+        (HeaderName::new_from_ascii_str("Auto-Submitted"), Some("auto-generated".to_owned())),
+    ] {
+        if let Some(value) = value {
+            builder = builder.raw_header(HeaderValue::new(name, value));
+        }
+    }
+    let parts = MultiPart::alternative()
+        .boundary(format!("=_{}", frame.key.get(..32).unwrap_or(frame.key)))
+        .singlepart(part(ContentType::TEXT_PLAIN, &body.text)?)
+        .singlepart(part(ContentType::TEXT_HTML, &body.html)?);
+    builder.multipart(parts).map(|mail| mail.formatted()).map_err(|error| error.to_string())
+}
+
+/// Always encoded: then no line is too long, and none can look like the boundary, which begins with `=_`.
+fn part(kind: ContentType, text: &str) -> Result<SinglePart, String> {
+    let encoding = match Body::new(text.to_owned()).encoding() {
+        ContentTransferEncoding::Base64 => ContentTransferEncoding::Base64,
+        _ => ContentTransferEncoding::QuotedPrintable,
+    };
+    let body = Body::new_with_encoding(text.to_owned(), encoding)
+        .map_err(|_| "a part of the mail cannot be encoded".to_owned())?;
+    Ok(SinglePart::builder().header(kind).body(body))
+}
+
+/// The subject, in which nothing passes for an encoded word that we did not encode.
+fn subject(subject: &HeaderText) -> String {
+    text::shorten(&subject.as_str().replace("=?", "=\u{200b}?"), MAX_SUBJECT_COLUMNS)
+}

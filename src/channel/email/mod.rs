@@ -1,0 +1,338 @@
+//! Mail: at least once, one message per recipient; a second copy only after a crash between the end of the text and
+//! the record of its acceptance, and always with the same Message-ID.
+
+mod mime;
+mod smtp;
+mod words;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use lettre::Address;
+use lettre::message::Mailbox;
+use lettre::transport::smtp::client::AsyncSmtpConnection;
+use tokio::time::Instant;
+
+use super::error::{Finding, SendError, Sent};
+use super::header_text::HeaderText;
+use super::http;
+use super::notice::{MailBody, News};
+use super::outbox::Row;
+use super::settings::channel_config;
+use super::{Channel, Check, Outside, Progress};
+use crate::config::{Problem, Secret, Section};
+use crate::fail;
+use smtp::{Reuse, Server};
+pub(crate) use words::test_mail;
+
+/// A connection that waited longer is not used again.
+const KEEP_OPEN: Duration = Duration::from_secs(20);
+
+channel_config! {
+    /// `[channel.NAME] kind = "email"`: mails to one or more recipients.
+    pub struct EmailConfig {
+        /// Where mail is handed in: `"smtp.example.com:587"`; `"file:DIRECTORY"` and `"memory:"` for trying things out.
+        pub smtp: String,
+        /// `"starttls"`, `"tls"` or `"none"`; default: `"tls"` on port 465, else `"starttls"`.
+        pub tls: Option<Tls>,
+        /// The user name, if the server wants one.
+        pub user: Option<String>,
+        /// The password of `user`.
+        pub password: Option<Secret>,
+        /// A PEM file of a certificate authority to trust besides the machine's own.
+        pub ca_file: Option<PathBuf>,
+        /// The sender, such as `"tsuzuki <tsuzuki@example.com>"`.
+        pub from: String,
+        /// The recipients; each gets a mail of its own.
+        pub to: Vec<String>,
+        /// Where answers go, if not to the sender.
+        pub reply_to: Option<String>,
+        /// The name of the list in `List-Id`, such as `"books.example.com"`.
+        pub list_id: Option<String>,
+        /// Where readers can leave the list: a web or `mailto:` address for `List-Unsubscribe`.
+        pub list_unsubscribe: Option<String>,
+    }
+}
+
+/// How the connection is encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Tls {
+    /// It begins in the clear and turns to TLS before anything is said.
+    Starttls,
+    /// It is TLS from the first byte.
+    Tls,
+    /// It is not: only for a server on this machine.
+    None,
+}
+
+#[derive(Debug)]
+pub(super) struct Email {
+    config: EmailConfig,
+    transport: Transport,
+    from: Mailbox,
+    to: Vec<Mailbox>,
+    reply_to: Option<Mailbox>,
+    list_id: Option<HeaderText>,
+    list_unsubscribe: Option<HeaderText>,
+}
+
+enum Transport {
+    Smtp(Server, Mutex<Option<(AsyncSmtpConnection, Instant)>>),
+    File(PathBuf),
+    Memory(Mutex<Vec<Vec<u8>>>),
+}
+
+impl std::fmt::Debug for Transport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Transport::Smtp(server, _) => f.debug_tuple("Smtp").field(server).finish(),
+            Transport::File(path) => f.debug_tuple("File").field(path).finish(),
+            Transport::Memory(_) => f.write_str("Memory"),
+        }
+    }
+}
+
+impl Email {
+    pub(super) fn new(config: EmailConfig, section: &Section) -> Result<Self, Problem> {
+        let mailbox = |key: &str, text: &str| {
+            text.trim().parse::<Mailbox>().map_err(|_| {
+                section
+                    .problem(key, format!("`{text}` is not a mail address"))
+                    .with_hint("write `name@example.com` or `Name <name@example.com>`")
+            })
+        };
+        if config.to.is_empty() {
+            return Err(section.problem("to", "nobody would get any mail"));
+        }
+        let to = config.to.iter().enumerate().map(|(at, text)| mailbox(&format!("to.{at}"), text));
+        let bracketed = config.list_id.as_deref().map(|id| match id.contains('<') {
+            true => id.to_owned(),
+            false => format!("<{id}>"),
+        });
+        Ok(Self {
+            transport: read_transport(&config, section)?,
+            from: mailbox("from", &config.from)?,
+            to: to.collect::<Result<_, _>>()?,
+            reply_to: config.reply_to.as_deref().map(|text| mailbox("reply_to", text)).transpose()?,
+            list_id: bracketed.map(|id| HeaderText::new(&id)),
+            list_unsubscribe: config.list_unsubscribe.as_deref().map(HeaderText::new),
+            config,
+        })
+    }
+
+    pub(super) async fn render(
+        &self,
+        channel: &Channel,
+        _: &Outside,
+        news: &News,
+    ) -> Result<Vec<(String, String)>, String> {
+        let body = news.mail.clone().unwrap_or_else(|| words::write(&news.notice, &channel.settings.zone));
+        let payload = serde_json::to_string(&body).map_err(|error| error.to_string())?;
+        Ok(self.to.iter().map(|to| (to.email.to_string(), payload.clone())).collect())
+    }
+
+    pub(super) async fn send(
+        &self,
+        channel: &Channel,
+        outside: &Outside,
+        row: &Row,
+        progress: &Progress,
+    ) -> Result<Sent, SendError> {
+        let to: Address =
+            row.recipient.parse().map_err(|_| SendError::refused("the recipient is not a mail address"))?;
+        let mail = self.build(row, &to)?;
+        match &self.transport {
+            Transport::Smtp(server, kept) => {
+                let kept = take_fresh(kept);
+                self.send_over_smtp(server, kept, channel, outside, &to, &mail, progress).await
+            }
+            Transport::File(directory) => write_file(directory, &row.key, &mail)
+                .map(|path| Sent { remote_id: Some(path.display().to_string()), rest_until: None }),
+            Transport::Memory(mails) => {
+                mails.lock().unwrap_or_else(PoisonError::into_inner).push(mail);
+                Ok(Sent::default())
+            }
+        }
+    }
+
+    /// The mail in full; the same bytes every time.
+    pub(super) fn build(&self, row: &Row, to: &Address) -> Result<Vec<u8>, SendError> {
+        let body: MailBody = serde_json::from_str(&row.payload)
+            .map_err(|_| SendError::refused("it was made for another kind of channel"))?;
+        let named = self.to.iter().find(|mailbox| mailbox.email == *to).cloned();
+        let frame = mime::Frame {
+            from: &self.from,
+            to: &named.unwrap_or_else(|| Mailbox::new(None, to.clone())),
+            reply_to: self.reply_to.as_ref(),
+            list_id: self.list_id.as_ref(),
+            list_unsubscribe: self.list_unsubscribe.as_ref(),
+            key: &row.key,
+            date: row.created_at,
+        };
+        mime::build(&frame, &body)
+            .map_err(|why| SendError::refused(format!("no mail can be made of it: {why}")))
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "each of them is one thing that the dialogue needs")]
+    async fn send_over_smtp(
+        &self,
+        server: &Server,
+        kept: Option<AsyncSmtpConnection>,
+        channel: &Channel,
+        outside: &Outside,
+        to: &Address,
+        mail: &[u8],
+        progress: &Progress,
+    ) -> Result<Sent, SendError> {
+        // A kept connection may have been closed by the server; that shows at the first command, and costs nothing.
+        let mut connection = match kept {
+            Some(mut connection) => match connection.test_connected().await {
+                true => connection,
+                false => smtp::connect(server, &self.config, &channel.settings, outside).await?,
+            },
+            None => smtp::connect(server, &self.config, &channel.settings, outside).await?,
+        };
+        fail::point("email.connected");
+        let result = smtp::deliver(&mut connection, &self.from.email, to, mail, progress).await;
+        match result {
+            Ok(sent) => {
+                self.keep(connection);
+                Ok(sent)
+            }
+            Err((error, reuse)) => {
+                if reuse == Reuse::Yes {
+                    self.keep(connection);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn keep(&self, connection: AsyncSmtpConnection) {
+        if let Transport::Smtp(_, kept) = &self.transport {
+            *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((connection, Instant::now()));
+        }
+    }
+
+    /// Ends a connection that was kept for the next mail.
+    pub(super) async fn close(&self) {
+        if let Transport::Smtp(_, kept) = &self.transport
+            && let Some(mut connection) = take_fresh(kept)
+        {
+            let _ = tokio::time::timeout(Duration::from_secs(2), connection.quit()).await;
+        }
+    }
+
+    pub(super) async fn resolve(&self, _: &Channel, _: &Outside, row: &Row) -> Result<Vec<String>, Finding> {
+        match &self.transport {
+            Transport::File(directory) => {
+                let path = directory.join(file_name(&row.key));
+                Ok(path.exists().then(|| path.display().to_string()).into_iter().collect())
+            }
+            _ => {
+                Err(Finding::CannotTell { why: "a mail server cannot be asked what it has accepted".into() })
+            }
+        }
+    }
+
+    /// Everything that the server's opinion of us depends on.
+    pub(super) fn credentials(&self) -> String {
+        let password = self.config.password.as_ref().map(http::secret_text).unwrap_or_default();
+        let EmailConfig { smtp, user, from, .. } = &self.config;
+        [smtp.as_str(), user.as_deref().unwrap_or_default(), from, &password].join("\n")
+    }
+
+    pub(super) async fn check(&self, channel: &Channel, outside: &Outside) -> Vec<Check> {
+        match &self.transport {
+            Transport::Smtp(server, _) => {
+                let connecting = smtp::connect(server, &self.config, &channel.settings, outside);
+                let what = format!("{}:{}", server.host, server.port);
+                match tokio::time::timeout(channel.settings.timeout, connecting).await {
+                    Ok(Ok(mut connection)) => {
+                        let _ = tokio::time::timeout(Duration::from_secs(2), connection.quit()).await;
+                        let how = if connection.is_encrypted() { "encrypted" } else { "not encrypted" };
+                        let who = if self.config.user.is_some() { "signed in" } else { "without signing in" };
+                        vec![Check::fine("server", format!("{what} takes mail, {how}, {who}"))]
+                    }
+                    Ok(Err(error)) => vec![Check::bad("server", error.to_string())],
+                    Err(_) => vec![Check::bad("server", format!("{what} does not answer in time"))],
+                }
+            }
+            Transport::File(directory) => match directory.is_dir()
+                || std::fs::create_dir_all(directory).is_ok()
+            {
+                true => vec![Check::fine("server", format!("mails are written to {}", directory.display()))],
+                false => vec![Check::bad("server", format!("{} cannot be made", directory.display()))],
+            },
+            Transport::Memory(_) => vec![Check::fine("server", "mails are kept in memory and forgotten")],
+        }
+    }
+
+    /// What the `memory:` transport has been given.
+    pub(super) fn kept_mails(&self) -> Vec<Vec<u8>> {
+        match &self.transport {
+            Transport::Memory(mails) => mails.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn take_fresh(kept: &Mutex<Option<(AsyncSmtpConnection, Instant)>>) -> Option<AsyncSmtpConnection> {
+    let taken = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+    taken.filter(|(_, since)| since.elapsed() < KEEP_OPEN).map(|(connection, _)| connection)
+}
+
+fn read_transport(config: &EmailConfig, section: &Section) -> Result<Transport, Problem> {
+    if let Some(directory) = config.smtp.strip_prefix("file:") {
+        return match directory.is_empty() {
+            true => Err(section.problem("smtp", "`file:` is followed by a directory")),
+            false => Ok(Transport::File(directory.into())),
+        };
+    }
+    if config.smtp == "memory:" {
+        return Ok(Transport::Memory(Mutex::default()));
+    }
+    let bad = || {
+        section
+            .problem("smtp", format!("`{}` is not a mail server", config.smtp))
+            .with_hint("write `smtp.example.com:587`, `file:DIRECTORY` or `memory:`")
+    };
+    let (host, port) = match config.smtp.rsplit_once(':') {
+        Some((host, port)) => (host, port.parse::<u16>().ok().filter(|port| *port != 0).ok_or_else(bad)?),
+        None => (config.smtp.as_str(), if config.tls == Some(Tls::Tls) { 465 } else { 587 }),
+    };
+    if host.is_empty() || host.contains('/') || host.chars().any(char::is_whitespace) {
+        return Err(bad());
+    }
+    let tls = config.tls.unwrap_or(if port == 465 { Tls::Tls } else { Tls::Starttls });
+    if tls == Tls::None && config.user.is_some() && !is_loopback(host) {
+        return Err(section
+            .problem("tls", "the password would be sent unencrypted")
+            .with_hint("use `tls = \"starttls\"`, or remove `user`"));
+    }
+    let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+    Ok(Transport::Smtp(Server { host, port, tls }, Mutex::default()))
+}
+
+fn is_loopback(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn file_name(key: &str) -> String {
+    format!("{}.eml", key.get(..40).unwrap_or(key))
+}
+
+/// Writes the mail under a name that its key gives, whole or not at all.
+fn write_file(directory: &Path, key: &str, mail: &[u8]) -> Result<PathBuf, SendError> {
+    let failed = |error: std::io::Error| SendError::later(format!("{}: {error}", directory.display()));
+    std::fs::create_dir_all(directory).map_err(failed)?;
+    let path = directory.join(file_name(key));
+    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
+    std::io::Write::write_all(&mut file, mail).map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(&path).map_err(|error| failed(error.error))?;
+    Ok(path)
+}

@@ -1,0 +1,292 @@
+//! The part of Mastodon's API that we use: post, look through one's own posts, read limits.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use url::Url;
+
+use super::Status;
+use super::fit::Limits;
+use crate::channel::error::{Finding, SendError, Sent};
+use crate::channel::http::{self, Answer};
+use crate::channel::{Outside, Progress, Settings};
+use crate::config::Secret;
+use crate::time::Timestamp;
+
+/// How far the server's clock may be off when we look for a post by its time.
+const SKEW: Duration = Duration::from_secs(15 * 60);
+/// Pages of 40 posts that we look through at most.
+const PAGES: usize = 10;
+const PER_PAGE: usize = 40;
+/// How long to rest when a rate limit does not say.
+const USUAL_REST: Duration = Duration::from_secs(300);
+
+/// One account on one instance.
+pub(super) struct Api<'a> {
+    pub(super) instance: &'a Url,
+    pub(super) token: &'a Secret,
+    pub(super) settings: &'a Settings,
+    pub(super) outside: &'a Outside,
+}
+
+/// Who the token belongs to.
+#[derive(Debug, Deserialize)]
+pub(super) struct Account {
+    id: String,
+    pub(super) acct: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Posted {
+    id: String,
+    created_at: String,
+    #[serde(default)]
+    content: String,
+    #[serde(default)]
+    card: Option<Card>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Card {
+    #[serde(default)]
+    url: String,
+}
+
+impl Api<'_> {
+    /// Posts a status under `key`.
+    pub(super) async fn post(
+        &self,
+        status: &Status,
+        key: &str,
+        progress: &Progress,
+    ) -> Result<Sent, SendError> {
+        let mut request = self.request(Method::POST, "api/v1/statuses", &[])?;
+        let key = HeaderValue::from_str(key).map_err(|_| SendError::refused("its key is damaged"))?;
+        request.headers_mut().insert(HeaderName::from_static("idempotency-key"), key);
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let body = json!({
+            "status": status.status,
+            "visibility": status.visibility,
+            "language": status.language,
+            "spoiler_text": status.spoiler_text,
+        });
+        *request.body_mut() = Some(body.to_string().into());
+        let answer = http::call(self.outside, self.settings, request, Some(progress)).await?;
+        self.judge(&answer)?;
+        // A page of good wishes from a proxy is a success, too, but not ours.
+        match serde_json::from_slice::<Posted>(&answer.body) {
+            Ok(posted) => Ok(Sent { remote_id: Some(posted.id), rest_until: self.spent_until(&answer) }),
+            Err(_) => Err(SendError::unknown("the instance answered success, but not with a post")),
+        }
+    }
+
+    /// The posts of the account since `since` that may be `status`, newest first.
+    pub(super) async fn find_own(&self, status: &Status, since: Timestamp) -> Result<Vec<String>, Finding> {
+        let since = since.minus(SKEW);
+        let account = self.account().await.map_err(cannot_look)?;
+        let path = format!("api/v1/accounts/{}/statuses", account.id);
+        let mut found = Vec::new();
+        let mut max_id: Option<String> = None;
+        for _ in 0..PAGES {
+            let limit = PER_PAGE.to_string();
+            let mut query = vec![("limit", limit.as_str()), ("exclude_reblogs", "true")];
+            if let Some(max_id) = &max_id {
+                query.push(("max_id", max_id));
+            }
+            let page: Vec<Posted> = self.get(&path, &query).await.map_err(cannot_look)?;
+            let is_last = page.len() < PER_PAGE;
+            let mut is_past = false;
+            for posted in &page {
+                is_past = posted.created_at.parse::<Timestamp>().is_ok_and(|at| at < since);
+                if !is_past && is_same(status, posted) {
+                    found.push(posted.id.clone());
+                }
+            }
+            if is_last || is_past || !found.is_empty() {
+                return match (&status.link, found.is_empty()) {
+                    // Without a link there is only the text to go by, and servers may change that.
+                    (None, true) => Err(Finding::CannotTell {
+                        why: "it has no link by which it could be found".to_owned(),
+                    }),
+                    _ => Ok(found),
+                };
+            }
+            max_id = page.last().map(|posted| posted.id.clone());
+        }
+        Err(Finding::CannotTell { why: "the account has posted too much since to look through".to_owned() })
+    }
+
+    /// Who the token belongs to.
+    pub(super) async fn account(&self) -> Result<Account, SendError> {
+        let account: Account = self.get("api/v1/accounts/verify_credentials", &[]).await?;
+        match account.id.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !account.id.is_empty() {
+            true => Ok(account),
+            false => Err(SendError::later("the instance names an account that makes no sense")),
+        }
+    }
+
+    /// What the instance allows: from the newer interface, else from the older one.
+    pub(super) async fn limits(&self) -> Result<Limits, SendError> {
+        let newer = self.get::<serde_json::Value>("api/v2/instance", &[]).await;
+        let instance = match newer {
+            Ok(instance) => instance,
+            Err(_) => self.get("api/v1/instance", &[]).await?,
+        };
+        let usual = Limits::default();
+        let number = |value: &serde_json::Value| {
+            value
+                .as_u64()
+                .and_then(|number| usize::try_from(number).ok())
+                .filter(|number| (1..=1_000_000).contains(number))
+        };
+        let statuses = &instance["configuration"]["statuses"];
+        Ok(Limits {
+            max_chars: number(&statuses["max_characters"])
+                .or_else(|| number(&instance["max_toot_chars"]))
+                .unwrap_or(usual.max_chars),
+            url_chars: number(&statuses["characters_reserved_per_url"]).unwrap_or(usual.url_chars),
+        })
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Result<T, SendError> {
+        let request = self.request(Method::GET, path, query)?;
+        let answer =
+            http::call(self.outside, self.settings, request, None).await.map_err(|error| match error {
+                // Nothing was sent by looking.
+                SendError::Unknown { why } => SendError::later(why),
+                other => other,
+            })?;
+        self.judge(&answer).map_err(|error| match error {
+            SendError::Unknown { why } => SendError::later(why),
+            other => other,
+        })?;
+        serde_json::from_slice(&answer.body)
+            .map_err(|_| SendError::later("the instance does not answer as Mastodon does"))
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> Result<reqwest::Request, SendError> {
+        let mut url = self.instance.clone();
+        url.set_path(path);
+        url.set_query(None);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let mut request = reqwest::Request::new(method, url);
+        request.headers_mut().insert(AUTHORIZATION, http::secret_header(self.token, "Bearer ")?);
+        Ok(request)
+    }
+
+    /// What a status means here: a server error can come after the post was made, so nobody knows.
+    fn judge(&self, answer: &Answer) -> Result<(), SendError> {
+        let why = || format!("the instance answered with {}", answer.quote());
+        let now = self.outside.clock.now();
+        match answer.status {
+            429 => {
+                let asked =
+                    answer.retry_after(now).or_else(|| reset(&answer.headers).map(|at| at.since(now)));
+                Err(SendError::Busy { why: why(), after: asked.unwrap_or(USUAL_REST) })
+            }
+            500..=599 => Err(SendError::Unknown { why: why() }),
+            404 | 410 => Err(SendError::later(format!("{}; is `instance` a Mastodon server?", why()))),
+            _ => answer.judge("the instance", now),
+        }
+    }
+
+    /// When the next post is allowed, if this one was the last of its window.
+    fn spent_until(&self, answer: &Answer) -> Option<Timestamp> {
+        let left = answer.headers.get("x-ratelimit-remaining")?.to_str().ok()?;
+        (left.trim() == "0").then(|| reset(&answer.headers)).flatten()
+    }
+}
+
+fn reset(headers: &HeaderMap) -> Option<Timestamp> {
+    headers.get("x-ratelimit-reset")?.to_str().ok()?.trim().parse().ok()
+}
+
+fn cannot_look(error: SendError) -> Finding {
+    match error {
+        // 403 means that the token may not read, and that will not change by waiting.
+        SendError::Locked { why } if why.contains("status 403") => Finding::CannotTell { why },
+        SendError::Refused { why } => Finding::CannotTell { why },
+        other => Finding::Later(other),
+    }
+}
+
+/// Whether a post of the account is the one we wrote.
+fn is_same(ours: &Status, posted: &Posted) -> bool {
+    match &ours.link {
+        Some(link) => {
+            let Ok(link) = Url::parse(link) else { return false };
+            let is_link = |text: &str| Url::parse(text).is_ok_and(|url| url == link);
+            hrefs(&posted.content).iter().any(|href| is_link(href))
+                || posted.card.as_ref().is_some_and(|card| is_link(&card.url))
+        }
+        None => letters(&plain_text(&posted.content)) == letters(&ours.status),
+    }
+}
+
+fn letters(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+/// The targets of all links in a post.
+fn hrefs(html: &str) -> Vec<String> {
+    html.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).map(unescape).collect()
+}
+
+fn plain_text(html: &str) -> String {
+    let mut text = String::new();
+    let mut rest = html;
+    while let Some(open) = rest.find('<') {
+        text.push_str(&rest[..open]);
+        rest = rest[open..].find('>').map_or("", |close| &rest[open + close + 1..]);
+    }
+    text.push_str(rest);
+    unescape(&text)
+}
+
+fn unescape(text: &str) -> String {
+    [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&apos;", "'"), ("&amp;", "&")]
+        .iter()
+        .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(text: &str, link: Option<&str>) -> Status {
+        Status { status: text.to_owned(), link: link.map(str::to_owned), ..Status::nothing() }
+    }
+
+    fn posted(content: &str) -> Posted {
+        Posted { id: "1".into(), created_at: String::new(), content: content.to_owned(), card: None }
+    }
+
+    #[test]
+    fn a_post_is_known_by_its_link() {
+        let ours = status("x", Some("https://example.com/a?b=1&c=2"));
+        let html = "<p>x <a href=\"https://example.com/a?b=1&amp;c=2\" rel=\"nofollow\"><span>https://</span>…</a></p>";
+        assert!(is_same(&ours, &posted(html)));
+        assert!(!is_same(&ours, &posted("<p><a href=\"https://example.com/a?b=1\">x</a></p>")));
+        assert!(!is_same(&ours, &posted("<p>https://example.com/a?b=1&amp;c=2</p>")));
+        let card = Posted { card: Some(Card { url: "https://example.com/a?b=1&c=2".into() }), ..posted("") };
+        assert!(is_same(&ours, &card));
+    }
+
+    #[test]
+    fn a_post_without_a_link_is_known_by_its_text() {
+        let ours = status("一行目 & <二>\n\n三行目", None);
+        assert!(is_same(&ours, &posted("<p>一行目 &amp; &lt;二&gt;</p><p>三行目</p>")));
+        assert!(!is_same(&ours, &posted("<p>一行目</p>")));
+    }
+}

@@ -1,0 +1,241 @@
+//! Mastodon: posts to one account, effectively once.
+//!
+//! The server honours our idempotency key for an hour; later, and with servers that ignore keys, the account's own
+//! statuses tell whether a post is there. If neither can tell, a person is asked.
+
+mod api;
+mod fit;
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{Finding, SendError, Sent};
+use super::notice::News;
+use super::outbox::Row;
+use super::plain::inert_line;
+use super::settings::channel_config;
+use super::template::Template;
+use super::{Channel, Check, Outside, Progress, count};
+use crate::config::value::HttpUrl;
+use crate::config::{Problem, Secret, Section};
+use crate::text;
+use crate::time::Timestamp;
+use fit::{Limits, fit};
+
+/// How long Mastodon remembers an idempotency key, less a margin for clocks that differ.
+pub(super) const KEY_WINDOW: Duration = Duration::from_secs(55 * 60);
+/// How long the limits of an instance are believed; after a failure to read them, how long the usual ones are.
+const LIMITS_FOR: Duration = Duration::from_secs(24 * 3600);
+const FALLBACK_FOR: Duration = Duration::from_secs(600);
+/// A content warning that is longer would leave no room for the post.
+const MAX_WARNING_COLUMNS: usize = 160;
+
+/// What a post looks like unless the config says otherwise.
+pub(crate) const DEFAULT_TEMPLATE: &str = "{{ headline }}
+{% if summary %}
+{{ summary }}
+{% endif %}{% for entry in entries %}
+・{{ entry.title }}{% if entry.link %} {{ entry.link }}{% endif %}{% endfor %}{% if more %}
+{{ more }}{% endif %}{% if link %}
+
+{{ link }}{% endif %}{% if hashtags %}
+
+{{ hashtags }}{% endif %}";
+
+channel_config! {
+    /// `[channel.NAME] kind = "mastodon"`: posts to an account.
+    pub struct MastodonConfig {
+        /// The server, such as `"https://mastodon.example"`.
+        pub instance: HttpUrl,
+        /// An access token of the account with the scopes `write:statuses` and `read`.
+        pub token: Secret,
+        /// Who sees the posts: `"public"`, `"unlisted"` (default), `"private"` or `"direct"`.
+        pub visibility: Option<Visibility>,
+        /// Hashtags for every post, without `#`.
+        pub hashtags: Option<Vec<String>>,
+        /// A content warning for every post.
+        pub content_warning: Option<String>,
+        /// The text of a post; see the documentation for the names it may use.
+        pub template: Option<String>,
+    }
+}
+
+/// Who sees a post.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Visibility {
+    /// Everybody, and it is shown in public timelines.
+    Public,
+    /// Everybody who looks.
+    #[default]
+    Unlisted,
+    /// Followers.
+    Private,
+    /// Nobody but the account itself.
+    Direct,
+}
+
+/// A post as it goes to the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Status {
+    status: String,
+    visibility: Visibility,
+    language: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    spoiler_text: Option<String>,
+    /// Ours, to find the post again; the server does not get it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    link: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct Mastodon {
+    config: MastodonConfig,
+    template: Template,
+    limits: Mutex<Option<(Limits, Timestamp)>>,
+}
+
+impl Mastodon {
+    pub(super) fn new(config: MastodonConfig, section: &Section) -> Result<Self, Problem> {
+        let source = config.template.as_deref().unwrap_or(DEFAULT_TEMPLATE);
+        let template = Template::new(source).map_err(|why| section.problem("template", why))?;
+        if !template.uses("link") {
+            return Err(section
+                .problem("template", "the template has no `{{ link }}`")
+                .with_hint("readers need it, and so do we to find a post again after a crash"));
+        }
+        let mastodon = Self { config, template, limits: Mutex::default() };
+        let sample = super::Notice { link: Some(mastodon.config.instance.url().clone()), ..sample() };
+        fit(&mastodon.template, &sample, &[], Limits::default(), 0)
+            .map_err(|why| section.problem("template", why))?;
+        Ok(mastodon)
+    }
+
+    pub(super) async fn render(
+        &self,
+        channel: &Channel,
+        outside: &Outside,
+        news: &News,
+    ) -> Result<Vec<(String, String)>, String> {
+        let limits = self.limits(channel, outside).await;
+        let status = self.compose(news, limits)?;
+        let payload = serde_json::to_string(&status).map_err(|error| error.to_string())?;
+        Ok(vec![("account".to_owned(), payload)])
+    }
+
+    fn compose(&self, news: &News, limits: Limits) -> Result<Status, String> {
+        let notice = &news.notice;
+        let warning = notice.warning.as_deref().or(self.config.content_warning.as_deref());
+        let warning = warning.map(|warning| text::shorten(&inert_line(warning), MAX_WARNING_COLUMNS));
+        let warning = warning.filter(|warning| !warning.is_empty());
+        let taken = warning.as_deref().map_or(0, |warning| count::count(warning, limits.url_chars));
+        let hashtags = self.config.hashtags.as_deref().unwrap_or_default();
+        Ok(Status {
+            status: fit(&self.template, notice, hashtags, limits, taken)?,
+            visibility: self.config.visibility.unwrap_or_default(),
+            language: notice.language.code().to_owned(),
+            spoiler_text: warning,
+            link: notice.link.as_ref().map(ToString::to_string),
+        })
+    }
+
+    /// The instance's limits, read once a day; the usual ones when it cannot be asked.
+    async fn limits(&self, channel: &Channel, outside: &Outside) -> Limits {
+        let now = outside.clock.now();
+        let known = *self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((limits, until)) = known
+            && now < until
+        {
+            return limits;
+        }
+        let (limits, until) = match self.api(channel, outside).limits().await {
+            Ok(limits) => (limits, now.plus(LIMITS_FOR)),
+            Err(error) => {
+                tracing::warn!(channel = channel.name, "Cannot read the limits of the instance: {error}");
+                (known.map(|(limits, _)| limits).unwrap_or_default(), now.plus(FALLBACK_FOR))
+            }
+        };
+        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = Some((limits, until));
+        limits
+    }
+
+    fn api<'a>(&'a self, channel: &'a Channel, outside: &'a Outside) -> api::Api<'a> {
+        api::Api {
+            instance: self.config.instance.url(),
+            token: &self.config.token,
+            settings: &channel.settings,
+            outside,
+        }
+    }
+
+    pub(super) async fn send(
+        &self,
+        channel: &Channel,
+        outside: &Outside,
+        row: &Row,
+        progress: &Progress,
+    ) -> Result<Sent, SendError> {
+        self.api(channel, outside).post(&read(row)?, &row.key, progress).await
+    }
+
+    pub(super) async fn resolve(
+        &self,
+        channel: &Channel,
+        outside: &Outside,
+        row: &Row,
+    ) -> Result<Vec<String>, Finding> {
+        let status = read(row).map_err(Finding::Later)?;
+        self.api(channel, outside).find_own(&status, row.attempted().since).await
+    }
+
+    pub(super) fn credentials(&self) -> String {
+        super::http::secret_text(&self.config.token)
+    }
+
+    pub(super) async fn check(&self, channel: &Channel, outside: &Outside) -> Vec<Check> {
+        let api = self.api(channel, outside);
+        let limits = match api.limits().await {
+            Ok(limits) => Check::fine("instance", format!("posts of {} characters", limits.max_chars)),
+            Err(error) => Check::bad("instance", error.to_string()),
+        };
+        let account = match api.account().await {
+            Ok(account) => Check::fine("token", format!("posts as @{}", text::one_line(&account.acct))),
+            Err(error) => Check::bad("token", error.to_string()),
+        };
+        let lookup = match api.find_own(&Status::nothing(), outside.clock.now()).await {
+            Ok(_) => Check::fine("lookup", "can find its own posts after a crash"),
+            Err(Finding::CannotTell { why }) => {
+                Check::bad("lookup", format!("{why}; a crash can leave posts that wait for you"))
+            }
+            Err(other) => Check::bad("lookup", format!("{other:?}")),
+        };
+        vec![limits, account, lookup]
+    }
+}
+
+impl Status {
+    /// A post that no account has.
+    fn nothing() -> Self {
+        Self {
+            status: String::new(),
+            visibility: Visibility::Direct,
+            language: String::new(),
+            spoiler_text: None,
+            link: Some("https://example.invalid/".to_owned()),
+        }
+    }
+}
+
+fn read(row: &Row) -> Result<Status, SendError> {
+    serde_json::from_str(&row.payload)
+        .map_err(|_| SendError::refused("it was made for another kind of channel"))
+}
+
+fn sample() -> super::Notice {
+    super::Notice {
+        summary: "A sentence. Another one.".to_owned(),
+        ..super::Notice::new("A headline", crate::text::Language::En)
+    }
+}

@@ -1,0 +1,235 @@
+//! Slack: an incoming webhook. Texts go into fields that Slack shows and never reads as markup.
+
+use reqwest::Method;
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use serde_json::{Value, json};
+use url::Url;
+
+use super::error::{Finding, SendError, Sent};
+use super::notice::{Entry, News, Notice};
+use super::outbox::Row;
+use super::settings::channel_config;
+use super::webhook::{address, check_address};
+use super::{Channel, Check, Outside, Progress, http};
+use crate::config::Secret;
+use crate::text::{self, Language};
+
+/// What Slack takes, in characters and pieces.
+const MAX_HEADER: usize = 150;
+const MAX_SECTION: usize = 3000;
+const MAX_FALLBACK: usize = 4000;
+const MAX_ENTRIES: usize = 40;
+const MAX_TITLE: usize = 300;
+
+channel_config! {
+    /// `[channel.NAME] kind = "slack"`: posts to a Slack channel through an incoming webhook.
+    pub struct SlackConfig {
+        /// The address of the incoming webhook. It is a secret: whoever has it can post.
+        pub url: Secret,
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Slack {
+    config: SlackConfig,
+}
+
+impl Slack {
+    pub(super) fn new(config: SlackConfig) -> Self {
+        Self { config }
+    }
+
+    pub(super) async fn render(
+        &self,
+        _: &Channel,
+        _: &Outside,
+        news: &News,
+    ) -> Result<Vec<(String, String)>, String> {
+        Ok(vec![("webhook".to_owned(), message(&news.notice).to_string())])
+    }
+
+    pub(super) async fn send(
+        &self,
+        channel: &Channel,
+        outside: &Outside,
+        row: &Row,
+        progress: &Progress,
+    ) -> Result<Sent, SendError> {
+        let mut request = reqwest::Request::new(Method::POST, address(&self.config.url)?);
+        request
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
+        *request.body_mut() = Some(row.payload.clone().into());
+        let answer = http::call(outside, &channel.settings, request, Some(progress)).await?;
+        answer.judge("Slack", outside.clock.now())?;
+        Ok(Sent::default())
+    }
+
+    pub(super) async fn resolve(&self, _: &Channel, _: &Outside, _: &Row) -> Result<Vec<String>, Finding> {
+        Err(Finding::CannotTell { why: "an incoming webhook cannot be asked what it has posted".into() })
+    }
+
+    pub(super) fn credentials(&self) -> String {
+        http::secret_text(&self.config.url)
+    }
+
+    pub(super) async fn check(&self, channel: &Channel, outside: &Outside) -> Vec<Check> {
+        vec![check_address(&self.config.url, channel, outside)]
+    }
+}
+
+/// The message: blocks for the window, a fallback text for notifications.
+fn message(notice: &Notice) -> Value {
+    let headline = text::one_line(&notice.headline);
+    let mut blocks = Vec::new();
+    if !headline.is_empty() {
+        blocks.push(json!({ "type": "header", "text": plain(&cut(&headline, MAX_HEADER)) }));
+    }
+    if let Some(warning) = &notice.warning {
+        blocks.push(
+            json!({ "type": "context", "elements": [plain(&cut(&text::one_line(warning), MAX_TITLE))] }),
+        );
+    }
+    let summary = notice.summary.trim().replace('\0', "");
+    if !summary.is_empty() {
+        blocks.push(json!({ "type": "section", "text": plain(&cut(&summary, MAX_SECTION)) }));
+    }
+    let mut lines: Vec<Value> = Vec::new();
+    if let Some(link) = &notice.link {
+        lines.push(rich_line(vec![rich_link(link, link.as_str())]));
+    }
+    if !notice.entries.is_empty() {
+        let items: Vec<Value> = notice.entries.iter().take(MAX_ENTRIES).map(item).collect();
+        lines.push(json!({ "type": "rich_text_list", "style": "bullet", "elements": items }));
+        if let Some(left) = notice.entries.len().checked_sub(MAX_ENTRIES).filter(|left| *left > 0) {
+            lines.push(rich_line(vec![rich_text(&more(left, notice.language))]));
+        }
+    }
+    if !lines.is_empty() {
+        blocks.push(json!({ "type": "rich_text", "elements": lines }));
+    }
+    json!({
+        "text": cut(&escape(&fallback(notice, &headline)), MAX_FALLBACK),
+        "mrkdwn": false,
+        "link_names": false,
+        "unfurl_links": false,
+        "unfurl_media": false,
+        "blocks": blocks,
+    })
+}
+
+fn fallback(notice: &Notice, headline: &str) -> String {
+    let link = notice.link.as_ref().map(Url::as_str).unwrap_or_default();
+    format!("{headline} {link}").trim().to_owned()
+}
+
+fn item(entry: &Entry) -> Value {
+    let title = cut(&text::one_line(&entry.title), MAX_TITLE);
+    let mut parts = vec![match &entry.link {
+        Some(link) => rich_link(link, if title.is_empty() { link.as_str() } else { &title }),
+        None => rich_text(if title.is_empty() { "-" } else { &title }),
+    }];
+    if let Some(note) = entry.note.as_deref().map(text::one_line).filter(|note| !note.is_empty()) {
+        parts.push(rich_text(&format!(" ({})", cut(&note, MAX_TITLE))));
+    }
+    rich_line(parts)
+}
+
+fn plain(text: &str) -> Value {
+    json!({ "type": "plain_text", "text": text, "emoji": false })
+}
+
+fn rich_line(elements: Vec<Value>) -> Value {
+    json!({ "type": "rich_text_section", "elements": elements })
+}
+
+fn rich_text(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+fn rich_link(link: &Url, text: &str) -> Value {
+    match link.scheme() {
+        "http" | "https" => json!({ "type": "link", "url": link.as_str(), "text": text }),
+        _ => rich_text(text),
+    }
+}
+
+/// The three characters that Slack's markup begins with: without them there is neither link nor mention.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// At most `max` characters, `…` where something is missing; never half an escape.
+fn cut(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(max - 1).collect();
+    if let Some(at) = short.rfind('&')
+        && !short[at..].contains(';')
+        && text[at..].chars().take(6).any(|c| c == ';')
+    {
+        short.truncate(at);
+    }
+    short.push('…');
+    short
+}
+
+fn more(count: usize, language: Language) -> String {
+    match language {
+        Language::Ja => format!("ほか {count} 件"),
+        Language::En => format!("and {count} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_mention_nobody_and_link_nowhere() {
+        let notice = Notice {
+            summary: "<!channel> <https://evil.example|click> *bold* @here".into(),
+            link: Some("https://example.com/a?b=1&c=2".parse().unwrap()),
+            entries: vec![Entry {
+                title: "<@U123> <!here>".into(),
+                link: Some("javascript:alert(1)".parse().unwrap()),
+                date: None,
+                note: None,
+            }],
+            ..Notice::new("<!everyone> & co", Language::En)
+        };
+        let message = message(&notice);
+        let text = message["text"].as_str().unwrap();
+        assert_eq!(text, "&lt;!everyone&gt; &amp; co https://example.com/a?b=1&amp;c=2");
+        // Everything else stands in fields that have no markup.
+        let kinds = message.to_string();
+        assert!(!kinds.contains("\"mrkdwn\",") && !kinds.contains("\"type\":\"mrkdwn\""), "{kinds}");
+        assert!(!kinds.contains("\"url\":\"javascript"), "{kinds}");
+        assert!(!kinds.contains("\"type\":\"user\"") && !kinds.contains("broadcast"), "{kinds}");
+    }
+
+    #[test]
+    fn long_messages_are_cut_to_what_slack_takes() {
+        let entry = Entry { title: "題".repeat(1000), link: None, date: None, note: None };
+        let notice = Notice {
+            summary: "長".repeat(10_000),
+            entries: vec![entry; 100],
+            ..Notice::new("見出し".repeat(100), Language::Ja)
+        };
+        let message = message(&notice);
+        let length = |value: &Value| value.as_str().unwrap().chars().count();
+        assert_eq!(length(&message["blocks"][0]["text"]["text"]), MAX_HEADER);
+        assert_eq!(length(&message["blocks"][1]["text"]["text"]), MAX_SECTION);
+        assert!(length(&message["text"]) <= MAX_FALLBACK);
+        assert_eq!(message["blocks"][2]["elements"][0]["elements"].as_array().unwrap().len(), MAX_ENTRIES);
+        assert_eq!(message["blocks"][2]["elements"][1]["elements"][0]["text"], "ほか 60 件");
+        assert!(message["blocks"].as_array().unwrap().len() <= 50);
+    }
+
+    #[test]
+    fn an_escape_is_never_cut_in_half() {
+        assert_eq!(cut("abc&amp;d", 6), "abc…");
+        assert_eq!(cut("abc & de", 6), "abc &…");
+    }
+}

@@ -1,0 +1,94 @@
+//! Users' templates: they see the message and nothing else, and cannot run for ever.
+
+use minijinja::value::Serde;
+use minijinja::{Environment, UndefinedBehavior, Value};
+
+/// Steps that a template may take; a post needs a few hundred.
+const FUEL: u64 = 50_000;
+/// The longest template we read, in bytes.
+const MAX_TEMPLATE_BYTES: usize = 16 * 1024;
+
+/// A template that was checked when the config was read.
+#[derive(Clone, Debug)]
+pub(super) struct Template {
+    source: String,
+}
+
+impl Template {
+    /// Checks the syntax; whether the names exist shows at the first rendering.
+    pub(super) fn new(source: &str) -> Result<Self, String> {
+        if source.len() > MAX_TEMPLATE_BYTES {
+            return Err("the template is longer than 16 KiB".to_owned());
+        }
+        let template = Self { source: source.to_owned() };
+        template.environment().template_from_str(source).map_err(|error| in_words(&error))?;
+        Ok(template)
+    }
+
+    /// Whether the template uses `name`.
+    pub(super) fn uses(&self, name: &str) -> bool {
+        self.environment()
+            .template_from_str(&self.source)
+            .is_ok_and(|template| template.undeclared_variables(false).contains(name))
+    }
+
+    /// The text; values are put in as they are and never read as template code.
+    pub(super) fn render(&self, values: &impl serde::Serialize) -> Result<String, String> {
+        let environment = self.environment();
+        let rendered = environment
+            .template_from_str(&self.source)
+            .and_then(|template| template.render(Value::from(Serde(values))));
+        rendered.map_err(|error| in_words(&error))
+    }
+
+    /// No loader is set, so there are no files to include; no function reaches outside.
+    fn environment(&self) -> Environment<'_> {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+        environment.set_fuel(Some(FUEL));
+        environment.set_recursion_limit(50);
+        environment
+    }
+}
+
+fn in_words(error: &minijinja::Error) -> String {
+    let line = error.line().map(|line| format!(" in line {line}")).unwrap_or_default();
+    match error.detail() {
+        Some(detail) => format!("{}{line}: {detail}", error.kind()),
+        None => format!("{}{line}", error.kind()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn render(source: &str) -> Result<String, String> {
+        Template::new(source)?
+            .render(&serde_json::json!({ "headline": "{{ 1 + 1 }} {% include 'x' %}", "n": [1, 2] }))
+    }
+
+    #[test]
+    fn values_are_never_template_code() {
+        assert_eq!(render("> {{ headline }}").unwrap(), "> {{ 1 + 1 }} {% include 'x' %}");
+    }
+
+    #[test]
+    fn templates_reach_neither_files_nor_the_network_and_end() {
+        assert!(render("{% include '/etc/passwd' %}").is_err());
+        assert!(render("{% import 'x' as y %}").is_err());
+        assert!(render("{{ environ }}").is_err(), "unknown names are errors");
+        assert!(
+            render("{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}").is_err()
+        );
+        assert!(render("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}").is_err());
+        assert!(Template::new("{{ headline").is_err());
+    }
+
+    #[test]
+    fn the_names_that_a_template_uses_are_known() {
+        let template = Template::new("{{ headline }} {% if link %}{{ link }}{% endif %}").unwrap();
+        assert!(template.uses("link") && !template.uses("summary"));
+    }
+}

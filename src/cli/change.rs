@@ -1,0 +1,190 @@
+//! `change`: what blogs brought, and the decisions about what is held.
+
+use clap::Subcommand;
+
+use super::{Column, Context, Error, Exit, Result};
+use crate::app;
+use crate::blogs::look::{self, Listed};
+use crate::blogs::store::{self, Filter};
+use crate::channel::outbox::Answer;
+
+/// Options of `change`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List what was new, newest first
+    Ls {
+        /// Only this blog
+        blog: Option<String>,
+        /// Only this job
+        #[arg(long, value_name = "NAME")]
+        job: Option<String>,
+        /// Also failures, recoveries and blogs that are gone
+        #[arg(long)]
+        all: bool,
+        /// At most this many
+        #[arg(long, default_value_t = 30)]
+        limit: usize,
+    },
+    /// Show one change with its entries and what became of its messages
+    Show {
+        /// Its number
+        id: i64,
+    },
+    /// Let the held messages of a change go
+    Approve {
+        /// Its number
+        #[arg(required = true)]
+        id: Vec<i64>,
+    },
+    /// Decide against the held messages of a change; its entries stay known
+    Skip {
+        /// Its number
+        #[arg(required = true)]
+        id: Vec<i64>,
+    },
+    /// Check a blog again that was paused because it was gone
+    Resume {
+        /// Its id
+        blog: String,
+    },
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result {
+    match args.command {
+        Command::Ls { blog, job, all, limit } => {
+            list(Filter { job, blog, code: (!all).then_some("new") }, limit, context).await
+        }
+        Command::Show { id } => show(id, context).await,
+        Command::Approve { id } => settle(id, Wish::Approve, context).await,
+        Command::Skip { id } => settle(id, Wish::Skip, context).await,
+        Command::Resume { blog } => resume(blog, context).await,
+    }
+}
+
+async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
+    let listed = context.db().await?.read(move |tx| look::list_changes(tx, &filter, limit)).await?;
+    let zone = context.config().await?.app.timezone.time_zone().clone();
+    let columns = [
+        Column::right("id"),
+        Column::left("found"),
+        Column::left("blog"),
+        Column::left("what"),
+        Column::right("entries"),
+        Column::left("state"),
+        Column::left("first"),
+    ];
+    context.out.listing(&columns, &listed, |listed| {
+        let change = &listed.change;
+        vec![
+            change.id.to_string(),
+            change.found_at.to_local_minute(&zone),
+            change.blog_id.clone(),
+            change.code.clone(),
+            change.detail.entries.len().to_string(),
+            state_of(listed),
+            first_of(listed),
+        ]
+    })?;
+    Ok(Exit::Fine)
+}
+
+async fn show(id: i64, context: &Context) -> Result {
+    let Some(listed) = context.db().await?.read(move |tx| look::find_change(tx, id)).await? else {
+        return Err(missing(id));
+    };
+    if context.out.is_json() {
+        context.out.json(&listed)?;
+        return Ok(Exit::Fine);
+    }
+    let zone = context.config().await?.app.timezone.time_zone().clone();
+    let change = &listed.change;
+    let detail = &change.detail;
+    let line = |text: String| context.out.line(crate::text::one_line(&text));
+    line(format!("{} {}: {} ({})", change.id, change.blog_id, change.code, state_of(&listed)))?;
+    line(format!("found {} by job {}", change.found_at.to_local_minute(&zone), change.job_name))?;
+    for why in [&detail.held_because, &detail.error].into_iter().flatten() {
+        line(format!("because: {why}"))?;
+    }
+    for entry in &detail.entries {
+        let date = entry.published_at.map(|at| at.to_local_minute(&zone)).unwrap_or_default();
+        line(format!(
+            "- {date} {} {}",
+            entry.title.as_deref().unwrap_or("-"),
+            entry.url.as_deref().unwrap_or("")
+        ))?;
+    }
+    for delivery in &listed.deliveries {
+        line(format!("delivery {}: {} {}", delivery.id, delivery.channel, delivery.state))?;
+    }
+    Ok(Exit::Fine)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Approve,
+    Skip,
+}
+
+async fn settle(ids: Vec<i64>, wish: Wish, context: &Context) -> Result {
+    let now = context.clock.now();
+    let topics = app::topics();
+    for id in ids {
+        let topics = topics.clone();
+        let answers = context
+            .db()
+            .await?
+            .write(move |tx| match wish {
+                Wish::Approve => look::approve(tx, id, now),
+                Wish::Skip => look::skip(tx, id, &topics, now),
+            })
+            .await?;
+        let Some(answers) = answers else { return Err(missing(id)) };
+        let done = answers.iter().filter(|answer| matches!(answer, Answer::Done { .. })).count();
+        if done == 0 {
+            return Err(Error::failed(format!("change {id} has no message that waits for a decision"))
+                .hint(format!("`tsuzuki change show {id}` says what became of it")));
+        }
+        let word = if wish == Wish::Approve { "approved" } else { "skipped" };
+        context.out.note(format!("change {id}: {word} {done} message(s)"));
+    }
+    Ok(Exit::Fine)
+}
+
+async fn resume(blog: String, context: &Context) -> Result {
+    let (id, now) = (blog.clone(), context.clock.now());
+    if context.db().await?.write(move |tx| store::resume(tx, &id, now)).await? {
+        context.out.note(format!("`{blog}` is checked again with the next run"));
+        return Ok(Exit::Fine);
+    }
+    Err(Error::failed(format!("the blog `{blog}` is not paused"))
+        .hint(format!("`tsuzuki why {blog}` tells its story")))
+}
+
+fn missing(id: i64) -> Error {
+    Error::failed(format!("there is no change {id}")).hint("`tsuzuki change ls` lists them")
+}
+
+/// What became of the messages: one word if they agree.
+fn state_of(listed: &Listed) -> String {
+    let mut states: Vec<&str> = listed.deliveries.iter().map(|delivery| delivery.state.as_str()).collect();
+    states.sort_unstable();
+    states.dedup();
+    match (&listed.change.digest, states.as_slice()) {
+        (None, _) => "not queued yet".into(),
+        (Some(_), []) => "no channel".into(),
+        (Some(_), states) => states.join(", "),
+    }
+}
+
+fn first_of(listed: &Listed) -> String {
+    let detail = &listed.change.detail;
+    let first = detail.entries.first();
+    let told = first.and_then(|entry| entry.title.clone().or_else(|| entry.url.clone()));
+    crate::text::shorten(&told.or_else(|| detail.error.clone()).unwrap_or_default(), 60)
+}

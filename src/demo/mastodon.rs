@@ -1,0 +1,245 @@
+//! A Mastodon server for one account: it honours idempotency keys or not, and remembers every post.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::AbortHandle;
+use url::Url;
+
+use super::faults::Script;
+use super::open::{CountingListener, OpenCount};
+use crate::time::{Clock, Timestamp};
+
+/// The access token that the server accepts.
+pub const TOKEN: &str = "loopback-token";
+/// How long keys are remembered.
+const KEY_LIFE: Duration = Duration::from_secs(3600);
+
+/// One post that was made.
+#[derive(Clone, Debug)]
+pub struct Toot {
+    /// Its number.
+    pub id: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// What was asked for.
+    pub request: Value,
+    /// The key it came with.
+    pub key: Option<String>,
+}
+
+/// The server; it ends with this value.
+#[derive(Debug)]
+pub struct MastodonServer {
+    /// Its address.
+    pub url: Url,
+    /// What goes wrong with posts.
+    pub posts: Script,
+    /// What goes wrong with everything else.
+    pub reads: Script,
+    /// Its open connections.
+    pub open: OpenCount,
+    shelf: Arc<Mutex<Shelf>>,
+    task: AbortHandle,
+}
+
+#[derive(Debug, Default)]
+struct Shelf {
+    toots: Vec<Toot>,
+    keys: HashMap<String, (u64, Timestamp)>,
+    honours_keys: bool,
+    max_characters: u64,
+}
+
+#[derive(Clone)]
+struct Desk {
+    posts: Script,
+    reads: Script,
+    shelf: Arc<Mutex<Shelf>>,
+    clock: Clock,
+}
+
+impl MastodonServer {
+    /// Starts on a free port of this machine; it honours keys.
+    pub async fn start(clock: Clock) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let url =
+            Url::parse(&format!("http://{}/", listener.local_addr()?)).map_err(std::io::Error::other)?;
+        let open = OpenCount::default();
+        let listener = CountingListener { inner: listener, open: open.clone() };
+        let shelf = Shelf { honours_keys: true, max_characters: 500, ..Shelf::default() };
+        let desk = Desk {
+            posts: Script::default(),
+            reads: Script::default(),
+            shelf: Arc::new(Mutex::new(shelf)),
+            clock,
+        };
+        let router = Router::new()
+            .route("/api/v1/statuses", post(make))
+            .route("/api/v1/accounts/verify_credentials", get(who))
+            .route("/api/v1/accounts/{id}/statuses", get(list))
+            .route("/api/v2/instance", get(instance))
+            .with_state(desk.clone());
+        let task = tokio::spawn(async move {
+            let _ = axum::serve(listener, router).await;
+        });
+        let Desk { posts, reads, shelf, .. } = desk;
+        Ok(Self { url, posts, reads, open, shelf, task: task.abort_handle() })
+    }
+
+    /// From now on keys mean nothing to it.
+    pub fn ignore_keys(&self) {
+        lock(&self.shelf).honours_keys = false;
+    }
+
+    /// From now on posts may have this many characters.
+    pub fn allow_characters(&self, max: u64) {
+        lock(&self.shelf).max_characters = max;
+    }
+
+    /// Every post, in order.
+    pub fn toots(&self) -> Vec<Toot> {
+        lock(&self.shelf).toots.clone()
+    }
+}
+
+impl Drop for MastodonServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn lock(shelf: &Mutex<Shelf>) -> MutexGuard<'_, Shelf> {
+    shelf.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn answer(status: u16, body: &Value) -> Response<Body> {
+    Response::builder()
+        .status(status)
+        .header("content-type", "application/json")
+        .body(Body::from(body.to_string()))
+        .unwrap_or_default()
+}
+
+fn is_ours(headers: &HeaderMap) -> bool {
+    let sent = headers.get("authorization").and_then(|value| value.to_str().ok());
+    sent == Some(format!("Bearer {TOKEN}").as_str())
+}
+
+async fn make(State(desk): State<Desk>, headers: HeaderMap, body: Bytes) -> Response<Body> {
+    if !is_ours(&headers) {
+        return answer(401, &json!({ "error": "The access token is invalid" }));
+    }
+    let fault = desk.posts.draw();
+    let made = match &fault {
+        Some(fault) if !fault.has_effect() => None,
+        _ => Some(desk.make(&headers, &body)),
+    };
+    match (fault, made) {
+        (Some(fault), _) => fault.play().await,
+        (None, Some(made)) => made,
+        (None, None) => answer(500, &Value::Null),
+    }
+}
+
+impl Desk {
+    fn make(&self, headers: &HeaderMap, body: &[u8]) -> Response<Body> {
+        let Ok(request) = serde_json::from_slice::<Value>(body) else {
+            return answer(400, &json!({ "error": "not JSON" }));
+        };
+        let now = self.clock.now();
+        let key = headers.get("idempotency-key").and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let mut shelf = lock(&self.shelf);
+        if let Some(key) = key.as_ref().filter(|_| shelf.honours_keys)
+            && let Some((id, at)) = shelf.keys.get(key)
+            && now.since(*at) < KEY_LIFE
+            && let Some(known) = shelf.toots.iter().find(|toot| toot.id == *id)
+        {
+            return answer(200, &show(known));
+        }
+        let text = request["status"].as_str().unwrap_or_default();
+        let price = |word: &str| if word.starts_with("https://") { 23 } else { word.chars().count() };
+        let length = text.split_inclusive([' ', '\n']).map(|word| match word.ends_with([' ', '\n']) {
+            true => price(&word[..word.len() - 1]) + 1,
+            false => price(word),
+        });
+        let length = length.sum::<usize>() as u64;
+        if text.trim().is_empty() || length > shelf.max_characters {
+            return answer(422, &json!({ "error": "Validation failed: Text character limit exceeded" }));
+        }
+        let toot = Toot { id: shelf.toots.len() as u64 + 1, created_at: now, request, key };
+        if let Some(key) = &toot.key {
+            shelf.keys.insert(key.clone(), (toot.id, now));
+        }
+        let shown = show(&toot);
+        shelf.toots.push(toot);
+        answer(200, &shown)
+    }
+}
+
+/// A post as the API shows it: paragraphs, and anchors for links.
+fn show(toot: &Toot) -> Value {
+    let escape = |text: &str| {
+        text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    };
+    let text = toot.request["status"].as_str().unwrap_or_default();
+    let words = text.split(' ').map(|word| {
+        let lines =
+            word.split('\n').map(|line| match line.starts_with("https://") || line.starts_with("http://") {
+                true => format!("<a href=\"{0}\" rel=\"nofollow\"><span>{0}</span></a>", escape(line)),
+                false => escape(line),
+            });
+        lines.collect::<Vec<_>>().join("<br>")
+    });
+    json!({
+        "id": toot.id.to_string(),
+        "created_at": toot.created_at,
+        "content": format!("<p>{}</p>", words.collect::<Vec<_>>().join(" ")),
+        "visibility": toot.request["visibility"],
+        "url": format!("https://mastodon.example/@bot/{}", toot.id),
+    })
+}
+
+async fn who(State(desk): State<Desk>, headers: HeaderMap) -> Response<Body> {
+    if let Some(fault) = desk.reads.draw() {
+        return fault.play().await;
+    }
+    match is_ours(&headers) {
+        true => answer(200, &json!({ "id": "1", "acct": "bot", "username": "bot" })),
+        false => answer(401, &json!({ "error": "The access token is invalid" })),
+    }
+}
+
+async fn list(
+    State(desk): State<Desk>,
+    Path(_): Path<String>,
+    Query(query): Query<HashMap<String, String>>,
+    headers: HeaderMap,
+) -> Response<Body> {
+    if let Some(fault) = desk.reads.draw() {
+        return fault.play().await;
+    }
+    if !is_ours(&headers) {
+        return answer(401, &json!({ "error": "The access token is invalid" }));
+    }
+    let limit = query.get("limit").and_then(|limit| limit.parse().ok()).unwrap_or(20_usize).min(40);
+    let before = query.get("max_id").and_then(|id| id.parse().ok()).unwrap_or(u64::MAX);
+    let shelf = lock(&desk.shelf);
+    let page = shelf.toots.iter().rev().filter(|toot| toot.id < before).take(limit).map(show);
+    answer(200, &page.collect())
+}
+
+async fn instance(State(desk): State<Desk>) -> Json<Value> {
+    let max_characters = lock(&desk.shelf).max_characters;
+    Json(json!({
+        "configuration": { "statuses": { "max_characters": max_characters, "characters_reserved_per_url": 23 } }
+    }))
+}

@@ -1,0 +1,303 @@
+//! A web site with articles: page, feed, sitemap and robots.txt, with validators, redirects and faults on request.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Response, header};
+use tokio::net::TcpListener;
+use tokio::task::AbortHandle;
+use url::Url;
+
+use super::faults::Fault;
+use crate::hash;
+use crate::time::Timestamp;
+
+/// An article.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Article {
+    /// The last part of its address.
+    pub slug: String,
+    /// Its title.
+    pub title: String,
+    /// What the feed calls it.
+    pub guid: String,
+    /// When it was published.
+    pub published: Timestamp,
+}
+
+impl Article {
+    /// An article whose guid and address follow from `slug`.
+    pub fn new(slug: &str, title: &str, published: Timestamp) -> Self {
+        Self { slug: slug.into(), title: title.into(), guid: format!("urn:{slug}"), published }
+    }
+}
+
+/// What a site shows, and how it misbehaves.
+#[derive(Clone, Debug)]
+pub struct Content {
+    /// Its articles, in the order in which everything lists them.
+    pub articles: Vec<Article>,
+    /// Where the page is.
+    pub page: String,
+    /// Where the feed is; `None` for a site without one.
+    pub feed: Option<String>,
+    /// Whether the page names the feed.
+    pub names_feed: bool,
+    /// Where the sitemap is; `None` for a site without one.
+    pub sitemap: Option<String>,
+    /// Whether the page links to the articles.
+    pub links: bool,
+    /// How the page looks; another number is another design.
+    pub design: u32,
+    /// What is added to every link, such as `?utm_source=x`.
+    pub link_suffix: String,
+    /// Answers by path, instead of what would be there: status, media type and body.
+    pub instead: BTreeMap<String, (u16, String, String)>,
+    /// Redirects by path: status and where to.
+    pub redirects: BTreeMap<String, (u16, String)>,
+    /// How documents say which version they are.
+    pub versions: Versions,
+    /// What goes wrong with every request.
+    pub fault: Option<Fault>,
+}
+
+/// How documents say which version they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Versions {
+    /// By a strong tag, and 304 to those who know it.
+    Tags,
+    /// By a strong tag that is sent but never compared: always 200.
+    TagsWithout304,
+    /// Not at all.
+    Nothing,
+    /// 304 to everyone who asks, whatever changed.
+    Always304,
+}
+
+impl Content {
+    /// A site with `count` articles, a feed, a sitemap and links to all of them.
+    pub fn with_articles(count: usize, newest: Timestamp) -> Self {
+        let day = std::time::Duration::from_secs(24 * 60 * 60);
+        let articles = (1..=count).rev().map(|number| {
+            let age = u32::try_from(count - number).unwrap_or(u32::MAX);
+            Article::new(&format!("article-{number}"), &format!("Article {number}"), newest.minus(day * age))
+        });
+        Self {
+            articles: articles.collect(),
+            page: "/".into(),
+            feed: Some("/feed.xml".into()),
+            names_feed: true,
+            sitemap: Some("/sitemap.xml".into()),
+            links: true,
+            design: 0,
+            link_suffix: String::new(),
+            instead: BTreeMap::new(),
+            redirects: BTreeMap::new(),
+            versions: Versions::Tags,
+            fault: None,
+        }
+    }
+
+    /// Publishes an article on top of the others.
+    pub fn publish(&mut self, slug: &str, title: &str, published: Timestamp) {
+        self.articles.insert(0, Article::new(slug, title, published));
+    }
+
+    fn answer(&self, path: &str, base: &str) -> Option<(u16, String, String)> {
+        if let Some(answer) = self.instead.get(path) {
+            return Some(answer.clone());
+        }
+        let found = |media_type: &str, body: String| Some((200, media_type.to_owned(), body));
+        match path {
+            _ if path == self.page => found("text/html; charset=utf-8", self.page(base)),
+            "/robots.txt" => {
+                let line =
+                    self.sitemap.as_ref().map(|at| format!("Sitemap: {base}{at}\n")).unwrap_or_default();
+                found("text/plain", format!("User-agent: *\nDisallow: /private\n{line}"))
+            }
+            _ if self.feed.as_deref() == Some(path) => found("application/rss+xml", self.feed(base)),
+            _ if self.sitemap.as_deref() == Some(path) => found("application/xml", self.sitemap(base)),
+            _ => {
+                let article = self.articles.iter().find(|article| path == format!("/{}", article.slug))?;
+                found("text/html", format!("<title>{0}</title><h1>{0}</h1>", article.title))
+            }
+        }
+    }
+
+    fn link(&self, base: &str, article: &Article) -> String {
+        format!("{base}/{}{}", article.slug, self.link_suffix).replace('&', "&amp;")
+    }
+
+    fn page(&self, base: &str) -> String {
+        let mut page = String::from("<!DOCTYPE html><html><head><title>A site</title>");
+        if let (Some(at), true) = (&self.feed, self.names_feed) {
+            let _ = write!(page, "<link rel=\"alternate\" type=\"application/rss+xml\" href=\"{at}\">");
+        }
+        let _ =
+            write!(page, "</head><body class=\"design-{0}\"><a href=\"/about-us\">About</a>", self.design);
+        for article in self.articles.iter().filter(|_| self.links) {
+            let (link, title) = (self.link(base, article), &article.title);
+            let _ = match self.design {
+                0 => write!(page, "<p><a href=\"{link}\">{title}</a></p>"),
+                design => write!(
+                    page,
+                    "<section data-d={design}><h2><a class=x href=\"{link}\"> {title} </a></h2></section>"
+                ),
+            };
+        }
+        page.push_str("</body></html>");
+        page
+    }
+
+    fn feed(&self, base: &str) -> String {
+        let mut feed = format!(
+            "<?xml version=\"1.0\"?><rss version=\"2.0\"><channel><title>A site</title><link>{base}/</link>"
+        );
+        for article in &self.articles {
+            let (link, date) = (self.link(base, article), article.published);
+            let _ = write!(
+                feed,
+                "<item><guid isPermaLink=\"false\">{}</guid><title>{}</title><link>{link}</link>\
+                 <dc:date xmlns:dc=\"http://purl.org/dc/elements/1.1/\">{date}</dc:date></item>",
+                article.guid, article.title
+            );
+        }
+        feed.push_str("</channel></rss>");
+        feed
+    }
+
+    fn sitemap(&self, base: &str) -> String {
+        let mut map = String::from("<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">");
+        for article in &self.articles {
+            let _ = write!(map, "<url><loc>{}</loc></url>", self.link(base, article));
+        }
+        map.push_str("</urlset>");
+        map
+    }
+}
+
+/// A request as it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// GET or HEAD.
+    pub method: String,
+    /// The path and query.
+    pub path: String,
+    /// The version that the client knows.
+    pub if_none_match: Option<String>,
+    /// The status that it got; 0 for none.
+    pub status: u16,
+}
+
+/// The site; it ends with this value.
+#[derive(Debug)]
+pub struct Site {
+    /// Its page.
+    pub url: Url,
+    desk: Arc<Mutex<Desk>>,
+    task: AbortHandle,
+}
+
+#[derive(Debug)]
+struct Desk {
+    base: String,
+    content: Content,
+    log: Vec<Asked>,
+}
+
+impl Site {
+    /// Starts on a free port of this machine.
+    pub async fn start(content: Content) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let base = format!("http://{}", listener.local_addr()?);
+        let url = Url::parse(&base).map_err(std::io::Error::other)?;
+        let desk = Arc::new(Mutex::new(Desk { base, content, log: Vec::new() }));
+        let router = Router::new().fallback(answer).with_state(Arc::clone(&desk));
+        let task = tokio::spawn(async move {
+            let _ = axum::serve(listener, router).await;
+        });
+        Ok(Self { url, desk, task: task.abort_handle() })
+    }
+
+    /// Changes what the site shows.
+    pub fn edit(&self, change: impl FnOnce(&mut Content)) {
+        change(&mut lock(&self.desk).content);
+    }
+
+    /// Every request since the last time this was asked.
+    pub fn take_log(&self) -> Vec<Asked> {
+        std::mem::take(&mut lock(&self.desk).log)
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn lock(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
+    desk.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn answer(State(desk): State<Arc<Mutex<Desk>>>, request: Request) -> Response<Body> {
+    let path = request.uri().path().to_owned();
+    let if_none_match = text(request.headers(), &header::IF_NONE_MATCH);
+    let (fault, response) = {
+        let mut desk = lock(&desk);
+        let fault = desk.content.fault.clone();
+        let response = respond(&desk, &path, if_none_match.as_deref(), request.headers());
+        let status = match &fault {
+            Some(Fault::Status(status, _)) => *status,
+            Some(_) => 0,
+            None => response.status().as_u16(),
+        };
+        let path = request.uri().path_and_query().map_or(path, ToString::to_string);
+        desk.log.push(Asked { method: request.method().to_string(), path, if_none_match, status });
+        (fault, response)
+    };
+    match fault {
+        Some(fault) => fault.play().await,
+        None => response,
+    }
+}
+
+fn text(headers: &HeaderMap, name: &header::HeaderName) -> Option<String> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+}
+
+fn respond(desk: &Desk, path: &str, known: Option<&str>, headers: &HeaderMap) -> Response<Body> {
+    let content = &desk.content;
+    if let Some((status, to)) = content.redirects.get(path) {
+        return Response::builder()
+            .status(*status)
+            .header("location", to)
+            .body(Body::empty())
+            .unwrap_or_default();
+    }
+    let Some((status, media_type, body)) = content.answer(path, &desk.base) else {
+        let body = Body::from("<h1>Not found</h1>");
+        return Response::builder()
+            .status(404)
+            .header("content-type", "text/html")
+            .body(body)
+            .unwrap_or_default();
+    };
+    let tag = format!("\"{}\"", hash::short(&hash::sha256_hex(&body)));
+    let conditional = known.is_some() || headers.contains_key(header::IF_MODIFIED_SINCE);
+    let mut response = Response::builder();
+    let unchanged = match content.versions {
+        Versions::Tags => known == Some(tag.as_str()),
+        Versions::Always304 => conditional,
+        Versions::TagsWithout304 | Versions::Nothing => false,
+    };
+    if content.versions != Versions::Nothing && status == 200 {
+        response = response.header("etag", tag);
+    }
+    let (status, body) = if unchanged { (304, Body::empty()) } else { (status, Body::from(body)) };
+    response.status(status).header("content-type", media_type).body(body).unwrap_or_default()
+}

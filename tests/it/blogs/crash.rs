@@ -1,0 +1,141 @@
+//! The process is killed at every point of a run; the next run neither loses nor repeats a notification.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use tsuzuki::channel::outbox;
+use tsuzuki::db::Place;
+use tsuzuki::demo::site::Site;
+
+use super::{HOUR, World, config_text, feed_only, name_of, read_config, site};
+use crate::databases::Fixture;
+
+const SITES: usize = 6;
+
+/// Every place in a run where something could get lost between two steps, and how often it is passed before.
+const POINTS: [&str; 10] = [
+    "blogs.seen",
+    "blogs.writing",
+    "blogs.writing:1",
+    "blogs.writing:5",
+    "blogs.written",
+    "blogs.queueing",
+    "blogs.queueing:1",
+    "blogs.queued",
+    "blogs.seen:1",
+    "blogs.written:1",
+];
+
+/// The program itself, on the database of the test.
+struct Program<'a> {
+    fixture: &'a Fixture,
+}
+
+impl Program<'_> {
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command
+            .args(["--config"])
+            .arg(self.fixture.dir.path().join("tsuzuki.toml"))
+            .args(["run", "blogs", "--no-deliver"])
+            .env("TSUZUKI_NOW", self.fixture.clock.now().to_string())
+            .env_remove("TSUZUKI_FAIL_AT")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs the job to its end.
+    async fn run(&self) {
+        self.fixture.clock.advance(HOUR);
+        let mut command = self.command();
+        let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Runs the job and dies at `point`; `false` if it was never reached.
+    async fn die_at(&self, point: &str) -> bool {
+        self.fixture.clock.advance(HOUR);
+        let mut command = self.command();
+        command.env("TSUZUKI_FAIL_AT", point);
+        let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+        output.status.code().is_none()
+    }
+
+    /// Runs the job and kills it after `span`, wherever it is.
+    async fn kill_after(&self, span: Duration) {
+        self.fixture.clock.advance(HOUR);
+        let mut child = tokio::process::Command::from(self.command()).spawn().unwrap();
+        if tokio::time::timeout(span, child.wait()).await.is_err() {
+            child.kill().await.unwrap();
+        }
+    }
+}
+
+/// How often each title is told in changes and in messages.
+async fn count_told(world: &World, published: &[String]) -> BTreeMap<String, (usize, usize)> {
+    let changes = world.changes().await;
+    let messages: Vec<outbox::Row> = world.messages().await;
+    let titles: Vec<String> = changes.iter().flat_map(|change| &change.detail.entries).map(name_of).collect();
+    published
+        .iter()
+        .map(|title| {
+            let in_changes = titles.iter().filter(|told| *told == title).count();
+            let in_messages =
+                messages.iter().map(|row| row.payload.matches(&format!("\"{title}\"")).count()).sum();
+            (title.clone(), (in_changes, in_messages))
+        })
+        .collect()
+}
+
+on_both_databases! {
+    async fn a_kill_at_any_point_neither_loses_nor_repeats_a_notification(fixture) {
+        let mut sites: Vec<Site> = Vec::new();
+        for _ in 0..SITES {
+            sites.push(site(feed_only).await);
+        }
+        let blogs: Vec<String> = sites.iter().enumerate().map(|(number, site)| {
+            format!("id = \"blog-{number}\"\nurl = \"{0}\"\nfeed = \"{0}feed.xml\"", site.url)
+        }).collect();
+        let store = match &fixture.place {
+            Place::Server(url) => url.clone(),
+            other => other.to_string(),
+        };
+        let text = format!("[store]\nurl = \"{store}\"\n{}", config_text("", &blogs));
+        read_config(&text);
+        std::fs::write(fixture.dir.path().join("tsuzuki.toml"), &text).unwrap();
+        let world = World::new(&fixture, &text);
+        let program = Program { fixture: &fixture };
+        program.run().await;
+        assert!(world.changes().await.is_empty());
+
+        let mut published = Vec::new();
+        let mut publish = |round: &str, now| {
+            for (number, site) in sites.iter().enumerate() {
+                let title = format!("{round} on {number}");
+                site.edit(|content| {
+                    content.publish(&title.replace([' ', ':'], "-"), &title, now);
+                    content.articles.truncate(20);
+                });
+                published.push(title);
+            }
+        };
+        let mut died = 0;
+        for point in POINTS {
+            publish(point, fixture.clock.now());
+            died += usize::from(program.die_at(point).await);
+            program.run().await;
+        }
+        assert!(died >= 7, "only {died} of the points were reached");
+        for millis in [5, 15, 25, 35, 45, 60, 80, 100, 130, 170] {
+            publish(&format!("after {millis}"), fixture.clock.now());
+            program.kill_after(Duration::from_millis(millis)).await;
+        }
+        program.run().await;
+        for (title, told) in count_told(&world, &published).await {
+            assert_eq!(told, (1, 1), "{title}: told in changes and in messages");
+        }
+    }
+}

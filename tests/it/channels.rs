@@ -1,0 +1,509 @@
+//! The channels against servers that speak their protocols: what is sent, what is found again, what is refused.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tsuzuki::channel::outbox::{self, Added, NewMessage, Row, SendReport, Sender, State, Topics};
+use tsuzuki::channel::{ChannelSet, Entry, MailBody, News, Notice, Outside};
+use tsuzuki::db::Db;
+use tsuzuki::demo::faults::Fault;
+use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
+use tsuzuki::demo::smtp::{Phase, SmtpServer, Trouble, USER};
+use tsuzuki::demo::webhook::WebhookServer;
+use tsuzuki::id::JobName;
+use tsuzuki::ledger::pause;
+use tsuzuki::text::Language;
+use tsuzuki::time::Timestamp;
+
+use crate::databases::Fixture;
+use crate::outbox::{channels, clients, outside};
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// A set of channels with a sender.
+struct Post {
+    db: Db,
+    channels: Arc<ChannelSet>,
+    outside: Outside,
+    sender: Sender,
+}
+
+fn post_office(fixture: &Fixture, config: &str) -> Post {
+    let channels = channels(config);
+    let outside = outside(fixture);
+    let sender = Sender::new(
+        fixture.db.clone(),
+        Arc::clone(&channels),
+        clients(),
+        fixture.clock.clone(),
+        Topics::new(),
+    );
+    Post { db: fixture.db.clone(), channels, outside, sender }
+}
+
+impl Post {
+    /// Renders and adds; answers the numbers, one per recipient.
+    async fn add(&self, channel: &str, subject: &str, news: &News) -> Vec<i64> {
+        let rendered = self.channels.find(channel).unwrap().render(&self.outside, news).await.unwrap();
+        let subject = subject.to_owned();
+        self.db
+            .write(move |tx| {
+                let job: JobName = "press".parse().unwrap();
+                let now = tx.now();
+                let mut ids = Vec::new();
+                for one in &rendered {
+                    let message = NewMessage {
+                        job: &job,
+                        channel: &one.channel,
+                        recipient: &one.recipient,
+                        topic: "test",
+                        subject: &subject,
+                        generation: 0,
+                        payload: &one.payload,
+                        hold: false,
+                        not_before: None,
+                    };
+                    match outbox::add(tx, &message, now)? {
+                        Added::Added(id) | Added::Known(id) => ids.push(id),
+                    }
+                }
+                Ok(ids)
+            })
+            .await
+            .unwrap()
+    }
+
+    async fn send(&self) -> SendReport {
+        self.sender.send_due(&CancellationToken::new()).await.unwrap()
+    }
+
+    async fn row(&self, id: i64) -> Row {
+        self.db.read(move |tx| outbox::find(tx, id)).await.unwrap().unwrap()
+    }
+
+    async fn rest(&self, channel: &str, now: Timestamp) -> Option<pause::Pause> {
+        let name = format!("channel:{channel}");
+        self.db.read(move |tx| pause::find(tx, &name, now)).await.unwrap()
+    }
+}
+
+fn news(number: u32) -> News {
+    Notice {
+        summary: "総務省は、電波法の改正案を公表しました。意見を募集しています。".into(),
+        link: Some(format!("https://www.example.go.jp/news/{number}.html").parse().unwrap()),
+        tags: vec!["総務省".into()],
+        ..Notice::new(format!("報道発表 {number}"), Language::Ja)
+    }
+    .into()
+}
+
+fn mastodon(server: &MastodonServer, more: &str) -> String {
+    format!(
+        "[channel.toot]\nkind = \"mastodon\"\ninstance = \"{}\"\ntoken = \"{TOKEN}\"\nallow_private = [\"127.0.0.1\"]\n{more}",
+        server.url
+    )
+}
+
+fn email(server: &SmtpServer, more: &str) -> String {
+    format!(
+        "[channel.mail]\nkind = \"email\"\nsmtp = \"{}\"\ntls = \"none\"\nfrom = \"続き <bot@example.com>\"\n\
+         allow_private = [\"127.0.0.1\"]\n{more}",
+        server.address
+    )
+}
+
+const TO_ONE: &str = "to = [\"reader@example.com\"]";
+
+on_both_databases! {
+    async fn a_post_reaches_mastodon_once_with_everything_it_needs(fixture) {
+        let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+        let post = post_office(&fixture, &mastodon(&server, "hashtags = [\"報道\"]\ncontent_warning = \"自動投稿\""));
+        let ids = post.add("toot", "u1", &news(1)).await;
+        assert_eq!(post.send().await.sent, 1);
+        let toots = server.toots();
+        assert_eq!(toots.len(), 1);
+        let request = &toots[0].request;
+        assert_eq!(
+            request["status"],
+            "報道発表 1\n\n総務省は、電波法の改正案を公表しました。意見を募集しています。\n\n\
+             https://www.example.go.jp/news/1.html\n\n#報道 #総務省"
+        );
+        assert_eq!((&request["visibility"], &request["language"]), (&"unlisted".into(), &"ja".into()));
+        assert_eq!(request["spoiler_text"], "自動投稿");
+        assert!(request.get("link").is_none());
+        let row = post.row(ids[0]).await;
+        assert_eq!(toots[0].key.as_deref(), Some(row.key.as_str()));
+        assert_eq!(row.remote_id.as_deref(), Some("1"));
+    }
+
+    async fn the_limit_of_the_instance_is_read_and_kept(fixture) {
+        let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+        server.allow_characters(80);
+        let post = post_office(&fixture, &mastodon(&server, ""));
+        post.add("toot", "u1", &news(1)).await;
+        assert_eq!(post.send().await.sent, 1);
+        let text = server.toots()[0].request["status"].as_str().unwrap().to_owned();
+        assert!(text.contains("公表しました。\n\nhttps://") && !text.contains("意見"), "{text}");
+    }
+
+    /// For every way in which a post can end without an answer: it is there once in the end.
+    async fn a_post_without_an_answer_is_looked_up_before_it_is_sent_again(fixture) {
+        for honours_keys in [true, false] {
+            for fault in [Fault::DoneThenCut, Fault::DoneBut(500), Fault::DoneBut(200), Fault::Cut, Fault::Status(500, vec![])] {
+                let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+                if !honours_keys {
+                    server.ignore_keys();
+                }
+                let post = post_office(&fixture, &mastodon(&server, ""));
+                let what = format!("{fault:?} {honours_keys}");
+                let ids = post.add("toot", &what, &news(1)).await;
+                server.posts.next(fault);
+                assert_eq!(post.send().await.unknown, 1, "{what}");
+                assert_eq!(post.send().await, SendReport { next_at: Some(fixture.clock.now().plus(MINUTE)), ..SendReport::default() }, "{what}");
+                fixture.clock.advance(MINUTE);
+                assert_eq!(post.send().await.sent, 1, "{what}");
+                assert_eq!(server.toots().len(), 1, "{what}");
+                assert_eq!(post.row(ids[0]).await.remote_id.as_deref(), Some("1"), "{what}");
+                // The next server begins to count again, and so must the outbox.
+                fixture.db.write(|tx| tx.execute(tsuzuki::sql!("DELETE FROM outbox"), tsuzuki::params![])).await.unwrap();
+            }
+        }
+    }
+
+    async fn a_post_that_cannot_be_looked_up_is_covered_by_its_key_for_an_hour_and_then_held(fixture) {
+        let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+        let post = post_office(&fixture, &mastodon(&server, ""));
+        let ids = [post.add("toot", "u1", &news(1)).await[0], post.add("toot", "u2", &news(2)).await[0]];
+        server.posts.next(Fault::DoneThenCut);
+        server.posts.next(Fault::DoneThenCut);
+        assert_eq!(post.send().await.unknown, 2);
+        server.reads.always(Some(Fault::Status(403, vec![])));
+        fixture.clock.advance(MINUTE);
+        // Only the first is due now: the second is put off by hand to stand for a long outage.
+        let second = ids[1];
+        let late = fixture.clock.now().plus(HOUR);
+        fixture.db.write(move |tx| tx.execute(tsuzuki::sql!("UPDATE outbox SET not_before = ?2 WHERE id = ?1"), tsuzuki::params![second, late])).await.unwrap();
+        assert_eq!(post.send().await.sent, 1);
+        fixture.clock.advance(HOUR);
+        assert_eq!(post.send().await.held, 1);
+        assert_eq!(server.toots().len(), 2, "neither was made twice");
+    }
+
+    async fn looking_that_fails_is_repeated_and_nothing_is_sent_meanwhile(fixture) {
+        let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+        let post = post_office(&fixture, &mastodon(&server, ""));
+        let ids = post.add("toot", "u1", &news(1)).await;
+        server.posts.next(Fault::DoneThenCut);
+        post.send().await;
+        server.reads.always(Some(Fault::Status(500, vec![])));
+        fixture.clock.advance(HOUR * 2);
+        assert_eq!(post.send().await.unknown, 1);
+        server.reads.always(None);
+        fixture.clock.advance(HOUR * 2);
+        assert_eq!(post.send().await.sent, 1);
+        assert_eq!((server.toots().len(), post.row(ids[0]).await.attempts), (1, 1));
+    }
+
+    async fn two_posts_with_the_same_link_are_told_apart(fixture) {
+        let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+        server.ignore_keys();
+        let post = post_office(&fixture, &mastodon(&server, ""));
+        post.add("toot", "u1", &news(1)).await;
+        let ids = post.add("toot", "u2", &news(1)).await;
+        server.posts.next_well();
+        server.posts.next(Fault::Cut);
+        let report = post.send().await;
+        assert_eq!((report.sent, report.unknown), (1, 1));
+        fixture.clock.advance(MINUTE);
+        assert_eq!(post.send().await.sent, 1);
+        assert_eq!(server.toots().len(), 2, "the post of the first is not taken for that of the second");
+        assert_eq!(post.row(ids[0]).await.remote_id.as_deref(), Some("2"));
+    }
+
+    async fn what_mastodon_answers_decides_what_happens_next(fixture) {
+        let reset = fixture.clock.now().plus(MINUTE * 7);
+        for (status, headers, state, attempts, rest) in [
+            (401, vec![], State::Ready, 0, Some(None)),
+            (403, vec![], State::Ready, 0, Some(None)),
+            (404, vec![], State::Ready, 1, None),
+            (422, vec![], State::Failed, 1, None),
+            (429, vec![("x-ratelimit-reset", reset.to_string())], State::Ready, 0, Some(Some(reset))),
+            (502, vec![], State::Unknown, 1, None),
+        ] {
+            let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+            let post = post_office(&fixture, &mastodon(&server, ""));
+            let ids = post.add("toot", &status.to_string(), &news(1)).await;
+            server.posts.next(Fault::Status(status, headers));
+            post.send().await;
+            let row = post.row(ids[0]).await;
+            assert_eq!((row.state, row.attempts), (state, attempts), "{status}");
+            let now = fixture.clock.now();
+            assert_eq!(post.rest("toot", now).await.map(|rest| rest.paused_until), rest, "{status}");
+            fixture.db.write(|tx| {
+                outbox::resume_channel(tx, "toot", tx.now())?;
+                tx.execute(tsuzuki::sql!("DELETE FROM outbox"), tsuzuki::params![])
+            }).await.unwrap();
+        }
+    }
+
+    /// Every point of the dialogue, and everything that can happen there.
+    async fn the_phase_in_which_smtp_ends_decides_what_that_means(fixture) {
+        use State::{Failed, Ready, Unknown};
+        for (phase, trouble, state, attempts, kept) in [
+            (Phase::Greeting, Trouble::Say("554 no service"), Ready, 1, 0),
+            (Phase::Greeting, Trouble::Cut, Ready, 1, 0),
+            (Phase::Hello, Trouble::Say("421 too busy"), Ready, 1, 0),
+            (Phase::Hello, Trouble::Cut, Ready, 1, 0),
+            (Phase::Auth, Trouble::Say("454 4.7.0 later"), Ready, 1, 0),
+            (Phase::Auth, Trouble::Say("535 5.7.8 no"), Ready, 0, 0),
+            (Phase::Auth, Trouble::Cut, Ready, 1, 0),
+            (Phase::Mail, Trouble::Say("451 4.3.0 later"), Ready, 1, 0),
+            (Phase::Mail, Trouble::Say("553 5.7.1 not your address"), Ready, 0, 0),
+            (Phase::Mail, Trouble::Cut, Ready, 1, 0),
+            (Phase::Rcpt, Trouble::Say("450 4.2.0 greylisted"), Ready, 1, 0),
+            (Phase::Rcpt, Trouble::Say("550 5.1.1 no such user"), Failed, 1, 0),
+            (Phase::Rcpt, Trouble::Cut, Ready, 1, 0),
+            (Phase::Data, Trouble::Say("451 4.3.0 later"), Ready, 1, 0),
+            (Phase::Data, Trouble::Say("554 5.6.0 no"), Failed, 1, 0),
+            (Phase::Data, Trouble::Cut, Ready, 1, 0),
+            (Phase::End, Trouble::Say("452 4.3.1 disk full"), Ready, 1, 0),
+            (Phase::End, Trouble::Say("554 5.7.1 spam"), Failed, 1, 0),
+            (Phase::End, Trouble::Cut, Unknown, 1, 0),
+            (Phase::Kept, Trouble::Cut, Unknown, 1, 1),
+        ] {
+            let server = SmtpServer::start().await.unwrap();
+            server.need_auth();
+            let (user, password) = USER;
+            let config = email(&server, &format!("{TO_ONE}\nuser = \"{user}\"\npassword = \"{password}\""));
+            let post = post_office(&fixture, &config);
+            let what = format!("{phase:?} {trouble:?}");
+            let ids = post.add("mail", &what, &news(1)).await;
+            server.next(phase, trouble);
+            post.send().await;
+            let row = post.row(ids[0]).await;
+            assert_eq!((row.state, row.attempts), (state, attempts), "{what}: {:?}", row.last_error);
+            assert_eq!(server.mails().len(), kept, "{what}");
+            fixture.db.write(|tx| {
+                outbox::resume_channel(tx, "mail", tx.now())?;
+                tx.execute(tsuzuki::sql!("DELETE FROM outbox"), tsuzuki::params![])
+            }).await.unwrap();
+        }
+    }
+
+    async fn a_mail_that_may_have_arrived_is_sent_again_with_the_same_message_id(fixture) {
+        let server = SmtpServer::start().await.unwrap();
+        let post = post_office(&fixture, &email(&server, TO_ONE));
+        post.add("mail", "u1", &news(1)).await;
+        server.next(Phase::Kept, Trouble::Cut);
+        assert_eq!(post.send().await.unknown, 1);
+        fixture.clock.advance(MINUTE);
+        assert_eq!(post.send().await.sent, 1);
+        let mails = server.mails();
+        assert_eq!(mails.len(), 2);
+        assert!(mails[0].header("Message-ID").is_some_and(|id| id.ends_with("@example.com>")));
+        assert_eq!(mails[0], mails[1], "byte for byte the same mail");
+    }
+
+    async fn one_bad_recipient_does_not_keep_the_mail_from_the_others(fixture) {
+        let server = SmtpServer::start().await.unwrap();
+        let post = post_office(&fixture, &email(&server, "to = [\"a@example.com\", \"b@example.com\", \"C <c@example.com>\"]"));
+        let ids = post.add("mail", "u1", &news(1)).await;
+        assert_eq!(ids.len(), 3);
+        server.next(Phase::Rcpt, Trouble::Say("550 5.1.1 no such user"));
+        let report = post.send().await;
+        assert_eq!((report.sent, report.failed), (2, 1));
+        let to: Vec<_> = server.mails().into_iter().flat_map(|mail| mail.to).collect();
+        assert_eq!(to, ["b@example.com", "c@example.com"]);
+        assert_eq!(server.connections(), 1, "one connection carries them all");
+    }
+
+    async fn a_wrong_password_locks_the_channel_and_loses_nothing(fixture) {
+        let server = SmtpServer::start().await.unwrap();
+        server.need_auth();
+        let with = |password: &str| email(&server, &format!("{TO_ONE}\nuser = \"{}\"\npassword = \"{password}\"", USER.0));
+        let post = post_office(&fixture, &with("wrong-password"));
+        let ids = post.add("mail", "u1", &news(1)).await;
+        post.send().await;
+        assert_eq!((post.row(ids[0]).await.state, post.row(ids[0]).await.attempts), (State::Ready, 0));
+        assert!(post.rest("mail", fixture.clock.now()).await.is_some());
+        assert!(!format!("{:?}", post.row(ids[0]).await).contains("wrong-password"));
+        let post = post_office(&fixture, &with(USER.1));
+        assert_eq!(post.send().await.sent, 1);
+    }
+
+    async fn a_slack_message_is_posted_as_it_was_rendered(fixture) {
+        let server = WebhookServer::start().await.unwrap();
+        let post = post_office(&fixture, &format!("[channel.slack]\nkind = \"slack\"\nurl = \"{}\"\nallow_private = [\"127.0.0.1\"]", server.url));
+        let ids = post.add("slack", "u1", &news(1)).await;
+        assert_eq!(post.send().await.sent, 1);
+        assert_eq!(server.posts()[0].body, post.row(ids[0]).await.payload);
+        server.script.next(Fault::Status(404, vec![]));
+        post.add("slack", "u2", &news(2)).await;
+        assert_eq!(post.send().await.failed, 1, "a revoked webhook is a refusal");
+    }
+}
+
+/// What the guard says about private places holds for every channel.
+#[test]
+fn private_places_need_allow_private() {
+    crate::databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture: Fixture| {
+        let hook = WebhookServer::start().await.unwrap();
+        let smtp = SmtpServer::start().await.unwrap();
+        let config = format!(
+            "[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\n\
+             [channel.mail]\nkind = \"email\"\nsmtp = \"{}\"\ntls = \"none\"\nfrom = \"a@example.com\"\n{TO_ONE}",
+            hook.url, smtp.address
+        );
+        let post = post_office(&fixture, &config);
+        post.add("hook", "u1", &news(1)).await;
+        post.add("mail", "u1", &news(1)).await;
+        let report = post.send().await;
+        assert_eq!((report.sent, report.deferred), (0, 2));
+        assert!(hook.posts().is_empty() && smtp.connections() == 0);
+    });
+}
+
+/// `doctor` looks and sends nothing.
+#[test]
+fn checks_tell_what_is_wrong_and_send_nothing() {
+    crate::databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture: Fixture| {
+        let toots = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+        let smtp = SmtpServer::start().await.unwrap();
+        let hook = WebhookServer::start().await.unwrap();
+        let config = format!(
+            "{}{}\n[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = [\"127.0.0.1\"]\nsecret = \"whsec_%%%\"\n\
+             [channel.lost]\nkind = \"slack\"\nurl = \"${{NO_SUCH_VARIABLE_HERE}}\"",
+            mastodon(&toots, ""),
+            email(&smtp, TO_ONE),
+            hook.url
+        );
+        let post = post_office(&fixture, &config);
+        let mut said = Vec::new();
+        for channel in post.channels.iter() {
+            for check in channel.check(&post.outside).await {
+                said.push(format!("{} {} {}: {}", channel.name, check.is_fine, check.what, check.detail));
+            }
+        }
+        let address = smtp.address.to_string();
+        let said = said.join("\n").replace(&address, "ADDRESS");
+        assert_eq!(
+            said,
+            "hook true address: 127.0.0.1\n\
+             hook false signature: what follows `whsec_` in `secret` is not Base64\n\
+             lost false address: the environment variable `NO_SUCH_VARIABLE_HERE` is not set\n\
+             mail true server: ADDRESS takes mail, not encrypted, without signing in\n\
+             toot true instance: posts of 500 characters\n\
+             toot true token: posts as @bot\n\
+             toot true lookup: can find its own posts after a crash"
+        );
+        assert!(toots.toots().is_empty() && smtp.mails().is_empty() && hook.posts().is_empty());
+    });
+}
+
+/// The mail is read back by Python's parser, which shares no code with the library that made it.
+#[test]
+fn mails_are_what_an_independent_parser_expects() {
+    crate::databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture: Fixture| {
+        let config = "[channel.mail]\nkind = \"email\"\nsmtp = \"memory:\"\nfrom = \"続き <bot@example.com>\"\n\
+                      to = [\"読者 <reader@example.com>\"]\nreply_to = \"desk@example.com\"\nlist_id = \"books.example.com\"\n\
+                      list_unsubscribe = \"https://example.com/leave\"";
+        let post = post_office(&fixture, config);
+        let entry = Entry {
+            title: "一冊目 <script>alert(1)</script>".into(),
+            link: Some("https://books.example.com/1?a=1&b=2".parse().unwrap()),
+            date: Some(fixture.clock.now()),
+            note: Some("著者 & 訳者".into()),
+        };
+        let notice = Notice {
+            summary: format!("{}\n.\n..先頭の点\nFrom here", "長い行".repeat(700)),
+            entries: vec![entry],
+            ..Notice::new(
+                "新刊のお知らせ\r\nBcc: victim@example.com =?utf-8?q?x?= とても長い題名が続きます。"
+                    .repeat(2),
+                Language::Ja,
+            )
+        };
+        post.add("mail", "u1", &notice.clone().into()).await;
+        let own = MailBody {
+            subject: "AI books".into(),
+            text: "plain only ascii\n".into(),
+            html: "<p>x</p>".into(),
+            list_id: None,
+        };
+        post.add("mail", "u2", &News { notice, mail: Some(own) }).await;
+        assert_eq!(post.send().await.sent, 2);
+        let mails = post.channels.find("mail").unwrap().kept_mails();
+        for (name, mail) in [("first.eml", &mails[0]), ("second.eml", &mails[1])] {
+            std::fs::write(fixture.dir.path().join(name), mail).unwrap();
+        }
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/parse_mail.py");
+        let out = std::process::Command::new("python3").arg(script).arg(fixture.dir.path()).output().unwrap();
+        assert!(
+            out.status.success(),
+            "{}{}",
+            String::from_utf8_lossy(&out.stdout),
+            String::from_utf8_lossy(&out.stderr)
+        );
+    });
+}
+
+/// `file:` writes one file per message, and the resolver finds it there.
+#[test]
+fn mails_can_be_written_to_files() {
+    crate::databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture: Fixture| {
+        let folder = fixture.dir.path().join("mails");
+        let config = format!(
+            "[channel.mail]\nkind = \"email\"\nsmtp = \"file:{}\"\nfrom = \"a@example.com\"\n{TO_ONE}",
+            folder.display()
+        );
+        let post = post_office(&fixture, &config);
+        post.add("mail", "u1", &news(1)).await;
+        assert_eq!(post.send().await.sent, 1);
+        let files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
+        assert_eq!(files.len(), 1);
+        assert!(files[0].extension().is_some_and(|extension| extension == "eml"));
+    });
+}
+
+/// Mistakes in a channel's table are found when the file is read.
+#[test]
+fn bad_channel_tables_are_refused_with_a_reason() {
+    let read = |text: &str| {
+        let path = std::path::Path::new("tsuzuki.toml");
+        let config =
+            tsuzuki::config::parse(text, path, tsuzuki::channel::KINDS, &tsuzuki::config::Env::of_process());
+        let problems = match config {
+            Err(problems) => problems,
+            Ok(config) => match ChannelSet::read(&config.channels, &config.app.timezone) {
+                Ok(_) => return String::new(),
+                Err(problems) => problems,
+            },
+        };
+        problems.render(tsuzuki::config::Colour::Never)
+    };
+    let mastodon = "[channel.a]\nkind = \"mastodon\"\ninstance = \"https://m.example\"\ntoken = \"${T}\"\n";
+    let mail = "[channel.a]\nkind = \"email\"\nsmtp = \"smtp.example.com:25\"\nfrom = \"a@example.com\"\n";
+    for (text, expected) in [
+        (format!("{mastodon}template = \"{{{{ headline }}}}\""), "no `{{ link }}`"),
+        (format!("{mastodon}template = \"{{{{ headlin }}}} {{{{ link }}}}\""), "undefined"),
+        (format!("{mastodon}template = \"{{% include 'x' %}} {{{{ link }}}}\""), "template"),
+        (format!("{mastodon}visibility = \"secret\""), "visibility"),
+        (format!("{mastodon}max_attempts = 0"), "0 would send nothing"),
+        (format!("{mastodon}allow_private = [\"nonsense/99\"]"), "nonsense/99"),
+        (format!("{mail}to = []"), "nobody would get any mail"),
+        (
+            format!("{mail}to = [\"a@example.com\", \"not an address\"]"),
+            "`not an address` is not a mail address",
+        ),
+        (format!("{mail}{TO_ONE}\ntls = \"none\"\nuser = \"u\"\npassword = \"${{P}}\""), "unencrypted"),
+        (format!("{mail}{TO_ONE}\nsmpt = \"x\""), "smpt"),
+        ("[channel.a]\nkind = \"mastodn\"".to_owned(), "mastodon"),
+        (mastodon.to_owned(), ""),
+        (format!("{mail}{TO_ONE}"), ""),
+    ] {
+        let said = read(&text);
+        assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{text}\n{said}");
+    }
+}

@@ -1,0 +1,248 @@
+//! The program as its users meet it: real processes, exit codes, words and files.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tsuzuki::db::{Db, Open, Place};
+use tsuzuki::ledger::cursor;
+use tsuzuki::time::Clock;
+
+/// A directory with a config file, and the program run in it.
+struct Desk {
+    dir: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new(config: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("tsuzuki.toml"), config).unwrap();
+        Self { dir }
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command.current_dir(self.dir.path()).args(args).env_clear().env("HOME", self.dir.path());
+        command.output().unwrap()
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.dir.path()).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    async fn db(&self) -> Db {
+        Db::open(Place::File(self.dir.path().join("tsuzuki.db")), Open::Create, Clock::system())
+            .await
+            .unwrap()
+    }
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
+
+const BLOGS: &str = "[[job]]\nname = \"blogs\"\nkind = \"blogs\"\nblog = [{ id = \"example\", url = \"https://example.com\" }]\n";
+
+#[test]
+fn a_typo_is_told_with_line_column_and_what_was_meant() {
+    let desk = Desk::new("[app]\ntimezon = \"Asia/Tokyo\"\n");
+    let output = desk.run(&["check"]);
+    assert_eq!(code(&output), 5);
+    let said = err(&output);
+    assert!(said.contains("tsuzuki.toml:2:1"), "{said}");
+    assert!(said.contains("did you mean `timezone`?"), "{said}");
+    assert_eq!(out(&output), "");
+    assert_eq!(desk.files(), ["tsuzuki.toml"], "check opens nothing");
+}
+
+#[test]
+fn usage_errors_exit_2_and_help_goes_to_stdout() {
+    let desk = Desk::new("");
+    assert_eq!(code(&desk.run(&["no-such-command"])), 2);
+    assert_eq!(code(&desk.run(&["run", "--bogus"])), 2);
+    let help = desk.run(&["--help"]);
+    assert_eq!(code(&help), 0);
+    assert!(out(&help).contains("Exit codes: 0 fine"), "{}", out(&help));
+    let version = desk.run(&["--version"]);
+    assert_eq!(out(&version).trim(), format!("tsuzuki {}", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn without_a_config_file_the_way_out_is_told() {
+    let desk = Desk::new("");
+    std::fs::remove_file(desk.dir.path().join("tsuzuki.toml")).unwrap();
+    let output = desk.run(&["status"]);
+    assert_eq!(code(&output), 5);
+    assert!(err(&output).contains("hint: run `tsuzuki init`"), "{}", err(&output));
+    assert_eq!(code(&desk.run(&["init"])), 0);
+    assert_eq!(code(&desk.run(&["check"])), 0);
+    let again = desk.run(&["init"]);
+    assert_eq!(code(&again), 1, "a file that exists is left as it is");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cursor_is_reset_only_with_yes_and_in_the_documents_words() {
+    let desk = Desk::new("");
+    let db = desk.db().await;
+    db.write(|tx| {
+        cursor::put(tx, "ai-books", &"a".repeat(64), 120, true, tx.now())?;
+        cursor::put(tx, "ai-books", &"b".repeat(64), 40, false, tx.now())
+    })
+    .await
+    .unwrap();
+    db.close().await;
+
+    let refused = desk.run(&["job", "cursor", "reset", "ai-books"]);
+    assert_eq!(code(&refused), 2);
+    let said = err(&refused);
+    assert!(said.contains("forgets position 120 (all collected), position 40 (not finished)"), "{said}");
+    assert!(said.contains("hint: run `tsuzuki job cursor reset ai-books --yes`"), "{said}");
+
+    let wrong = desk.run(&["job", "cursor", "reset", "ai-boks", "--yes"]);
+    assert_eq!(code(&wrong), 2);
+    assert!(err(&wrong).contains("did you mean `ai-books`?"), "{}", err(&wrong));
+
+    // The job is not in the config, but its rows are in the database.
+    let reset = desk.run(&["job", "cursor", "reset", "ai-books", "--yes"]);
+    assert_eq!(code(&reset), 0, "{}", err(&reset));
+    assert_eq!(out(&reset), "Reset 2 cursor(s) for job: ai-books\n");
+    assert_eq!(out(&desk.run(&["job", "cursor", "show", "--json"])).trim(), "[]");
+}
+
+#[test]
+fn listings_are_json_when_asked_and_tables_align_for_full_width_names() {
+    let desk = Desk::new(
+        "[[job]]\nname = \"総務省のブログ\"\nkind = \"blogs\"\nblog = [{ id = \"a\", url = \"https://example.com\" }]\n\
+         [[job]]\nname = \"b\"\nkind = \"blogs\"\nblog = [{ id = \"c\", url = \"https://example.org\" }]\n",
+    );
+    let listed: serde_json::Value = serde_json::from_str(&out(&desk.run(&["job", "ls", "--json"]))).unwrap();
+    assert_eq!(listed[0]["name"], "総務省のブログ");
+    let table = out(&desk.run(&["job", "ls"]));
+    let column = |line: &str| tsuzuki::text::width(line.split("blogs").next().unwrap());
+    let columns: Vec<usize> = table.lines().skip(1).map(column).collect();
+    assert_eq!(columns.len(), 2, "{table}");
+    assert_eq!(columns[0], columns[1], "{table}");
+    assert!(!table.contains('\u{1b}'), "no colour in a pipe");
+}
+
+#[test]
+fn jobs_are_edited_in_place_and_comments_stay() {
+    let desk = Desk::new(&format!("# my jobs\n{BLOGS}# the end\n"));
+    let file = desk.dir.path().join("tsuzuki.toml");
+    assert_eq!(code(&desk.run(&["job", "disable", "blogs"])), 0);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with("# my jobs\n") && text.contains("enabled = false"), "{text}");
+    assert_eq!(code(&desk.run(&["job", "update", "blogs", "--set", "every=3h"])), 0);
+    let bad = desk.run(&["job", "update", "blogs", "--set", "evry=3h"]);
+    assert_eq!(code(&bad), 5, "a change that would not be valid is not written");
+    assert!(!std::fs::read_to_string(&file).unwrap().contains("evry"));
+    assert_eq!(code(&desk.run(&["job", "rm", "blogs"])), 2);
+    assert_eq!(code(&desk.run(&["job", "rm", "blogs", "--yes"])), 0);
+    assert!(std::fs::read_to_string(&file).unwrap().starts_with("# my jobs"));
+    assert_eq!(code(&desk.run(&["job", "enable", "blogs"])), 2, "there is no such job any more");
+}
+
+#[test]
+fn a_dry_run_creates_no_file_and_changes_no_row() {
+    let desk = Desk::new(BLOGS);
+    let planned = desk.run(&["run-due", "--dry-run"]);
+    assert_eq!(code(&planned), 0, "{}", err(&planned));
+    assert!(out(&planned).contains("blogs: would run"), "{}", out(&planned));
+    assert_eq!(desk.files(), ["tsuzuki.toml"]);
+
+    assert_eq!(code(&desk.run(&["db", "migrate"])), 0);
+    let before = (checksums(desk.dir.path()), std::fs::read(desk.dir.path().join("tsuzuki.db")).unwrap());
+    assert_eq!(code(&desk.run(&["run-due", "--dry-run"])), 0);
+    assert_eq!(desk.files(), ["tsuzuki.db", "tsuzuki.toml"]);
+    assert!(
+        before == (checksums(desk.dir.path()), std::fs::read(desk.dir.path().join("tsuzuki.db")).unwrap())
+    );
+}
+
+fn checksums(dir: &Path) -> std::collections::BTreeMap<String, tsuzuki::db::TableSurvey> {
+    let place = Place::File(dir.join("tsuzuki.db"));
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let db = Db::open(place, Open::Look, Clock::system()).await.unwrap();
+        let survey = tsuzuki::db::survey(&db).await.unwrap();
+        db.close().await;
+        survey
+    })
+}
+
+#[test]
+fn the_database_is_backed_up_restored_and_reset() {
+    let desk = Desk::new(BLOGS);
+    assert_eq!(code(&desk.run(&["job", "pause", "blogs", "--reason", "holiday"])), 0);
+    let before = checksums(desk.dir.path());
+    assert_eq!(code(&desk.run(&["db", "backup", "copy.db"])), 0);
+    assert_eq!(code(&desk.run(&["db", "backup", "copy.db"])), 1, "an existing file is not overwritten");
+    assert_eq!(code(&desk.run(&["db", "reset"])), 2);
+    assert_eq!(code(&desk.run(&["db", "reset", "--yes"])), 0);
+    assert_ne!(checksums(desk.dir.path()), before);
+    assert_eq!(code(&desk.run(&["db", "restore", "copy.db"])), 2);
+    assert_eq!(code(&desk.run(&["db", "restore", "copy.db", "--yes"])), 0);
+    assert_eq!(checksums(desk.dir.path()), before);
+    let status = out(&desk.run(&["status"]));
+    assert!(status.contains("paused: holiday"), "{status}");
+    assert_eq!(code(&desk.run(&["db", "check"])), 0);
+    std::fs::write(desk.dir.path().join("copy.db"), b"not a database").unwrap();
+    assert_eq!(code(&desk.run(&["db", "restore", "copy.db", "--yes"])), 1);
+    assert_eq!(checksums(desk.dir.path()), before, "a bad backup replaces nothing");
+}
+
+#[test]
+fn secrets_never_appear_in_any_output() {
+    let secret = "hunter2-very-secret";
+    let desk = Desk::new(&format!("[store]\nurl = \"postgres://me:{secret}@127.0.0.1:1/none\"\n{BLOGS}"));
+    for args in [
+        &["status"][..],
+        &["status", "-v"],
+        &["db", "info"],
+        &["doctor"],
+        &["config", "show"],
+        &["check", "--json"],
+        &["run-due", "--log-format", "json", "-v"],
+    ] {
+        let output = desk.run(args);
+        let said = out(&output) + &err(&output);
+        assert!(!said.contains(secret), "{args:?} printed it: {said}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_nobodys_fault() {
+    let desk = Desk::new("");
+    let script =
+        format!("{} man | head -c 1 >/dev/null; echo ${{PIPESTATUS[0]}}", env!("CARGO_BIN_EXE_tsuzuki"));
+    let output = Command::new("bash").args(["-c", &script]).current_dir(desk.dir.path()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "0", "{}", err(&output));
+}
+
+#[test]
+fn the_daemon_stops_cleanly_on_sigterm() {
+    let desk = Desk::new("");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tsuzuki"))
+        .current_dir(desk.dir.path())
+        .arg("serve")
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It says that it serves once everything is open.
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
+    assert!(lines.any(|line| line.unwrap().contains("Serving 0 job(s)")));
+    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{rest:?}");
+    assert_eq!(desk.files(), ["tsuzuki.db", "tsuzuki.toml"], "the WAL is tidied away");
+}

@@ -1,0 +1,459 @@
+//! Senders that are killed and stopped at any moment: what reaches Mastodon and the mail server all the same.
+//!
+//! The servers live in this process and log every effect; the sender is this test binary, started again as a process
+//! of its own and killed. Its clock is shifted from round to round, so that leases end without waiting for them.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tsuzuki::channel::outbox::{self, Filter, NewMessage, Row, Sender, State, Topics};
+use tsuzuki::channel::{Channel, News, Notice, Outside};
+use tsuzuki::db::{Db, Dialect, Open, Place};
+use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
+use tsuzuki::demo::smtp::SmtpServer;
+use tsuzuki::id::JobName;
+use tsuzuki::ledger::event;
+use tsuzuki::text::Language;
+use tsuzuki::time::Clock;
+
+use crate::databases::{self, Fixture};
+use crate::outbox::{channels, clients};
+
+/// Every point that a sender passes on its way; named in the code with `fail::point`.
+const POINTS: [&str; 10] = [
+    "outbox.claiming",
+    "outbox.claimed",
+    "http.before",
+    "http.after",
+    "email.connected",
+    "email.before_text",
+    "email.before_end",
+    "email.after_end",
+    "outbox.sent",
+    "outbox.recording",
+];
+/// Kills at random moments, per database.
+const KILLS: u32 = 150;
+/// Messages that are added before each of them, per channel.
+const PER_ROUND: u32 = 3;
+
+/// What a started process is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// As the program does it.
+    MarkThenSend,
+    /// As nobody should do it: the test must notice.
+    SendThenMark,
+}
+
+/// The process that the tests start; it does nothing unless it is told to.
+#[test]
+#[ignore = "started as a process of its own by the other tests"]
+fn sender_process() {
+    let var = |name: &str| std::env::var(name).unwrap_or_default();
+    let Ok(place) = std::env::var("KILL_PLACE") else { return };
+    let clock = match var("KILL_CLOCK").as_str() {
+        "system" => Clock::system(),
+        start => Clock::starting_at(start.parse().unwrap()),
+    };
+    let channels = channels(&std::fs::read_to_string(var("KILL_CONFIG")).unwrap());
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let db = Db::open(Place::parse(&place).unwrap(), Open::Existing, clock.clone()).await.unwrap();
+        let stop = CancellationToken::new();
+        if var("KILL_ORDER") == "SendThenMark" {
+            return loop {
+                send_then_mark(&db, &channels, &clock).await;
+            };
+        }
+        let topics = Topics::new().on("test", |tx, row, _| {
+            event::add(tx, None, &format!("owner:{}", row.key), "told", &serde_json::Value::Null, tx.now())
+        });
+        let sender = Sender::new(db, channels, clients(), clock, topics);
+        loop {
+            let report = sender.send_due(&stop).await.unwrap();
+            if var("KILL_ONCE") == "1" {
+                std::fs::write(var("KILL_REPORT"), serde_json::to_string(&report).unwrap()).unwrap();
+                return;
+            }
+        }
+    });
+}
+
+/// What goes wrong without the outbox's order: a crash between the two steps sends twice.
+async fn send_then_mark(db: &Db, channels: &tsuzuki::channel::ChannelSet, clock: &Clock) {
+    let ready = Filter { state: Some(State::Ready), ..Filter::default() };
+    let rows = db.read(move |tx| outbox::list(tx, &ready, 1000)).await.unwrap();
+    let outside = Outside { clients: clients(), clock: clock.clone() };
+    for row in rows.into_iter().rev() {
+        let channel = channels.find(&row.channel).unwrap();
+        if channel.send(&outside, &row, &tsuzuki::channel::Progress::unlimited()).await.is_ok() {
+            let id = row.id;
+            let sql =
+                tsuzuki::sql!("UPDATE outbox SET state = 'sent', settled_at = created_at WHERE id = ?1");
+            db.write(move |tx| tx.execute(sql, tsuzuki::params![id])).await.unwrap();
+        }
+    }
+}
+
+/// Two Mastodon servers, one of which ignores keys, and a mail server, with the outbox that sends to them.
+struct World {
+    fixture: Fixture,
+    keys: MastodonServer,
+    no_keys: MastodonServer,
+    mail: SmtpServer,
+    added: u32,
+    /// Copies of a mail that were kept although the commit of their result was cut off.
+    excused: BTreeMap<String, usize>,
+}
+
+const GET: &[u8] = b"GET /api/v2/instance HTTP/1.1\r\nhost: loopback\r\nconnection: close\r\n\r\n";
+
+impl World {
+    async fn new(fixture: Fixture, more: &str) -> Self {
+        let keys = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+        let no_keys = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+        no_keys.ignore_keys();
+        let mail = SmtpServer::start().await.unwrap();
+        let common = format!("allow_private = [\"127.0.0.1\"]\nmax_attempts = 1000\n{more}\n");
+        let config = format!(
+            "[channel.keys]\nkind = \"mastodon\"\ninstance = \"{}\"\ntoken = \"{TOKEN}\"\n{common}\
+             [channel.no_keys]\nkind = \"mastodon\"\ninstance = \"{}\"\ntoken = \"{TOKEN}\"\n{common}\
+             [channel.mail]\nkind = \"email\"\nsmtp = \"{}\"\ntls = \"none\"\nfrom = \"a@example.com\"\n\
+             to = [\"b@example.com\"]\n{common}",
+            keys.url, no_keys.url, mail.address
+        );
+        std::fs::write(fixture.dir.path().join("tsuzuki.toml"), config).unwrap();
+        Self { fixture, keys, no_keys, mail, added: 0, excused: BTreeMap::new() }
+    }
+
+    fn config(&self) -> String {
+        std::fs::read_to_string(self.fixture.dir.path().join("tsuzuki.toml")).unwrap()
+    }
+
+    /// Adds messages to the named channels, each with a link of its own.
+    async fn add(&mut self, count: u32, only: Option<&str>) {
+        let channels = channels(&self.config());
+        let outside = Outside { clients: clients(), clock: self.fixture.clock.clone() };
+        let chosen: Vec<&Channel> =
+            channels.iter().filter(|channel| only.is_none_or(|only| channel.name == only)).collect();
+        for _ in 0..count {
+            self.added += 1;
+            let number = self.added;
+            let news: News = Notice {
+                link: Some(format!("https://example.com/{number}").parse().unwrap()),
+                ..Notice::new(format!("M{number}"), Language::En)
+            }
+            .into();
+            for channel in &chosen {
+                let rendered = channel.render(&outside, &news).await.unwrap().remove(0);
+                self.fixture
+                    .db
+                    .write(move |tx| {
+                        let job: JobName = "test".parse().unwrap();
+                        let message = NewMessage {
+                            job: &job,
+                            channel: &rendered.channel,
+                            recipient: &rendered.recipient,
+                            topic: "test",
+                            subject: &number.to_string(),
+                            generation: 0,
+                            payload: &rendered.payload,
+                            hold: false,
+                            not_before: None,
+                        };
+                        outbox::add(tx, &message, tx.now())
+                    })
+                    .await
+                    .unwrap();
+            }
+        }
+    }
+
+    fn process(&self, order: Order, clock: &str) -> Command {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["--exact", "kill::sender_process", "--ignored", "--quiet"])
+            .env("KILL_PLACE", self.url())
+            .env("KILL_CONFIG", self.fixture.dir.path().join("tsuzuki.toml"))
+            .env("KILL_REPORT", self.fixture.dir.path().join("report.json"))
+            .env("KILL_CLOCK", clock)
+            .env("KILL_ORDER", format!("{order:?}"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    }
+
+    fn url(&self) -> String {
+        match &self.fixture.place {
+            Place::Server(url) => url.clone(),
+            place => place.to_string(),
+        }
+    }
+
+    fn start(&self, order: Order) -> Child {
+        self.process(order, &self.fixture.clock.now().to_string()).spawn().unwrap()
+    }
+
+    /// Runs a sender to its end, and gives up if it does not find one.
+    fn run_once(&self, point: Option<&str>) {
+        let mut command = self.process(Order::MarkThenSend, &self.fixture.clock.now().to_string());
+        command.env("KILL_ONCE", "1");
+        if let Some(point) = point {
+            command.env("TSUZUKI_FAIL_AT", point);
+        }
+        let status = command.status().unwrap();
+        assert_eq!(status.success(), point.is_none(), "{point:?} {status}");
+    }
+
+    /// Waits until the servers have dealt with everything that dead senders sent, then lets leases run out.
+    async fn settle(&mut self, on: Duration) {
+        let address = |url: &url::Url| SocketAddr::from(([127, 0, 0, 1], url.port().unwrap()));
+        self.keys.open.settle(address(&self.keys.url), GET).await.unwrap();
+        self.no_keys.open.settle(address(&self.no_keys.url), GET).await.unwrap();
+        self.mail.open.settle(self.mail.address, b"").await.unwrap();
+        // A mail that is kept while its row still says `sending` is one that will come a second time.
+        let kept = self.copies_of_mails();
+        for row in self.rows().await {
+            if row.channel == "mail" && row.state == State::Sending {
+                self.excused.insert(row.subject.clone(), kept.get(&row.subject).copied().unwrap_or(0));
+            }
+        }
+        self.fixture.clock.advance(on);
+    }
+
+    async fn rows(&self) -> Vec<Row> {
+        self.fixture.db.read(|tx| outbox::list(tx, &Filter::default(), 100_000)).await.unwrap()
+    }
+
+    fn copies_of_toots(server: &MastodonServer) -> BTreeMap<String, usize> {
+        let mut copies = BTreeMap::new();
+        for toot in server.toots() {
+            let text = toot.request["status"].as_str().unwrap().to_owned();
+            let number = text.rsplit('/').next().unwrap().trim().to_owned();
+            *copies.entry(number).or_default() += 1;
+        }
+        copies
+    }
+
+    fn copies_of_mails(&self) -> BTreeMap<String, usize> {
+        let mut copies = BTreeMap::new();
+        for mail in self.mail.mails() {
+            let number = mail.header("Subject").unwrap().strip_prefix('M').unwrap().to_owned();
+            *copies.entry(number).or_default() += 1;
+        }
+        copies
+    }
+
+    /// Nothing lost, nothing twice; mails twice only where the commit was cut off, and then with one Message-ID.
+    async fn check(&self, what: &str) {
+        let rows = self.rows().await;
+        for row in &rows {
+            assert_eq!(
+                row.state,
+                State::Sent,
+                "{what}: {} of {} {:?}",
+                row.subject,
+                row.channel,
+                row.last_error
+            );
+            let about = format!("owner:{}", row.key);
+            let told = self.fixture.db.read(move |tx| event::list_about(tx, &about, 9)).await.unwrap();
+            assert_eq!(told.len(), 1, "{what}: the owner of {} is told once", row.subject);
+        }
+        let of = |channel: &str| rows.iter().filter(|row| row.channel == channel).count();
+        for (name, server) in [("keys", &self.keys), ("no_keys", &self.no_keys)] {
+            let copies = Self::copies_of_toots(server);
+            assert_eq!(copies.len(), of(name), "{what}: {name} lost posts");
+            let twice: Vec<_> = copies.iter().filter(|(_, count)| **count != 1).collect();
+            assert!(twice.is_empty(), "{what}: {name} has posts more than once: {twice:?}");
+        }
+        let copies = self.copies_of_mails();
+        assert_eq!(copies.len(), of("mail"), "{what}: mails were lost");
+        for (number, count) in &copies {
+            let excused = self.excused.get(number).copied().unwrap_or(0);
+            assert!(*count <= 1 + excused, "{what}: mail {number} came {count} times, {excused} excused");
+        }
+        let mut ids: BTreeMap<String, String> = BTreeMap::new();
+        for mail in self.mail.mails() {
+            let id = mail.header("Message-ID").unwrap().to_owned();
+            let known = ids.entry(mail.header("Subject").unwrap().to_owned()).or_insert_with(|| id.clone());
+            assert_eq!(*known, id, "{what}: two copies, two names");
+        }
+    }
+}
+
+/// Small, repeatable dice.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+}
+
+/// Starts a sender and kills it at some moment between its start and the end of its work.
+async fn kill_at_random(world: &mut World, dice: &mut Dice, order: Order, span: Duration) {
+    let mut child = world.start(order);
+    let micros = dice.roll(u64::try_from(span.as_micros()).unwrap());
+    tokio::time::sleep(Duration::from_micros(micros)).await;
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// How long a sender needs from its start to the end of a round's work: kills are spread over this.
+async fn measure(world: &mut World) -> Duration {
+    world.add(PER_ROUND, None).await;
+    let started = std::time::Instant::now();
+    world.run_once(None);
+    started.elapsed()
+}
+
+fn random_kills(dialect: Dialect) {
+    databases::run(dialect, async move |fixture: Fixture| {
+        let mut world = World::new(fixture, "").await;
+        let mut dice = Dice(20_260_115);
+        let span = measure(&mut world).await;
+        for round in 0..KILLS {
+            world.add(PER_ROUND, None).await;
+            kill_at_random(&mut world, &mut dice, Order::MarkThenSend, span).await;
+            // Mostly within the hour in which keys count, sometimes long after.
+            world.settle(Duration::from_secs(if round % 7 == 6 { 7200 } else { 600 })).await;
+        }
+        world.run_once(None);
+        world.settle(Duration::ZERO).await;
+        let interrupted = world.rows().await.iter().filter(|row| row.attempts > 1).count();
+        assert!(interrupted > 10, "only {interrupted} sends were cut off: the kills miss the work");
+        world.check("random kills").await;
+    });
+}
+
+#[test]
+fn three_hundred_kills_lose_nothing_and_repeat_nothing_on_sqlite() {
+    random_kills(Dialect::Sqlite);
+}
+
+#[test]
+fn three_hundred_kills_lose_nothing_and_repeat_nothing_on_postgres() {
+    random_kills(Dialect::Postgres);
+}
+
+/// The same kills against the wrong order: if this does not show duplicates, the tests above prove nothing.
+#[test]
+fn the_kills_find_duplicates_when_a_message_is_sent_before_it_is_marked() {
+    databases::run(Dialect::Sqlite, async |fixture: Fixture| {
+        let mut world = World::new(fixture, "").await;
+        let mut dice = Dice(20_260_115);
+        let span = measure(&mut world).await;
+        for _ in 0..KILLS {
+            world.add(PER_ROUND, None).await;
+            kill_at_random(&mut world, &mut dice, Order::SendThenMark, span).await;
+            world.settle(Duration::from_secs(600)).await;
+            let copies = World::copies_of_toots(&world.no_keys);
+            if copies.values().any(|count| *count > 1) {
+                return;
+            }
+        }
+        panic!("{KILLS} kills of a sender in the wrong order caused no duplicate");
+    });
+}
+
+on_both_databases! {
+    async fn a_kill_at_any_step_loses_nothing_and_repeats_nothing(fixture) {
+        let mut world = World::new(fixture, "").await;
+        for point in POINTS {
+            let only = if point.starts_with("email") { "mail" } else if point.starts_with("http") { "no_keys" } else { "" };
+            let targets = if only.is_empty() { vec!["keys", "no_keys", "mail"] } else if only == "no_keys" { vec!["keys", "no_keys"] } else { vec!["mail"] };
+            for target in targets {
+                world.add(1, Some(target)).await;
+                world.run_once(Some(point));
+                world.settle(Duration::from_secs(600)).await;
+                world.run_once(None);
+                world.settle(Duration::from_secs(600)).await;
+                world.check(&format!("{point} {target}")).await;
+            }
+        }
+        // Killed while it finds out what became of a message, and again before it sends it again.
+        for (first, second) in [("http.after", "outbox.looked"), ("http.before", "outbox.again"), ("outbox.claimed", "outbox.looked")] {
+            for target in ["keys", "no_keys"] {
+                world.add(1, Some(target)).await;
+                world.run_once(Some(first));
+                world.settle(Duration::from_secs(600)).await;
+                world.run_once(Some(second));
+                world.settle(Duration::from_secs(600)).await;
+                world.run_once(None);
+                world.settle(Duration::from_secs(600)).await;
+                world.check(&format!("{first} {second} {target}")).await;
+            }
+        }
+    }
+}
+
+/// A sender that is stopped past its lease and continued starts no send and writes nothing.
+fn stopped_sender(dialect: Dialect, point: &'static str) {
+    databases::run_with_clock(dialect, Clock::system(), async move |fixture: Fixture| {
+        // Real time, so that the stopped process and its successor live by the same clock.
+        let mut world = World::new(fixture, "timeout = \"600ms\"").await;
+        world.add(2, Some("no_keys")).await;
+        let mut stopped = world.process(Order::MarkThenSend, "system");
+        let mut stopped = stopped.env("KILL_ONCE", "1").env("TSUZUKI_STOP_AT", point).spawn().unwrap();
+        let pid = stopped.id();
+        while process_state(pid) != Some('T') {
+            assert!(stopped.try_wait().unwrap().is_none(), "it ended before it stopped");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        let sender = Sender::new(
+            world.fixture.db.clone(),
+            channels(&world.config()),
+            clients(),
+            Clock::system(),
+            Topics::new(),
+        );
+        let stop = CancellationToken::new();
+        // Its successor waits for the lease and for twice the time-out, then looks and sends.
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+        while world.rows().await.iter().any(|row| row.state != State::Sent) {
+            assert!(tokio::time::Instant::now() < deadline, "{:?}", world.rows().await);
+            sender.send_due(&stop).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let (rows, toots) = (world.rows().await, world.no_keys.toots().len());
+        assert_eq!(toots, 2, "{point}");
+        assert!(Command::new("kill").args(["-CONT", &pid.to_string()]).status().unwrap().success());
+        assert!(stopped.wait().unwrap().success());
+        let report = std::fs::read_to_string(world.fixture.dir.path().join("report.json")).unwrap();
+        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+        assert_eq!((&report["lost"], &report["sent"]), (&1.into(), &0.into()), "{point}: {report}");
+        assert_eq!(world.rows().await, rows, "{point}: it wrote something");
+        assert_eq!(world.no_keys.toots().len(), 2, "{point}: it sent something");
+    });
+}
+
+fn process_state(pid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(") ").next()?.chars().next()
+}
+
+#[test]
+fn a_sender_stopped_before_it_sends_does_not_send_when_it_wakes_on_sqlite() {
+    stopped_sender(Dialect::Sqlite, "outbox.claimed");
+}
+
+#[test]
+fn a_sender_stopped_before_it_sends_does_not_send_when_it_wakes_on_postgres() {
+    stopped_sender(Dialect::Postgres, "outbox.claimed");
+}
+
+#[test]
+fn a_sender_stopped_after_it_sent_does_not_write_when_it_wakes_on_sqlite() {
+    stopped_sender(Dialect::Sqlite, "outbox.sent");
+}
+
+#[test]
+fn a_sender_stopped_after_it_sent_does_not_write_when_it_wakes_on_postgres() {
+    stopped_sender(Dialect::Postgres, "outbox.sent");
+}

@@ -1,0 +1,174 @@
+//! The runner: what is due runs once, under a lease, and its end is remembered.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tsuzuki::config::ScheduleSpec;
+use tsuzuki::db::{self, Db};
+use tsuzuki::engine::work::Boxed;
+use tsuzuki::engine::{
+    Failure, Finished, Job, JobState, Outcome, Plan, Progress, Report, Runner, Schedule, Selection, Skipped,
+    Turn, Work, store,
+};
+use tsuzuki::ledger::pause;
+use tsuzuki::time::Timestamp;
+
+use crate::databases::Fixture;
+
+/// A job whose runs are counted, and end as they are told to.
+struct Counted {
+    runs: AtomicU32,
+    end: fn(&Turn) -> Result<Report, Failure>,
+    /// How long a run takes.
+    lasts: Duration,
+}
+
+impl Work for Counted {
+    fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>> {
+        Box::pin(async move {
+            self.runs.fetch_add(1, Ordering::SeqCst);
+            tokio::select! {
+                () = tokio::time::sleep(self.lasts) => (self.end)(turn),
+                () = turn.stop.cancelled() => Err(Failure::Interrupted),
+            }
+        })
+    }
+
+    fn plan<'a>(&'a self, _: &'a Db, _: Timestamp) -> Boxed<'a, db::Result<Plan>> {
+        Box::pin(async { Ok(Plan::default()) })
+    }
+}
+
+fn job(name: &str, end: fn(&Turn) -> Result<Report, Failure>, lasts: Duration) -> (Job, Arc<Counted>) {
+    let work = Arc::new(Counted { runs: AtomicU32::new(0), end, lasts });
+    let spec = ScheduleSpec::Every("1h".parse().unwrap());
+    let job = Job {
+        name: name.parse().unwrap(),
+        kind: "test",
+        enabled: true,
+        schedule: Schedule::new(&spec, Duration::from_secs(3600), jiff::tz::TimeZone::UTC),
+        work: Arc::clone(&work) as Arc<dyn Work>,
+    };
+    (job, work)
+}
+
+fn well(_: &Turn) -> Result<Report, Failure> {
+    Ok(Report { summary: "all done".into(), ..Report::default() })
+}
+
+async fn run(fixture: &Fixture, jobs: &[&Job]) -> Vec<Finished> {
+    let runner = Runner::new(fixture.db.clone(), Progress::default());
+    let jobs = jobs.iter().map(|job| (*job).clone()).collect();
+    let finished = runner.run(jobs, Selection::Due, &CancellationToken::new()).await;
+    finished.into_iter().map(|(_, finished)| finished).collect()
+}
+
+async fn state(fixture: &Fixture, name: &'static str) -> JobState {
+    fixture.db.read(move |tx| store::find_state(tx, name)).await.unwrap().unwrap()
+}
+
+on_both_databases! {
+    async fn a_due_job_runs_once_per_point_of_its_grid(fixture) {
+        let (job, work) = job("a", well, Duration::ZERO);
+        assert!(matches!(run(&fixture, &[&job]).await[..], [Finished::Ran(_)]));
+        assert!(matches!(run(&fixture, &[&job]).await[..], [Finished::Skipped(Skipped::NotDue(Some(_)))]));
+        fixture.clock.advance(Duration::from_secs(3 * 3600));
+        assert!(matches!(run(&fixture, &[&job]).await[..], [Finished::Ran(_)]), "three missed points run once");
+        assert!(matches!(run(&fixture, &[&job]).await[..], [Finished::Skipped(_)]));
+        assert_eq!(work.runs.load(Ordering::SeqCst), 2);
+        let state = state(&fixture, "a").await;
+        assert_eq!(state.last_outcome, Some(Outcome::Success));
+        assert_eq!(state.last_success_at, Some(fixture.clock.now()));
+        assert_eq!(state.last_message.as_deref(), Some("all done"));
+    }
+
+    async fn several_processes_never_do_the_same_due_job_twice(fixture) {
+        let (job, work) = job("a", well, Duration::from_millis(50));
+        let mut tasks = tokio::task::JoinSet::new();
+        for _ in 0..6 {
+            let (db, job) = (fixture.open_again().await, job.clone());
+            tasks.spawn(async move {
+                let runner = Runner::new(db, Progress::default());
+                runner.run(vec![job], Selection::Due, &CancellationToken::new()).await.remove(0).1
+            });
+        }
+        let ran = tasks.join_all().await.into_iter().filter(|finished| matches!(finished, Finished::Ran(_))).count();
+        assert_eq!(ran, 1);
+        assert_eq!(work.runs.load(Ordering::SeqCst), 1);
+    }
+
+    async fn a_failure_is_remembered_and_does_not_count_as_success(fixture) {
+        fn badly(_: &Turn) -> Result<Report, Failure> {
+            Err(Failure::Failed("no such feed".into()))
+        }
+        fn partly(_: &Turn) -> Result<Report, Failure> {
+            Ok(Report { problems: vec!["one blog".into()], ..Report::default() })
+        }
+        let (bad, _) = job("bad", badly, Duration::ZERO);
+        let (part, _) = job("part", partly, Duration::ZERO);
+        run(&fixture, &[&bad, &part]).await;
+        let bad = state(&fixture, "bad").await;
+        assert_eq!((bad.last_outcome, bad.last_success_at, bad.failures_in_a_row), (Some(Outcome::Failed), None, 1));
+        let part = state(&fixture, "part").await;
+        assert_eq!((part.last_outcome, part.last_success_at), (Some(Outcome::Partly), None));
+    }
+
+    async fn a_crashing_job_takes_nobody_with_it(fixture) {
+        fn crash(_: &Turn) -> Result<Report, Failure> {
+            panic!("on purpose")
+        }
+        let (bad, _) = job("bad", crash, Duration::ZERO);
+        let (good, _) = job("good", well, Duration::ZERO);
+        let finished = run(&fixture, &[&bad, &good]).await;
+        assert!(matches!(finished[..], [Finished::Failed(Failure::Failed(_)), Finished::Ran(_)]), "{finished:?}");
+        // The lease is given back, so the next point runs.
+        fixture.clock.advance(Duration::from_secs(3600));
+        assert!(matches!(run(&fixture, &[&bad]).await[..], [Finished::Failed(Failure::Failed(_))]));
+    }
+
+    async fn an_interrupted_run_is_due_at_once(fixture) {
+        let (long, work) = job("long", well, Duration::from_secs(3600));
+        let stop = CancellationToken::new();
+        let runner = Runner::new(fixture.db.clone(), Progress::default());
+        let running = { let (long, stop) = (long.clone(), stop.clone()); tokio::spawn(async move { runner.run(vec![long], Selection::Due, &stop).await }) };
+        while work.runs.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        stop.cancel();
+        let finished = running.await.unwrap();
+        assert!(matches!(finished[..], [(_, Finished::Failed(Failure::Interrupted))]));
+        assert_eq!(state(&fixture, "long").await.last_outcome, Some(Outcome::Interrupted));
+        let picked = Runner::new(fixture.db.clone(), Progress::default()).pick(&[long], Selection::Due).await.unwrap();
+        assert_eq!(picked[0].skipped, None, "it continues without waiting for the next point");
+    }
+
+    async fn a_run_that_died_is_due_when_its_lease_is_over(fixture) {
+        let (job, _) = job("a", well, Duration::ZERO);
+        let name = job.name.clone();
+        // What a process leaves that was killed in the middle: begun, leased, no end.
+        let now = fixture.clock.now();
+        fixture.db.write(move |tx| {
+            let owner = tsuzuki::id::Owner::this_process();
+            tsuzuki::ledger::lease::claim(tx, &tsuzuki::engine::runner::lease_name(&name), &owner, Duration::from_secs(60))?;
+            store::mark_begun(tx, name.as_str(), now)
+        }).await.unwrap();
+        assert!(matches!(run(&fixture, &[&job]).await[..], [Finished::Skipped(Skipped::Held(_))]));
+        fixture.clock.advance(Duration::from_secs(61));
+        assert!(matches!(run(&fixture, &[&job]).await[..], [Finished::Ran(_)]));
+    }
+
+    async fn a_paused_or_disabled_job_rests_unless_it_is_forced(fixture) {
+        let (mut job, _) = job("a", well, Duration::ZERO);
+        let now = fixture.clock.now();
+        fixture.db.write(move |tx| pause::put(tx, "job:a", None, "by hand", now)).await.unwrap();
+        assert!(matches!(run(&fixture, &[&job]).await[..], [Finished::Skipped(Skipped::Paused(_))]));
+        fixture.db.write(|tx| pause::reset(tx, "job:a")).await.unwrap();
+        job.enabled = false;
+        assert!(matches!(run(&fixture, &[&job]).await[..], [Finished::Skipped(Skipped::Disabled)]));
+        let runner = Runner::new(fixture.db.clone(), Progress::default());
+        let forced = runner.run(vec![job], Selection::Forced, &CancellationToken::new()).await;
+        assert!(matches!(forced[..], [(_, Finished::Ran(_))]));
+    }
+}
