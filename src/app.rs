@@ -30,16 +30,20 @@ struct Pipeline {
 
 type Make = fn(&config::Job, &Parts) -> Result<Arc<dyn Work>, Problems>;
 
-const PIPELINES: &[Pipeline] = &[Pipeline {
-    kind: Kind::job::<press::Keys>("press"),
-    every: Duration::from_secs(5 * 60),
-    make: press::make,
-    topics: press::topics,
-    kind: Kind::job::<blogs::config::Keys>(blogs::KIND),
-    every: blogs::EVERY,
-    make: blogs::make,
-    topics: blogs::topics,
-}];
+const PIPELINES: &[Pipeline] = &[
+    Pipeline {
+        kind: Kind::job::<press::Keys>("press"),
+        every: Duration::from_secs(5 * 60),
+        make: press::make,
+        topics: press::topics,
+    },
+    Pipeline {
+        kind: Kind::job::<blogs::config::Keys>(blogs::KIND),
+        every: blogs::EVERY,
+        make: blogs::make,
+        topics: blogs::topics,
+    },
+];
 
 /// Every kind of job, channel and LLM. `config` checks files against it.
 pub fn kinds() -> &'static [Kind] {
