@@ -1,7 +1,9 @@
 //! A loopback world that speaks the real protocols: `demo` and the tests both use it.
 
 pub mod faults;
+pub mod gemini;
 pub mod mastodon;
+pub mod ministry;
 pub mod open;
 pub mod site;
 pub mod smtp;
