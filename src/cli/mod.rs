@@ -11,6 +11,7 @@ mod doctor;
 mod error;
 mod init;
 pub mod inspect;
+mod item;
 mod job;
 mod log;
 mod output;
@@ -130,6 +131,8 @@ enum Command {
     Inspect(inspect::Args),
     /// List, add and change jobs
     Job(job::Args),
+    /// List, show, retry and skip what press jobs have found
+    Item(item::Args),
     /// List what blogs brought, and decide about what is held
     Change(change::Args),
     /// Show or reset what was used of daily quotas
@@ -192,6 +195,7 @@ async fn dispatch(command: Command, context: &Context) -> Result {
         Command::Why(args) => why::run(&args, context).await,
         Command::Inspect(args) => inspect::command(&args, context).await,
         Command::Job(args) => job::run(args, context).await,
+        Command::Item(args) => item::run(args, context).await,
         Command::Change(args) => change::run(args, context).await,
         Command::Quota(args) => quota::run(args, context).await,
         Command::Db(args) => db::run(args, context).await,

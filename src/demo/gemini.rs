@@ -94,7 +94,8 @@ impl Gemini {
     /// Starts on a free port of this machine.
     pub async fn start() -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-        let url = Url::parse(&format!("http://{}/", listener.local_addr()?)).map_err(std::io::Error::other)?;
+        let url =
+            Url::parse(&format!("http://{}/", listener.local_addr()?)).map_err(std::io::Error::other)?;
         let desk = Desk::default();
         let router = Router::new()
             .fallback(serve)
@@ -157,7 +158,12 @@ async fn serve(State(desk): State<Desk>, request: Request) -> Response<Body> {
     let path = parts.uri.path().to_owned();
     desk.lock().log.push(asked.clone());
     if key.as_deref() != Some(KEY) {
-        return error(400, "INVALID_ARGUMENT", "API key not valid.", json!([{ "reason": "API_KEY_INVALID" }]));
+        return error(
+            400,
+            "INVALID_ARGUMENT",
+            "API key not valid.",
+            json!([{ "reason": "API_KEY_INVALID" }]),
+        );
     }
     match (&parts.method, path.as_str()) {
         (&Method::POST, "/upload/v1beta/files") => begin_upload(&parts.headers),
@@ -206,7 +212,9 @@ fn end_upload(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Response<Body>
 fn find_file(desk: &Desk, path: &str) -> Response<Body> {
     let name = path.trim_start_matches("/v1beta/").to_owned();
     match desk.lock().files.contains(&name) {
-        true => good(json!({ "name": name, "uri": format!("https://files.invalid/{name}"), "state": "ACTIVE" })),
+        true => {
+            good(json!({ "name": name, "uri": format!("https://files.invalid/{name}"), "state": "ACTIVE" }))
+        }
         false => error(403, "PERMISSION_DENIED", "no such file", json!([])),
     }
 }
@@ -225,16 +233,16 @@ async fn answer(reply: Reply, asked: &Asked) -> Response<Body> {
         Reply::BlockedPrompt => good(json!({ "promptFeedback": { "blockReason": "PROHIBITED_CONTENT" },
                                              "usageMetadata": { "promptTokenCount": 100 } })),
         Reply::NoCandidates => good(json!({ "usageMetadata": { "promptTokenCount": 100 } })),
-        Reply::PerMinute(secs) => exhausted("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", Some(secs)),
+        Reply::PerMinute(secs) => {
+            exhausted("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", Some(secs))
+        }
         Reply::PerDay => exhausted("GenerateRequestsPerDayPerProjectPerModel-FreeTier", Some(20)),
         Reply::EchoKey(status) => {
             let key = asked.key.as_deref().unwrap_or_default();
             error(status, "INTERNAL", &format!("request ?key={key} failed"), json!([{ "debug": key }]))
         }
         Reply::Status(status) => error(status, "UNAVAILABLE", "the model is overloaded", json!([])),
-        Reply::Garbage => {
-            Response::builder().body(Body::from("<html>proxy</html>")).unwrap_or_default()
-        }
+        Reply::Garbage => Response::builder().body(Body::from("<html>proxy</html>")).unwrap_or_default(),
         Reply::Fault(fault) => fault.play().await,
     }
 }
@@ -243,7 +251,9 @@ fn exhausted(quota: &str, secs: Option<u32>) -> Response<Body> {
     let mut details = vec![json!({ "@type": "type.googleapis.com/google.rpc.QuotaFailure",
                                    "violations": [{ "quotaId": quota }] })];
     if let Some(secs) = secs {
-        details.push(json!({ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": format!("{secs}s") }));
+        details.push(
+            json!({ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": format!("{secs}s") }),
+        );
     }
     error(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota.", Json::Array(details))
 }
@@ -293,7 +303,8 @@ fn think(asked: &Asked) -> String {
             (false, 0) => ("not_worth", "資料がなく、要約する内容がない"),
             (false, _) => ("worth", "公表資料がある"),
         };
-        return json!({ "verdict": verdict, "reason": reason, "criteria": [format!("添付 {files} 件")] }).to_string();
+        return json!({ "verdict": verdict, "reason": reason, "criteria": [format!("添付 {files} 件")] })
+            .to_string();
     }
     let summary = match is_english {
         true => format!("The ministry published {} document(s). The details are in the attachments.", files),

@@ -71,7 +71,8 @@ impl Ministry {
     /// Starts on a free port of this machine, without any release.
     pub async fn start() -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-        let url = Url::parse(&format!("http://{}/", listener.local_addr()?)).map_err(std::io::Error::other)?;
+        let url =
+            Url::parse(&format!("http://{}/", listener.local_addr()?)).map_err(std::io::Error::other)?;
         let desk = Desk::default();
         let router = Router::new().fallback(serve).with_state(desk.clone());
         let task = tokio::spawn(async move {
@@ -166,7 +167,11 @@ async fn serve(State(desk): State<Desk>, request: Request) -> Response<Body> {
         .header(header::CONTENT_LENGTH, body.len());
     let is_known = request.headers().get(header::IF_NONE_MATCH).is_some_and(|known| *known == *tag);
     if is_known {
-        return Response::builder().status(304).header(header::ETAG, tag).body(Body::empty()).unwrap_or_default();
+        return Response::builder()
+            .status(304)
+            .header(header::ETAG, tag)
+            .body(Body::empty())
+            .unwrap_or_default();
     }
     let body = if request.method() == Method::HEAD { Body::empty() } else { Body::from(body) };
     builder.body(body).unwrap_or_default()
@@ -184,7 +189,11 @@ fn find(shelf: &Shelf, path: &str, base: &str) -> Option<(String, Vec<u8>)> {
         return Some(("text/html".to_owned(), in_shift_jis(&render_page(release))));
     }
     if let Some(name) = path.strip_prefix("/files/") {
-        let (_, size) = shelf.releases.iter().flat_map(|release| files_of(&release.shape)).find(|(file, _)| file == name)?;
+        let (_, size) = shelf
+            .releases
+            .iter()
+            .flat_map(|release| files_of(&release.shape))
+            .find(|(file, _)| file == name)?;
         return Some(("application/pdf".to_owned(), render_pdf(name, size)));
     }
     None
@@ -207,7 +216,10 @@ fn render_feed(releases: &[Release], base: &str) -> String {
         let link = format!("{base}/news/{}.html", release.slug);
         let date = release.date.map_or(String::new(), |date| format!("<dc:date>{date}</dc:date>"));
         let title = release.title.replace('&', "&amp;").replace('<', "&lt;");
-        let _ = writeln!(out, "<item rdf:about=\"{link}\"><title>{title}</title><link>{link}</link>{date}</item>");
+        let _ = writeln!(
+            out,
+            "<item rdf:about=\"{link}\"><title>{title}</title><link>{link}</link>{date}</item>"
+        );
     }
     out.push_str("</rdf:RDF>\n");
     out

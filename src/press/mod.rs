@@ -10,6 +10,7 @@
 //! seed: a pending item first, else the one that was looked at longest ago. A provider that rests ends the run and
 //! costs no item a try.
 
+pub mod by_hand;
 mod collect;
 pub mod config;
 pub mod decide;
