@@ -23,9 +23,9 @@ CREATE TABLE llm_usage (
   PRIMARY KEY (provider, date, job_name)
 );
 
--- How a provider has been: failures in a row make its rests longer, a changed key ends them.
+-- How a provider has been: failures in a row make its rests longer, a change of its key, model or address ends them.
 CREATE TABLE llm_health (
   provider TEXT PRIMARY KEY NOT NULL,
   failures_in_a_row INTEGER NOT NULL DEFAULT 0,
-  locked_with TEXT
+  rests_with TEXT
 );

@@ -5,6 +5,7 @@ pub mod gemini;
 pub mod mastodon;
 pub mod ministry;
 pub mod open;
+pub mod openai;
 pub mod site;
 pub mod smtp;
 pub mod webhook;

@@ -44,6 +44,10 @@ impl Gemini {
         self.config.api_key.reveal().map(|key| key.expose().to_owned()).unwrap_or_default()
     }
 
+    pub(super) fn address(&self) -> &str {
+        self.config.base_url.as_ref().map_or(API, |url| url.as_str())
+    }
+
     pub(super) async fn call(
         &self,
         line: &Line<'_>,
@@ -119,8 +123,7 @@ impl Gemini {
     }
 
     fn url(&self, path: &str) -> Result<Url, CallError> {
-        let base = self.config.base_url.as_ref().map_or(API, |url| url.as_str());
-        Url::parse(&format!("{}/{path}", base.trim_end_matches('/')))
+        Url::parse(&format!("{}/{path}", self.address().trim_end_matches('/')))
             .map_err(|error| Rest::down(format!("`base_url` does not work: {error}")).into())
     }
 }

@@ -160,6 +160,17 @@ pub enum AskError {
     Db(#[from] db::Error),
 }
 
+/// Why a provider cannot be asked now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// Until when.
+    pub until: Timestamp,
+    /// Why.
+    pub why: String,
+    /// Whether it is our own budget or the provider's quota that is used up.
+    pub is_budget: bool,
+}
+
 /// What a model is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
@@ -211,14 +222,30 @@ impl Llm {
         }
     }
 
-    /// When the provider may be asked again, if it rests at this moment.
-    pub async fn resting_until(&self) -> db::Result<Option<Timestamp>> {
+    /// Why the provider cannot be asked now, if so: it rests, or the budget does not allow a request of that size.
+    ///
+    /// Ask it before anything is fetched for a question; `sizes` are those of the files, in bytes.
+    pub async fn find_obstacle(
+        &self,
+        job: &JobName,
+        purpose: Purpose,
+        sizes: &[u64],
+    ) -> db::Result<Option<Obstacle>> {
         match self.check_rest().await {
-            Ok(()) => Ok(None),
-            Err(AskError::Resting { until, .. } | AskError::Locked { until, .. }) => Ok(Some(until)),
-            Err(AskError::Db(error)) => Err(error),
-            Err(AskError::Rejected { .. }) => Ok(None),
+            Ok(()) | Err(AskError::Rejected { .. }) => {}
+            Err(AskError::Resting { until, why, is_budget }) => {
+                return Ok(Some(Obstacle { until, why, is_budget }));
+            }
+            Err(AskError::Locked { until, why }) => {
+                return Ok(Some(Obstacle { until, why, is_budget: false }));
+            }
+            Err(AskError::Db(error)) => return Err(error),
         }
+        let (budget, name, job, now) =
+            (self.budget.clone(), self.name.clone(), job.clone(), self.clock.now());
+        let tokens = budget::estimate_from_sizes(purpose, sizes);
+        let refused = self.db.read(move |tx| budget.find_obstacle(tx, &name, &job, tokens, now)).await?;
+        Ok(refused.map(|refused| Obstacle { until: refused.until, why: refused.why, is_budget: true }))
     }
 
     async fn ask<T>(

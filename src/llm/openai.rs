@@ -38,6 +38,10 @@ impl OpenAi {
         key.map(|key| key.expose().to_owned()).unwrap_or_default()
     }
 
+    pub(super) fn address(&self) -> &str {
+        self.config.base_url.as_ref().map_or(API, |url| url.as_str())
+    }
+
     pub(super) async fn call(
         &self,
         line: &Line<'_>,
@@ -72,8 +76,7 @@ impl OpenAi {
                 "json_schema": { "name": prompt.purpose.as_str(), "strict": true, "schema": prompt.schema },
             },
         });
-        let base = self.config.base_url.as_ref().map_or(API, |url| url.as_str());
-        let url = Url::parse(&format!("{}/chat/completions", base.trim_end_matches('/')))
+        let url = Url::parse(&format!("{}/chat/completions", self.address().trim_end_matches('/')))
             .map_err(|error| Rest::down(format!("`base_url` does not work: {error}")))?;
         let mut request = line.client(&url)?.post(url).json(&body);
         if let Some(key) = &self.config.api_key {

@@ -32,6 +32,14 @@ pub(super) struct Prompt {
     language: Language,
 }
 
+/// The most tokens of an answer, what the model thinks to itself included.
+pub(super) fn max_output_tokens(purpose: Purpose) -> u32 {
+    match purpose {
+        Purpose::Screen => 2048,
+        Purpose::Summary => 8192,
+    }
+}
+
 /// Asks whether a page is worth telling.
 pub(super) fn screening(document: &Document, wish: &Wish) -> Prompt {
     let schema = json!({
@@ -48,7 +56,7 @@ pub(super) fn screening(document: &Document, wish: &Wish) -> Prompt {
         Language::Ja => SCREEN_JA,
         Language::En => SCREEN_EN,
     };
-    build(Purpose::Screen, document, wish, instructions, schema, 2048, |_| false)
+    build(Purpose::Screen, document, wish, instructions, schema, |_| false)
 }
 
 /// Asks for a summary; `takes` says which media types the provider reads.
@@ -68,7 +76,7 @@ pub(super) fn summary(document: &Document, wish: &Wish, takes: impl Fn(&str) -> 
         Language::Ja => SUMMARY_JA,
         Language::En => SUMMARY_EN,
     };
-    build(Purpose::Summary, document, wish, instructions, schema, 8192, takes)
+    build(Purpose::Summary, document, wish, instructions, schema, takes)
 }
 
 fn build(
@@ -77,7 +85,6 @@ fn build(
     wish: &Wish,
     instructions: &str,
     schema: Json,
-    max_output_tokens: u32,
     takes: impl Fn(&str) -> bool,
 ) -> Prompt {
     let instructions = wish.instructions.as_deref().unwrap_or(instructions);
@@ -104,7 +111,7 @@ fn build(
         system,
         text: String::new(),
         schema,
-        max_output_tokens,
+        max_output_tokens: max_output_tokens(purpose),
         version,
         content_hash,
         fence,

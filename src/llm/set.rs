@@ -143,15 +143,15 @@ fn budget(
 }
 
 impl Llm {
-    /// An error while the provider rests. A rest for a refused key ends when the key changes.
+    /// An error while the provider rests. A rest ends early when its key, a model or its address changes.
     pub(super) async fn check_rest(&self) -> Result<(), AskError> {
-        let (name, print, now) = (self.name.clone(), self.key_print(), self.clock.now());
+        let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
         let rest = self
             .db
             .read(move |tx| {
                 let Some(rest) = pause::find(tx, &rest_name(&name), now)? else { return Ok(None) };
-                let locked_with = store::find_health(tx, &name)?.locked_with;
-                Ok(locked_with.is_none_or(|locked| locked == print).then_some(rest))
+                let rests_with = store::find_health(tx, &name)?.rests_with;
+                Ok(rests_with.is_none_or(|with| with == print).then_some(rest))
             })
             .await?;
         match rest {
@@ -166,7 +166,7 @@ impl Llm {
 
     /// Lets the provider rest, and says until when. What was reserved is given back unless it may have been used.
     pub(super) async fn rest(&self, reserved: Reserved, rest: Rest) -> Result<AskError, AskError> {
-        let (name, print, now) = (self.name.clone(), self.key_print(), self.clock.now());
+        let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
         let day_ends = self.budget.day.next_day_at(now);
         let (until, rest, why) = self
             .db
@@ -176,20 +176,18 @@ impl Llm {
                 }
                 let failures = store::find_health(tx, &name)?.failures_in_a_row;
                 let growing = RESTS[usize::try_from(failures).unwrap_or(0).min(RESTS.len() - 1)];
-                let (until, locked_with, code, why) = match &rest {
-                    Rest::Busy { why, after } => (now.plus(*after), None, "provider_busy", why.clone()),
+                let (until, code, why) = match &rest {
+                    Rest::Busy { why, after } => (now.plus(*after), "provider_busy", why.clone()),
                     Rest::UsedUp { why } => {
-                        (day_ends, None, "provider_used_up", format!("{USED_UP} for today: {why}"))
+                        (day_ends, "provider_used_up", format!("{USED_UP} for today: {why}"))
                     }
                     Rest::Down { why, after, .. } => {
-                        (now.plus(after.unwrap_or(growing).max(growing)), None, "provider_down", why.clone())
+                        (now.plus(after.unwrap_or(growing).max(growing)), "provider_down", why.clone())
                     }
-                    Rest::Locked { why } => {
-                        (now.plus(LOCKED), Some(print.as_str()), "provider_locked", why.clone())
-                    }
+                    Rest::Locked { why } => (now.plus(LOCKED), "provider_locked", why.clone()),
                 };
                 let failed = i64::from(matches!(rest, Rest::Down { .. }));
-                store::put_health(tx, &name, failures + failed, locked_with)?;
+                store::put_health(tx, &name, failures + failed, Some(&print))?;
                 pause::put(tx, &rest_name(&name), Some(until), &why, now)?;
                 let detail = json!({ "why": why, "until": until });
                 event::add(tx, Some(&reserved.job), &rest_name(&name), code, &detail, now)?;
@@ -226,13 +224,14 @@ impl Llm {
         Ok(())
     }
 
-    /// Tells whether the key has changed, without telling anything about it: 16 bits of a hash.
-    fn key_print(&self) -> String {
-        let key = match &self.provider {
-            Provider::Gemini(gemini) => gemini.key_text(),
-            Provider::OpenAi(openai) => openai.key_text(),
+    /// Tells whether key, models or address have changed, without telling anything about them: 16 bits of a hash.
+    fn print(&self) -> String {
+        let (key, address) = match &self.provider {
+            Provider::Gemini(gemini) => (gemini.key_text(), gemini.address()),
+            Provider::OpenAi(openai) => (openai.key_text(), openai.address()),
         };
-        let whole = crate::hash::sha256_parts(&[&self.name, &key]);
+        let whole =
+            crate::hash::sha256_parts(&[&self.name, &key, address, &self.screen_model, &self.summary_model]);
         whole.get(..4).unwrap_or_default().to_owned()
     }
 }

@@ -52,8 +52,8 @@ pub struct Usage {
 pub struct Health {
     /// Failures since it last answered.
     pub failures_in_a_row: i64,
-    /// The print of the key that it refused.
-    pub locked_with: Option<String>,
+    /// The print of the settings under which it rests.
+    pub rests_with: Option<String>,
 }
 
 /// The answer with that key.
@@ -142,9 +142,9 @@ pub fn add_usage(
 /// How a provider has been; well, if nothing is known.
 pub fn find_health(tx: &mut Tx<'_>, provider: &str) -> db::Result<Health> {
     let found = tx.find(
-        sql!("SELECT failures_in_a_row, locked_with FROM llm_health WHERE provider = ?1"),
+        sql!("SELECT failures_in_a_row, rests_with FROM llm_health WHERE provider = ?1"),
         params![provider],
-        |row| Ok(Health { failures_in_a_row: row.get(0)?, locked_with: row.get(1)? }),
+        |row| Ok(Health { failures_in_a_row: row.get(0)?, rests_with: row.get(1)? }),
     )?;
     Ok(found.unwrap_or_default())
 }
@@ -154,15 +154,15 @@ pub fn put_health(
     tx: &mut Tx<'_>,
     provider: &str,
     failures_in_a_row: i64,
-    locked_with: Option<&str>,
+    rests_with: Option<&str>,
 ) -> db::Result<()> {
     tx.execute(
         sql!(
-            "INSERT INTO llm_health (provider, failures_in_a_row, locked_with) VALUES (?1, ?2, ?3)
+            "INSERT INTO llm_health (provider, failures_in_a_row, rests_with) VALUES (?1, ?2, ?3)
              ON CONFLICT (provider) DO UPDATE SET failures_in_a_row = excluded.failures_in_a_row,
-               locked_with = excluded.locked_with"
+               rests_with = excluded.rests_with"
         ),
-        params![provider, failures_in_a_row, locked_with],
+        params![provider, failures_in_a_row, rests_with],
     )?;
     Ok(())
 }

@@ -41,7 +41,7 @@ use crate::engine::work::Boxed;
 use crate::engine::{Failure, Parts, Plan, Report, Turn, Update, Work};
 use crate::fetch::AllowPrivate;
 use crate::id::JobName;
-use crate::llm::{AskError, Llm, Wish};
+use crate::llm::{AskError, Llm, Purpose, Wish};
 use crate::time::Timestamp;
 use decide::{Event, Limits};
 
@@ -194,9 +194,14 @@ impl Press {
                 continue;
             }
             turn.progress.tell(&turn.job, Update::Now(item.title.clone()));
-            return match item.status {
-                Status::Pending => until_stopped(turn, summarize::one(self, turn, item)).await,
-                _ => until_stopped(turn, screen::one(self, turn, item)).await,
+            let purpose = if item.status == Status::Pending { Purpose::Summary } else { Purpose::Screen };
+            // Nothing is fetched for a provider that cannot be asked.
+            if let Some(obstacle) = self.llm()?.find_obstacle(&self.name, purpose, &[]).await? {
+                return summarize::without_model(self, turn, &item, obstacle).await;
+            }
+            return match purpose {
+                Purpose::Summary => until_stopped(turn, summarize::one(self, turn, item)).await,
+                Purpose::Screen => until_stopped(turn, screen::one(self, turn, item)).await,
             };
         }
     }
@@ -320,12 +325,10 @@ impl Work for Press {
                 (None, Some(item)) => steps.push(format!("screen: {} ({waiting} waiting)", item.title)),
                 (None, None) => steps.push(format!("no item is due ({waiting} waiting)")),
             }
-            let rest = match self.llm() {
-                Ok(llm) => llm.resting_until().await?,
-                Err(_) => None,
-            };
-            if let Some(until) = rest {
-                steps.push(format!("`{}` rests until {until}", self.llm));
+            if let Ok(llm) = self.llm()
+                && let Some(obstacle) = llm.find_obstacle(&self.name, Purpose::Screen, &[]).await?
+            {
+                steps.push(format!("wait until {}: {}", obstacle.until, obstacle.why));
             }
             Ok(Plan { steps })
         })

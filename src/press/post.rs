@@ -11,6 +11,7 @@ use crate::channel::{News, Notice, Rendered};
 use crate::db::{self, Tx};
 use crate::fail;
 use crate::llm;
+use crate::text;
 
 /// What there is to post besides title and link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,12 +54,12 @@ fn fill(template: &str, title: &str, summary: &str, published: &str) -> Result<S
         .map_err(|error| error.detail().map_or_else(|| error.kind().to_string(), str::to_owned))
 }
 
-fn notice(press: &Press, item: &Item, text: &Text) -> Result<Notice, String> {
-    let summary = match text {
+fn notice(press: &Press, item: &Item, told: &Text) -> Result<Notice, String> {
+    let summary = match told {
         Text::Summary { text, .. } => text.as_str(),
         Text::None { .. } => "",
     };
-    let title = llm::plain(&item.title);
+    let title = text::one_line(&item.title);
     let published = item.published_at.date_in(press.parts.app.timezone.time_zone()).to_string();
     let template = press.keys.post.as_deref().unwrap_or(DEFAULT_TEMPLATE);
     Ok(Notice {
@@ -77,12 +78,12 @@ pub(super) async fn queue(
     turn: &Turn,
     item: &Item,
     text: &Text,
-    seen: Seen,
+    seen: Option<Seen>,
 ) -> Result<Step, Failure> {
     let rendered = match render(press, item, text).await {
         Ok(rendered) => rendered,
         Err(why) => {
-            return press.finish(turn, item, Event::PostFailed, json!({ "why": why }), Some(seen)).await;
+            return press.finish(turn, item, Event::PostFailed, json!({ "why": why }), seen).await;
         }
     };
     fail::point("press.rendered");
@@ -98,7 +99,9 @@ pub(super) async fn queue(
             if !store::put_summary(tx, &item, summary.as_deref(), now)? {
                 return Ok("somebody else has changed the item meanwhile".to_owned());
             }
-            store::put_verdict(tx, item.id, &seen.page_hash, None)?;
+            if let Some(seen) = &seen {
+                store::put_verdict(tx, item.id, &seen.page_hash, None)?;
+            }
             let mut is_queued = false;
             for message in &rendered {
                 let message = NewMessage {

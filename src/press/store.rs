@@ -163,23 +163,51 @@ pub struct Filter {
     pub reason: Option<Reason>,
 }
 
-/// The newest items first.
+/// The newest items first; those of one status by when they were last looked at.
+///
+/// One statement for each way to ask, so that each walks along an index of its own.
 pub fn list(tx: &mut Tx<'_>, filter: &Filter, limit: usize) -> db::Result<Vec<Item>> {
-    tx.list(
-        sql!(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM items WHERE job_name = COALESCE(?1, job_name) AND status = COALESCE(?2, status)
-              AND (?3 = -1 OR reason = ?3) ORDER BY id DESC LIMIT ?4"
-        )),
-        params![
-            filter.job.as_deref(),
-            filter.status.map(Status::code),
-            filter.reason.map_or(-1, Reason::code),
-            limit
-        ],
-        read,
-    )
+    let reason = filter.reason.map_or(-1, Reason::code);
+    match (filter.job.as_deref(), filter.status.map(Status::code)) {
+        (None, None) => tx.list(
+            sql!(concat!(
+                "SELECT ",
+                columns!(),
+                " FROM items WHERE (?1 = -1 OR reason = ?1) ORDER BY id DESC LIMIT ?2"
+            )),
+            params![reason, limit],
+            read,
+        ),
+        (Some(job), None) => tx.list(
+            sql!(concat!(
+                "SELECT ",
+                columns!(),
+                " FROM items WHERE job_name = ?3 AND (?1 = -1 OR reason = ?1) ORDER BY id DESC LIMIT ?2"
+            )),
+            params![reason, limit, job],
+            read,
+        ),
+        (None, Some(status)) => tx.list(
+            sql!(concat!(
+                "SELECT ",
+                columns!(),
+                " FROM items WHERE status = ?3 AND (?1 = -1 OR reason = ?1)
+                  ORDER BY last_checked_at DESC, id DESC LIMIT ?2"
+            )),
+            params![reason, limit, status],
+            read,
+        ),
+        (Some(job), Some(status)) => tx.list(
+            sql!(concat!(
+                "SELECT ",
+                columns!(),
+                " FROM items WHERE job_name = ?4 AND status = ?3 AND (?1 = -1 OR reason = ?1)
+                  ORDER BY last_checked_at DESC, id DESC LIMIT ?2"
+            )),
+            params![reason, limit, status, job],
+            read,
+        ),
+    }
 }
 
 /// How many items of a job stand in a status.

@@ -5,12 +5,12 @@ use serde_json::json;
 use super::config::OnBudget;
 use super::decide::Event;
 use super::files::{self, Trouble};
-use super::model::Item;
+use super::model::{Item, Status};
 use super::post::{self, Text};
 use super::workspace::Workspace;
 use super::{Failure, Press, Seen, Step, Turn, no_answer, page};
 use crate::fail;
-use crate::llm::{AskError, Document};
+use crate::llm::{AskError, Document, Obstacle, Purpose};
 
 /// Summarises one pending item and queues its post.
 pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, Failure> {
@@ -23,11 +23,9 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
     };
     let seen = Seen { page_hash: page.hash.clone(), verdict: None };
     let llm = press.llm()?;
-    // Known in advance, so that nothing is fetched for a provider that cannot be asked.
-    if press.keys.on_budget == OnBudget::Wait
-        && let Some(until) = llm.resting_until().await?
-    {
-        return Ok(Step::Waiting { until, why: format!("`{}` rests", llm.name) });
+    let sizes: Vec<u64> = page.files.iter().map(|file| file.bytes.unwrap_or(0)).collect();
+    if let Some(obstacle) = llm.find_obstacle(&press.name, Purpose::Summary, &sizes).await? {
+        return without_model(press, turn, &item, obstacle).await;
     }
     let workspace = Workspace::open()
         .map_err(|error| Failure::Failed(format!("no place for temporary files: {error}")))?;
@@ -56,10 +54,8 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
             is_cached: answered.is_cached,
             tokens: answered.tokens_in + answered.tokens_out,
         },
-        Err(AskError::Resting { is_budget: true, why, .. })
-            if press.keys.on_budget == OnBudget::PostWithoutSummary =>
-        {
-            Text::None { why }
+        Err(AskError::Resting { until, why, is_budget }) => {
+            return without_model(press, turn, &item, Obstacle { until, why, is_budget }).await;
         }
         Err(error) => match no_answer(error)? {
             Ok(waiting) => return Ok(waiting),
@@ -70,5 +66,20 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
             }
         },
     };
-    post::queue(press, turn, &item, &text, seen).await
+    post::queue(press, turn, &item, &text, Some(seen)).await
+}
+
+/// What to do when the model cannot be asked: wait, or post title and link if the job prefers that to waiting for a
+/// new budget.
+pub(super) async fn without_model(
+    press: &Press,
+    turn: &Turn,
+    item: &Item,
+    obstacle: Obstacle,
+) -> Result<Step, Failure> {
+    let Obstacle { until, why, is_budget } = obstacle;
+    if is_budget && item.status == Status::Pending && press.keys.on_budget == OnBudget::PostWithoutSummary {
+        return post::queue(press, turn, item, &Text::None { why }, None).await;
+    }
+    Ok(Step::Waiting { until, why })
 }

@@ -1,6 +1,7 @@
 //! Press releases against the loopback world, on both databases.
 
 mod answers;
+mod commands;
 mod crash;
 mod providers;
 mod story;
@@ -102,6 +103,11 @@ impl World {
 
     /// Runs the job once, now.
     pub(crate) async fn finish(&self) -> Finished {
+        self.finish_unless(&CancellationToken::new()).await
+    }
+
+    /// The same until it is told to stop.
+    pub(crate) async fn finish_unless(&self, stop: &CancellationToken) -> Finished {
         let job = &self.config.jobs[0];
         let job = Job {
             name: job.name.clone(),
@@ -111,7 +117,7 @@ impl World {
             work: Arc::new(self.press()),
         };
         let runner = Runner::new(self.db.clone(), Progress::default());
-        runner.run(vec![job], Selection::Forced, &CancellationToken::new()).await.remove(0).1
+        runner.run(vec![job], Selection::Forced, stop).await.remove(0).1
     }
 
     pub(crate) async fn run(&self) -> Report {

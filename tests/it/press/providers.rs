@@ -125,4 +125,63 @@ on_both_databases! {
         assert_eq!(world.standing("a").await, "3/0/0");
         assert_eq!(world.posts(), [format!("報道資料 a\n\n{}", world.ministry.page("a"))]);
     }
+
+    async fn a_compatible_service_is_asked_in_its_own_words(fixture) {
+        let openai = tsuzuki::demo::openai::OpenAi::start().await.unwrap();
+        let mut world = World::new(&fixture, &More::default()).await;
+        let local = format!(
+            "[llm.local]\nkind = \"openai\"\nbase_url = \"{}\"\napi_key = \"sk-local-secret\"\nscreen_model = \"small\"\n\
+             summary_model = \"large\"\nallow_private = [\"127.0.0.1\"]\n",
+            openai.url
+        );
+        world.reconfigure(&More { tables: &local, job: "llm = \"local\"\nitems_per_run = 2\nattachments = [\"pdf\", \"csv\"]", ..More::default() }, &fixture);
+        world.ministry.instead("/files/data.csv", "text/csv", "年,世帯\n2025,100\n");
+        world.ministry.publish("a", "統計", Some(world.clock.now()), Shape::WithFiles(vec![("data.csv".into(), 1), ("report.pdf".into(), 2000)]));
+        openai.next_raw(429, serde_json::json!({ "error": { "code": "rate_limit_exceeded", "message": "slow down sk-local-secret" } }));
+        let report = world.run().await;
+        assert_eq!(report.waiting_until, Some(world.clock.now().plus(MINUTE)));
+        assert!(!format!("{report:?}{}", world.everything_told().await).contains("sk-local-secret"));
+        world.clock.advance(MINUTE);
+        openai.next("{\"verdict\":\"worth\",\"reason\":\"統計\",\"criteria\":[]}");
+        openai.next("{\"key_points\":[],\"draft\":\"\",\"missing\":[],\"final\":\"世帯の数を公表した。\"}");
+        world.live(1).await;
+        assert_eq!(world.standing("a").await, "3/0/0");
+        assert!(world.posts()[0].contains("世帯の数を公表した。"), "{:?}", world.posts());
+        let log = openai.log();
+        assert_eq!(log[1].authorization.as_deref(), Some("Bearer sk-local-secret"));
+        assert_eq!((log[1].body["model"].as_str(), log[2].body["model"].as_str()), (Some("small"), Some("large")));
+        assert_eq!(log[2].body["response_format"]["json_schema"]["strict"], true);
+        let text = log[2].body["messages"][1]["content"].as_str().unwrap();
+        assert!(text.contains("2025,100"), "text files are put into the prompt: {text}");
+        assert!(text.contains("report.pdf） (2 KiB)"), "a PDF is told by name and size: {text}");
+        assert!(!world.ministry.log().contains(&"GET /files/report.pdf".to_owned()), "what cannot be read is not fetched");
+    }
+
+    async fn a_run_that_is_told_to_stop_does_not_wait_for_the_model(fixture) {
+        let world = World::new(&fixture, &More::default()).await;
+        world.publish("a", files(&[2000]));
+        world.gemini.next(Reply::Fault(tsuzuki::demo::faults::Fault::Hang));
+        let stop = CancellationToken::new();
+        let asked = async {
+            while world.gemini.questions().is_empty() {
+                tokio::task::yield_now().await;
+            }
+            stop.cancel();
+        };
+        let (finished, ()) = tokio::join!(world.finish_unless(&stop), asked);
+        assert!(matches!(failed(finished), Failure::Interrupted));
+        assert_eq!(world.standing("a").await, "0/-/0");
+        world.live(2).await;
+        assert_eq!(world.standing("a").await, "3/0/0");
+    }
+
+    async fn a_provider_that_cannot_be_asked_costs_the_site_nothing(fixture) {
+        let more = More { tables: "[quota.gemini]\nper_day = 0\n", ..More::default() };
+        let world = World::new(&fixture, &more).await;
+        world.publish("a", files(&[2000]));
+        let report = world.live(5).await.remove(4);
+        assert!(report.waiting_until.is_some());
+        let pages = world.ministry.log().iter().filter(|line| line.contains("/news/") || line.contains("/files/")).count();
+        assert_eq!(pages, 0, "{:?}", world.ministry.log());
+    }
 }
