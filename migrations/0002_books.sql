@@ -65,10 +65,34 @@ CREATE TABLE collect_cursor (
 );
 CREATE INDEX idx_collect_cursor_job ON collect_cursor (job_name);
 
+-- Which job has found which book. `is_waiting` is a hint that keeps selection fast: every book without a
+-- delivery item has it, except those that the first run of a job was told to keep to itself.
 CREATE TABLE job_books (
   job_name TEXT NOT NULL,
   isbn13 TEXT NOT NULL,
   first_seen_at TEXT NOT NULL,
+  is_waiting INTEGER NOT NULL DEFAULT 1,
+  last_sent_at TEXT,
   PRIMARY KEY (job_name, isbn13)
 );
 CREATE INDEX idx_job_books_first_seen ON job_books (job_name, first_seen_at);
+CREATE INDEX idx_job_books_waiting ON job_books (job_name, first_seen_at, isbn13) WHERE is_waiting = 1;
+CREATE INDEX idx_job_books_last_sent ON job_books (job_name, last_sent_at, isbn13) WHERE last_sent_at IS NOT NULL;
+
+-- A digest that was handed to the outbox, under the subject `digest:ID`; `delivery_id` is set by its first acceptance.
+CREATE TABLE book_digests (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  job_name TEXT NOT NULL,
+  is_repeat INTEGER NOT NULL DEFAULT 0,
+  created_at TEXT NOT NULL,
+  delivery_id INTEGER REFERENCES deliveries (id)
+);
+CREATE INDEX idx_book_digests_job ON book_digests (job_name, id);
+
+CREATE TABLE book_digest_items (
+  digest_id INTEGER NOT NULL REFERENCES book_digests (id),
+  position INTEGER NOT NULL,
+  isbn13 TEXT NOT NULL,
+  PRIMARY KEY (digest_id, position)
+);
+CREATE INDEX idx_book_digest_items_isbn13 ON book_digest_items (isbn13, digest_id);

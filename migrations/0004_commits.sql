@@ -14,14 +14,26 @@ CREATE TABLE projects (
   UNIQUE (host, remote_id)
 );
 
+-- Everything reachable from `complete_head` is stored, except what is older than `complete_since`. The walking_*
+-- columns say where an unfinished walk goes on; they move in the transaction that stores the page before.
 CREATE TABLE branches (
   project_id INTEGER NOT NULL REFERENCES projects (project_id),
   branch_name TEXT NOT NULL,
   complete_head TEXT,
+  complete_since TEXT,
   walking_head TEXT,
   walking_base TEXT,
   walking_page TEXT,
+  walking_since TEXT,
+  -- Parents that the walk has named but not met yet, as a JSON array.
+  walking_open TEXT,
+  -- Whether the walk has met a child of its base: then the branch moved forward and nothing was lost.
+  walking_met_base INTEGER NOT NULL DEFAULT 0,
   last_walk_at TEXT,
+  -- Parents that were still missing at the end of the last walk; 0 when the history is closed.
+  open_parents INTEGER,
+  added_at TEXT,
+  ignored_at TEXT,
   deleted_at TEXT,
   PRIMARY KEY (project_id, branch_name)
 );
@@ -40,13 +52,33 @@ CREATE TABLE commits (
   UNIQUE (project_id, branch_name, sha)
 );
 CREATE INDEX idx_commits_project_branch_date ON commits (project_id, branch_name, committed_date_utc);
+CREATE INDEX idx_commits_unreachable ON commits (project_id, branch_name, sha) WHERE unreachable_since IS NOT NULL;
+CREATE INDEX idx_commits_stats_missing ON commits (project_id, branch_name) WHERE stats_missing = 1;
 
+-- The graph of everything that was walked, stored or not.
 CREATE TABLE commit_parents (
   project_id INTEGER NOT NULL,
   sha TEXT NOT NULL,
   parent_sha TEXT NOT NULL,
   PRIMARY KEY (project_id, sha, parent_sha)
-);
+) {without_rowid};
+
+-- Commits without parents. Two projects that share a commit share one of these: that is how forks are known.
+CREATE TABLE commit_roots (
+  project_id INTEGER NOT NULL,
+  sha TEXT NOT NULL,
+  PRIMARY KEY (project_id, sha)
+) {without_rowid};
+
+-- Walked, but not stored: `before_since`, or `unreadable`.
+CREATE TABLE commits_left_out (
+  project_id INTEGER NOT NULL,
+  branch_name TEXT NOT NULL,
+  sha TEXT NOT NULL,
+  why TEXT NOT NULL CHECK (why IN ('before_since', 'unreadable')),
+  PRIMARY KEY (project_id, branch_name, sha)
+) {without_rowid};
+CREATE INDEX idx_commits_unreadable ON commits_left_out (project_id, branch_name) WHERE why = 'unreadable';
 
 CREATE TABLE bulk_collection_runs (
   run_id TEXT PRIMARY KEY NOT NULL,
@@ -58,10 +90,13 @@ CREATE TABLE bulk_collection_runs (
   failed_count INTEGER NOT NULL DEFAULT 0,
   success_count INTEGER NOT NULL DEFAULT 0,
   job_name TEXT,
+  -- When the message about its end was queued, or found to be needless.
+  told_at TEXT,
   CHECK (completed_count + failed_count <= total_targets),
   CHECK ((completed_at_utc IS NOT NULL) = (status IN ('completed', 'cancelled')))
 );
 CREATE INDEX idx_bulk_runs_status_started ON bulk_collection_runs (status, started_at_utc);
+CREATE INDEX idx_bulk_runs_started ON bulk_collection_runs (started_at_utc, run_id);
 CREATE UNIQUE INDEX idx_bulk_runs_one_running ON bulk_collection_runs (status) WHERE status = 'running';
 
 CREATE TABLE bulk_collection_results (
@@ -72,6 +107,10 @@ CREATE TABLE bulk_collection_results (
   new_commits_count INTEGER,
   error_message TEXT,
   processed_at_utc TEXT,
+  -- Who can collect it: the host of its project.
+  host TEXT NOT NULL DEFAULT '',
+  -- Commits stored for this target in this run so far; it survives a crash in the middle.
+  stored_count INTEGER NOT NULL DEFAULT 0,
   lease_owner TEXT,
   lease_fence INTEGER NOT NULL DEFAULT 0,
   lease_until TEXT,

@@ -4,17 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use serde_json::Value as Json;
+
 use crate::blogs;
+use crate::books;
 use crate::channel::outbox::{Sender, Topics};
 use crate::channel::{self, ChannelSet, Outside};
+use crate::commits;
 use crate::config::{self, Config, Kind, Problems};
-use crate::db::Db;
+use crate::db::{self, Db, Tx};
 use crate::engine::{Job, Parts, Schedule, Work};
 use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher};
+use crate::ledger::event;
 use crate::ledger::quota::Quota;
 use crate::llm::{self, LlmSet};
 use crate::press;
-use crate::time::Clock;
+use crate::time::{Clock, Timestamp};
 
 /// A pipeline, as the rest of the program sees it.
 struct Pipeline {
@@ -30,12 +35,20 @@ struct Pipeline {
 
 type Make = fn(&config::Job, &Parts) -> Result<Arc<dyn Work>, Problems>;
 
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
 const PIPELINES: &[Pipeline] = &[
     Pipeline {
-        kind: Kind::job::<press::Keys>("press"),
-        every: Duration::from_secs(5 * 60),
+        kind: Kind::job::<press::Keys>(press::KIND),
+        every: press::EVERY,
         make: press::make,
         topics: press::topics,
+    },
+    Pipeline {
+        kind: Kind::job::<books::config::Keys>("books").with_check(books::config::check),
+        every: HOUR,
+        make: books::Books::work,
+        topics: |topics| topics.on(books::deliver::TOPIC, books::deliver::settled),
     },
     Pipeline {
         kind: Kind::job::<blogs::config::Keys>(blogs::KIND),
@@ -43,13 +56,50 @@ const PIPELINES: &[Pipeline] = &[
         make: blogs::make,
         topics: blogs::topics,
     },
+    Pipeline {
+        kind: Kind::job::<commits::config::Keys>(commits::KIND),
+        every: commits::EVERY,
+        make: commits::make,
+        topics: |topics| topics,
+    },
 ];
+
+/// What a pipeline knows about a thing that a user asks about by its id, URL or number.
+type FindStory = fn(&mut Tx<'_>, &str, usize, Timestamp) -> db::Result<Option<Json>>;
+
+/// Asked one after the other by `why`.
+const STORIES: &[FindStory] = &[press::look::story, blogs::look::story, books::view::story];
+
+/// What the pipelines' own tables tell about `thing`.
+pub fn list_stories(tx: &mut Tx<'_>, thing: &str, limit: usize, now: Timestamp) -> db::Result<Vec<Json>> {
+    let mut stories = Vec::new();
+    for find in STORIES {
+        stories.extend(find(tx, thing, limit, now)?);
+    }
+    Ok(stories)
+}
+
+/// Deletes history older than `before`, in small transactions; answers how many rows went.
+pub async fn prune(db: &Db, before: Timestamp) -> db::Result<u64> {
+    let mut pruned = blogs::look::prune(db, before).await?;
+    loop {
+        let went = db.write(move |tx| event::prune(tx, before, PRUNED_AT_ONCE)).await?;
+        pruned += went;
+        if went < PRUNED_AT_ONCE as u64 {
+            return Ok(pruned);
+        }
+    }
+}
+
+/// Events deleted per transaction, so that nobody waits long.
+const PRUNED_AT_ONCE: usize = 2_000;
 
 /// Every kind of job, channel and LLM. `config` checks files against it.
 pub fn kinds() -> &'static [Kind] {
     static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
         let pipelines = PIPELINES.iter().map(|pipeline| pipeline.kind);
-        pipelines.chain(channel::KINDS.iter().copied()).chain(llm::KINDS.iter().copied()).collect()
+        let outside = channel::KINDS.iter().chain(llm::KINDS).copied();
+        pipelines.chain(outside).chain([Kind::web::<config::Web>()]).collect()
     });
     &KINDS
 }
@@ -83,6 +133,7 @@ impl App {
         let quotas = quotas(config);
         let llms = LlmSet::read(&config.llms, &quotas, &config.app.timezone, &db, fetcher.clients());
         let llms = problems.note(llms);
+        let web = problems.note(config.web.read());
         let parts = Parts {
             app: config.app.clone(),
             outside: Outside { clients: fetcher.clients().clone(), clock: clock.clone() },
@@ -92,6 +143,7 @@ impl App {
             llms: Arc::new(llms.unwrap_or_default()),
             quotas,
             channels: Arc::new(channels.unwrap_or_default()),
+            web: web.unwrap_or_default(),
         };
         let jobs = config.jobs.iter().filter_map(|job| problems.note(make_job(job, &parts))).collect();
         match problems.is_empty() {

@@ -16,8 +16,10 @@
 
 pub mod app;
 pub mod blogs;
+pub mod books;
 pub mod channel;
 pub mod cli;
+pub mod commits;
 pub mod config;
 pub mod db;
 pub mod demo;
@@ -32,3 +34,4 @@ pub mod parse;
 pub mod press;
 pub mod text;
 pub mod time;
+pub mod web;

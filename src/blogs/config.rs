@@ -99,6 +99,10 @@ pub struct Blog {
     pub confirm: bool,
     /// Private addresses that may be reached.
     pub allow_private: AllowPrivate,
+    /// A fingerprint of everything that decides what is looked at; when it differs, known answers no longer hold.
+    ///
+    /// It is a hash on purpose: the config itself is never copied into the database.
+    pub settings_hash: String,
 }
 
 /// What holds for all blogs of a job.
@@ -180,7 +184,7 @@ fn checked(
         let allowed: Vec<&String> = job.allow_private.iter().chain(&blog.allow_private).collect();
         AllowPrivate::parse(&allowed).map_err(|error| problem("allow_private", error.to_string()))?
     };
-    Ok(Blog {
+    let mut blog = Blog {
         id: blog.id,
         url: blog.url.into(),
         detect,
@@ -191,7 +195,10 @@ fn checked(
         every: blog.every,
         confirm: blog.confirm.unwrap_or(true),
         allow_private,
-    })
+        settings_hash: String::new(),
+    };
+    blog.settings_hash = blog.hash_settings();
+    Ok(blog)
 }
 
 /// Blogs whose id stands in two jobs: their state is kept by id, so the two would overwrite each other.
@@ -217,10 +224,8 @@ pub fn check_ids(jobs: &[config::Job]) -> Problems {
 }
 
 impl Blog {
-    /// A fingerprint of everything that decides what is looked at; when it differs, known answers no longer hold.
-    ///
-    /// It is a hash on purpose: the config itself is never copied into the database.
-    pub fn settings_hash(&self) -> String {
+    /// What `settings_hash` is to be.
+    pub(super) fn hash_settings(&self) -> String {
         let mut parts = vec![comparison_key(&self.url)];
         parts.extend(self.detect.iter().map(|detector| detector.word().to_owned()));
         for url in [&self.feed, &self.sitemap] {

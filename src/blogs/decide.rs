@@ -80,6 +80,9 @@ pub struct Detail {
     /// The new entries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<Found>,
+    /// How many more there are than are kept here.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: usize,
     /// Who found them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detector: Option<Detector>,
@@ -101,6 +104,18 @@ pub struct Detail {
     /// Whether it was told before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
+}
+
+impl Detail {
+    /// How many entries are new.
+    pub fn count(&self) -> usize {
+        self.entries.len() + self.more
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// What the long memory knows of the entries in question.
@@ -139,7 +154,7 @@ pub fn is_due(blog: &Blog, state: Option<&State>, now: Timestamp) -> bool {
 
 /// Whether what is remembered was found under the settings of today.
 pub fn same_settings(blog: &Blog, state: &State) -> bool {
-    state.settings_hash.as_deref().is_none_or(|known| known == blog.settings_hash())
+    state.settings_hash.as_deref().is_none_or(|known| known == blog.settings_hash)
 }
 
 /// Where `detector` looks in this check.
@@ -352,7 +367,7 @@ impl Next {
 /// The settings of today become those that the state was found under.
 fn adopt_settings(state: &mut State, blog: &Blog) {
     if !same_settings(blog, state) || state.settings_hash.is_none() {
-        state.settings_hash = Some(blog.settings_hash());
+        state.settings_hash = Some(blog.settings_hash.clone());
     }
 }
 

@@ -202,6 +202,7 @@ mod tests {
             every: None,
             confirm: true,
             allow_private: AllowPrivate::none(),
+            settings_hash: String::new(),
         }
     }
 

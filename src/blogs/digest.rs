@@ -95,13 +95,12 @@ async fn write(turn: &Turn, digests: Vec<Digest>) -> Result<(), Failure> {
     let (job, now) = (turn.job.clone(), turn.now());
     turn.write(move |tx| {
         for digest in &digests {
-            let mut marked = 0;
-            for id in &digest.ids {
-                marked += usize::from(store::mark_digest(tx, *id, &digest.subject)?);
-            }
-            // The lease keeps others away; if one slipped in all the same, it has told what it marked.
-            if marked < digest.ids.len() {
+            // The lease keeps others away; if one slipped in all the same, the rest is grouped anew.
+            if !store::are_untold(tx, &digest.ids)? {
                 continue;
+            }
+            for id in &digest.ids {
+                store::mark_digest(tx, *id, &digest.subject)?;
             }
             for message in &digest.rendered {
                 let message = NewMessage {

@@ -17,10 +17,11 @@ pub fn news(changes: &[ChangeRow], language: Language) -> Notice {
         .iter()
         .flat_map(|change| change.detail.entries.iter().map(|entry| (change.blog_id.as_str(), entry)))
         .collect();
+    let total: usize = changes.iter().map(|change| change.detail.count()).sum();
     let headline = match (all.as_slice(), changes) {
-        ([(blog, entry)], _) => format!("{blog}: {}", name_of(entry, language)),
-        (_, [only, ..]) if blogs == 1 => headline_of_one(&only.blog_id, all.len(), language),
-        _ => headline_of_many(all.len(), blogs, language),
+        ([(blog, entry)], _) if total == 1 => format!("{blog}: {}", name_of(entry, language)),
+        (_, [only, ..]) if blogs == 1 => headline_of_one(&only.blog_id, total, language),
+        _ => headline_of_many(total, blogs, language),
     };
     let mut notice = Notice::new(headline, language);
     if let [(_, entry)] = all.as_slice() {
@@ -37,8 +38,8 @@ pub fn news(changes: &[ChangeRow], language: Language) -> Notice {
         })
         .collect();
     let mut remarks: Vec<String> = changes.iter().filter_map(|change| remark(change, language)).collect();
-    if all.len() > NAMED {
-        remarks.push(and_more(all.len() - NAMED, language));
+    if total > notice.entries.len() {
+        remarks.push(and_more(total - notice.entries.len(), language));
     }
     notice.summary = remarks.join("\n");
     notice

@@ -27,6 +27,8 @@ use std::time::Duration;
 
 use self::config::{Blog, Rules};
 use self::probe::Prober;
+use serde_json::Value as Json;
+
 use crate::channel::outbox::Topics;
 use crate::channel::{ChannelSet, Outside};
 use crate::config::{self as file, Problems};
@@ -117,6 +119,10 @@ impl Blogs {
 }
 
 impl Work for Blogs {
+    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Json, Failure>> {
+        Box::pin(async move { Ok(serde_json::json!(self.try_out(db, None).await?)) })
+    }
+
     fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>> {
         Box::pin(self.turn(turn))
     }

@@ -202,7 +202,12 @@ const LONGEST_KEY: usize = 400;
 
 /// `key`, or its hash when it is too long for an index.
 pub fn bounded_key(key: &str) -> String {
-    if key.len() <= LONGEST_KEY { key.to_owned() } else { format!("sha256:{}", hash::sha256_hex(key)) }
+    // PostgreSQL has no text with NUL.
+    if key.len() <= LONGEST_KEY && !key.contains('\0') {
+        key.to_owned()
+    } else {
+        format!("sha256:{}", hash::sha256_hex(key))
+    }
 }
 
 /// The key under which the address of an entry is compared.

@@ -324,7 +324,9 @@ fn told(detector: Detector, url: &Url, why: &impl std::fmt::Display) -> String {
         Detector::Sitemap => "sitemap",
         Detector::Html => "page",
     };
-    text::shorten(&text::one_line(&format!("{what} {url}: {why}")), MESSAGE_COLUMNS)
+    // A private feed may carry its token in the query, and this text goes to channels.
+    let at = &url[..url::Position::AfterPath];
+    text::shorten(&text::one_line(&format!("{what} {at}: {why}")), MESSAGE_COLUMNS)
 }
 
 fn unchanged(head: Head, detector: Detector) -> Read {

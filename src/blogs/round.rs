@@ -272,7 +272,7 @@ impl Round {
             tally.checked += 1;
             tally.skipped += usize::from(settled.check.skipped);
             tally.changed += usize::from(settled.check.changed);
-            tally.entries += settled.changes.iter().map(|change| change.detail.entries.len()).sum::<usize>();
+            tally.entries += settled.changes.iter().map(|change| change.detail.count()).sum::<usize>();
             if let Some(error) = &settled.check.error_message {
                 tally.failed += 1;
                 if tally.problems.len() < NAMED {

@@ -1,1 +1,217 @@
-//! (being written)
+//! Books: page through a search, remember every book once, mail what was not mailed, with a prompt a tap away.
+//!
+//! ```text
+//! Google Books ──page──▶ books + position ──select──▶ digest + prompts + tokens ──▶ outbox ──accepted──▶ delivered
+//!      ▲  (one request,    (one transaction)  │ not delivered first      (one transaction)     │ failed, skipped
+//!      │   counted before)                    └ else a few of long ago          ▲              ▼
+//!      └── until full, quota, error or exhausted ─ the next run goes on there   └── free to be told again
+//! ```
+
+pub mod collect;
+pub mod config;
+pub mod decide;
+pub mod deliver;
+pub mod funnel;
+pub mod google;
+pub mod lines;
+pub mod mail;
+pub mod model;
+pub mod prompt;
+pub mod select;
+pub mod store;
+pub mod token;
+pub mod view;
+pub mod volume;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use secrecy::SecretString;
+
+use self::collect::Wrong;
+use self::config::Keys;
+use self::funnel::Funnel;
+use self::google::Search;
+use self::select::Limits;
+use crate::config::value::{FirstRun, TimeOfDay};
+use crate::config::{Job, Problems};
+use crate::db::{self, Db};
+use crate::engine::work::Boxed;
+use crate::engine::{Failure, Parts, Plan, Report, Turn, Work};
+use crate::fetch::{AllowPrivate, Fetcher};
+use crate::hash;
+use crate::id::JobName;
+use crate::ledger::cursor;
+use crate::ledger::quota::Quota;
+use crate::time::Timestamp;
+
+/// Requests a day when no quota is configured.
+const REQUESTS_PER_DAY: u32 = 100;
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A `books` job, ready to run.
+pub struct Books {
+    name: JobName,
+    keys: Keys,
+    allow_private: AllowPrivate,
+    first_run: FirstRun,
+    quota: Quota,
+    fetcher: Fetcher,
+    deliver: deliver::Plan,
+}
+
+impl Books {
+    /// Makes the job of its table.
+    pub fn new(job: &Job, parts: &Parts) -> Result<Self, Problems> {
+        let keys = Keys::read(&job.section)?;
+        let allow_private = AllowPrivate::parse(&job.allow_private)
+            .map_err(|error| job.section.problem("allow_private", error.to_string()))?;
+        let zone = parts.app.timezone.clone();
+        let quota = match parts.quotas.get(&keys.quota) {
+            Some(quota) => quota.clone(),
+            None if keys.quota == model::GOOGLE_BOOKS => Quota {
+                provider: keys.quota.clone(),
+                rule: crate::config::Quota {
+                    per_day: REQUESTS_PER_DAY,
+                    day_starts: TimeOfDay::MIDNIGHT,
+                    zone: zone.clone(),
+                },
+            },
+            None => {
+                let known = parts.quotas.keys().map(String::as_str);
+                return Err(job.section.unknown_name("quota", "quota", &keys.quota, known).into());
+            }
+        };
+        let deliver = deliver::Plan {
+            limits: Limits {
+                mail_limit: keys.mail_limit,
+                fallback_limit: keys.fallback_limit,
+                zone: zone.time_zone().clone(),
+            },
+            deliver: job.deliver.clone(),
+            channels: Arc::clone(&parts.channels),
+            outside: parts.outside.clone(),
+            web: parts.web.clone(),
+            token_life: DAY * keys.token_days,
+            language: parts.app.language,
+        };
+        Ok(Self {
+            name: job.name.clone(),
+            keys,
+            allow_private,
+            first_run: job.first_run.unwrap_or(FirstRun::All),
+            quota,
+            fetcher: parts.fetcher.clone(),
+            deliver,
+        })
+    }
+
+    /// The same as a [`Work`], for the engine.
+    pub fn work(job: &Job, parts: &Parts) -> Result<Arc<dyn Work>, Problems> {
+        Ok(Arc::new(Self::new(job, parts)?))
+    }
+
+    /// How digests of this job are made.
+    pub fn deliver_plan(&self) -> &deliver::Plan {
+        &self.deliver
+    }
+
+    fn query_set_hash(&self) -> String {
+        hash::query_set_hash(&self.keys.queries)
+    }
+
+    fn collect_plan(&self) -> Result<collect::Plan, Failure> {
+        let key = match &self.keys.google_books.api_key {
+            Some(secret) => {
+                let revealed = secret.reveal().map_err(|missing| Failure::Config(missing.to_string()))?;
+                Some(SecretString::from(revealed.expose().trim()))
+            }
+            None => None,
+        };
+        let queries = hash::normalized_queries(&self.keys.queries);
+        Ok(collect::Plan {
+            search: Search::new(&queries, &self.keys.google_books, key, self.allow_private.clone()),
+            query_set_hash: self.query_set_hash(),
+            max_per_run: self.keys.max_per_run,
+            recheck_after: self.keys.recheck_after.0,
+            first_run: self.first_run,
+            quota: self.quota.clone(),
+        })
+    }
+
+    /// Collect, select, deliver; what failed in one does not keep the next from its work.
+    async fn turn(&self, turn: &Turn) -> Result<Report, Failure> {
+        let collected = collect::collect(&self.collect_plan()?, &self.fetcher, turn).await?;
+        turn.check_stop()?;
+        let job = turn.job.clone();
+        let undelivered = turn.db.read(move |tx| store::count_undelivered(tx, &job)).await?;
+        let queued = deliver::deliver(&self.deliver, turn).await?;
+        let funnel = Funnel {
+            collected,
+            undelivered: u64::try_from(undelivered).unwrap_or(0),
+            queued,
+            has_channels: !self.deliver.deliver.is_empty(),
+        };
+        let summary = funnel.render(|at| at.to_local_minute(&self.deliver.limits.zone));
+        let mut problems = funnel.queued.problems;
+        match funnel.collected.trouble {
+            Some(Wrong::Credentials(why)) => {
+                return Err(Failure::Credentials(format!("Google Books refuses the key: {why}")));
+            }
+            Some(Wrong::Failed(why)) => problems.insert(0, format!("Google Books: {why}")),
+            None => {}
+        }
+        Ok(Report { summary, problems, waiting_until: funnel.collected.resumes_at })
+    }
+
+    async fn say(&self, db: &Db, now: Timestamp) -> db::Result<Plan> {
+        let (name, key, limits) = (self.name.clone(), self.query_set_hash(), self.deliver.limits.clone());
+        let quota = self.quota.clone();
+        let (cursor, used, choice) = db
+            .read(move |tx| {
+                let cursor = cursor::find(tx, name.as_str(), &key)?;
+                Ok((cursor, quota.used(tx, now)?, select::choose(tx, &name, &limits, now)?))
+            })
+            .await?;
+        let collect = match collect::start_index(cursor.as_ref(), self.keys.recheck_after.0, now) {
+            None => "collect: nothing, the search is exhausted".to_owned(),
+            Some(start) => format!(
+                "collect: up to {} volumes from startIndex={start} ({used} of {} requests used today)",
+                self.keys.max_per_run, self.quota.rule.per_day
+            ),
+        };
+        let channels = match self.deliver.deliver.as_slice() {
+            [] => "nobody".to_owned(),
+            names => names.join(", "),
+        };
+        let tell = match choice {
+            select::Choice::New(books) => {
+                format!("tell {channels}: {} undelivered books, and what is collected", books.len())
+            }
+            select::Choice::Repeats(books) => {
+                format!("tell {channels}: what is collected, else {} books again", books.len())
+            }
+            select::Choice::Nothing => format!("tell {channels}: what is collected"),
+        };
+        Ok(Plan { steps: vec![collect, tell] })
+    }
+}
+
+impl Work for Books {
+    fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>> {
+        Box::pin(self.turn(turn))
+    }
+
+    fn test<'a>(&'a self, _: &'a Db) -> Boxed<'a, Result<serde_json::Value, Failure>> {
+        let name = &self.name;
+        Box::pin(async move {
+            Err(Failure::Failed(format!(
+                "a look at Google Books counts against the quota; `tsuzuki run {name} --no-deliver` collects and sends nothing"
+            )))
+        })
+    }
+
+    fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
+        Box::pin(self.say(db, now))
+    }
+}

@@ -23,6 +23,7 @@ mod plain;
 mod settings;
 mod slack;
 mod template;
+mod trial;
 mod webhook;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,6 +36,7 @@ pub use mastodon::{MastodonConfig, Visibility};
 pub use notice::{Entry, MailBody, News, Notice};
 pub use settings::Settings;
 pub use slack::SlackConfig;
+pub use trial::Preview;
 pub use webhook::WebhookConfig;
 
 use crate::config::value::Zone;

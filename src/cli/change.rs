@@ -86,7 +86,7 @@ async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
             change.found_at.to_local_minute(&zone),
             change.blog_id.clone(),
             change.code.clone(),
-            change.detail.entries.len().to_string(),
+            change.detail.count().to_string(),
             state_of(listed),
             first_of(listed),
         ]

@@ -89,6 +89,15 @@ impl Context {
         Ok(App::new(self.config().await?, db)?)
     }
 
+    /// Everything, on a database that refuses every write. One that does not exist yet is stood in for by an empty
+    /// one in memory, so that nothing is created.
+    pub async fn look(&self) -> Result<App> {
+        match self.database_exists().await? {
+            true => self.app(Open::Look).await,
+            false => self.app_on_scratch().await,
+        }
+    }
+
     /// Whether the database of the config is there; a server always counts as there.
     pub(super) async fn database_exists(&self) -> Result<bool> {
         Ok(match self.place().await? {
@@ -98,7 +107,7 @@ impl Context {
     }
 
     /// Everything, on an empty database in memory: for a look at what would happen on a new one.
-    pub(super) async fn app_on_scratch(&self) -> Result<App> {
+    async fn app_on_scratch(&self) -> Result<App> {
         let db = Db::open(Place::Memory, Open::Create, self.clock.clone()).await?;
         Ok(App::new(self.config().await?, db)?)
     }

@@ -6,12 +6,9 @@ use clap::Subcommand;
 use serde::Serialize;
 
 use super::{Column, Context, Error, Exit, Result};
+use crate::app;
 use crate::config::value::Span;
 use crate::db::{self, Db, Open, Place, SchemaState};
-use crate::ledger::event;
-
-/// Rows deleted per transaction, so that nobody waits long.
-const PRUNE_BATCH: usize = 5_000;
 
 /// Options of `db`.
 #[derive(Debug, clap::Args)]
@@ -159,21 +156,8 @@ async fn prune(keep: Option<Span>, context: &Context) -> Result {
         return Ok(Exit::Fine);
     };
     let before = context.clock.now().minus(keep.into());
-    let database = context.db().await?;
-    let mut pruned = 0;
-    loop {
-        context
-            .stop
-            .is_cancelled()
-            .then_some(())
-            .map_or(Ok(()), |()| Err(Error::new(Exit::Interrupted, "interrupted")))?;
-        let went = database.write(move |tx| event::prune(tx, before, PRUNE_BATCH)).await?;
-        pruned += went;
-        if went < PRUNE_BATCH as u64 {
-            break;
-        }
-    }
-    context.out.note(format!("Pruned {pruned} event(s) older than {before}"));
+    let pruned = app::prune(context.db().await?, before).await?;
+    context.out.note(format!("Pruned {pruned} row(s) older than {before}"));
     Ok(Exit::Fine)
 }
 

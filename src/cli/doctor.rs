@@ -3,8 +3,11 @@
 use serde::Serialize;
 
 use super::{Column, Context, Error, Exit, Result};
+use crate::app::App;
+use crate::channel::outbox;
 use crate::config::Colour;
 use crate::db::Open;
+use crate::ledger::pause;
 
 /// Options of `doctor`.
 #[derive(Debug, clap::Args)]
@@ -82,9 +85,49 @@ async fn examine(context: &Context) -> Vec<Finding> {
                     format!("{} at {}", db.dialect().name(), db.place()),
                 ));
                 findings.push(clocks(context, db).await);
+                findings.extend(channels(&app).await);
             }
             Err(error) => findings.push(Finding::error("database", &error)),
         },
+    }
+    findings
+}
+
+/// Every channel, asked without sending anything; and what waits for one that rests or is not there any more.
+async fn channels(app: &App) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for channel in app.parts.channels.iter() {
+        for check in channel.check(&app.parts.outside).await {
+            let verdict = if check.is_fine { Verdict::Ok } else { Verdict::Error };
+            findings.push(Finding::new(
+                &format!("channel {}: {}", channel.name, check.what),
+                verdict,
+                check.detail,
+            ));
+        }
+    }
+    let names = app.parts.channels.names();
+    let now = app.parts.clock.now();
+    let waiting =
+        app.parts.db.read(move |tx| Ok((outbox::list_orphans(tx, &names)?, pause::list(tx, now)?))).await;
+    match waiting {
+        Ok((orphans, rests)) => {
+            for (channel, count) in orphans {
+                let detail = format!("{count} message(s) wait for it, but the config does not name it");
+                findings.push(Finding::new(&format!("channel {channel}"), Verdict::Warning, detail));
+            }
+            for rest in rests {
+                let Some(channel) = rest.name.strip_prefix("channel:") else { continue };
+                let until =
+                    rest.paused_until.map_or("its credentials change".to_owned(), |at| at.to_string());
+                let detail = format!(
+                    "rests until {until}: {} (`tsuzuki delivery retry --channel {channel}`)",
+                    rest.reason
+                );
+                findings.push(Finding::new(&format!("channel {channel}"), Verdict::Warning, detail));
+            }
+        }
+        Err(error) => findings.push(Finding::error("channels", &error.into())),
     }
     findings
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::config::{Colour, Problems};
 use crate::engine::Failure;
-use crate::{app, db, fetch};
+use crate::{app, db, fetch, web};
 
 /// How the program ends. The numbers are a promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +124,17 @@ impl From<app::Error> for Error {
 impl From<fetch::Error> for Error {
     fn from(error: fetch::Error) -> Self {
         Self { hints: error.hint().into_iter().collect(), ..Self::failed(error.to_string()) }
+    }
+}
+
+impl From<web::Error> for Error {
+    fn from(error: web::Error) -> Self {
+        let exit = match error {
+            web::Error::Open(_) => Exit::Config,
+            web::Error::Secret(_) => Exit::Credentials,
+            web::Error::Listen { .. } => Exit::Failed,
+        };
+        Self::new(exit, error.to_string()).hint(error.hint())
     }
 }
 

@@ -1,11 +1,16 @@
 //! The command line: one file per noun, data to stdout, everything else to stderr.
 
+mod book;
+mod branch;
+mod bulk;
 mod change;
 mod check;
+mod commits;
 mod complete;
 mod config;
 mod context;
 mod db;
+mod delivery;
 mod demo;
 mod doctor;
 mod error;
@@ -14,13 +19,17 @@ pub mod inspect;
 mod item;
 mod job;
 mod log;
+mod mail;
 mod output;
+mod post;
 mod progress;
+mod project;
 mod quota;
 mod reference;
 mod run;
 mod serve;
 mod status;
+mod token;
 mod why;
 
 use std::ffi::OsString;
@@ -133,8 +142,26 @@ enum Command {
     Job(job::Args),
     /// List, show, retry and skip what press jobs have found
     Item(item::Args),
+    /// Collect commits in runs that can be shared, interrupted and continued
+    Bulk(bulk::Args),
+    /// Count and list commits
+    Commits(commits::Args),
+    /// List projects and bring them up to date
+    Project(project::Args),
+    /// List, add and remove branches
+    Branch(branch::Args),
+    /// List books, tell their stories, print their prompts
+    Book(book::Args),
+    /// Show, preview or forget what was mailed
+    Mail(mail::Args),
+    /// List and end the links to prompts
+    Token(token::Args),
     /// List what blogs brought, and decide about what is held
     Change(change::Args),
+    /// List messages on their way out; retry, approve or skip them
+    Delivery(delivery::Args),
+    /// Show what a message would look like
+    Post(post::Args),
     /// Show or reset what was used of daily quotas
     Quota(quota::Args),
     /// Look after the database
@@ -196,7 +223,16 @@ async fn dispatch(command: Command, context: &Context) -> Result {
         Command::Inspect(args) => inspect::command(&args, context).await,
         Command::Job(args) => job::run(args, context).await,
         Command::Item(args) => item::run(args, context).await,
+        Command::Bulk(args) => bulk::run(args, context).await,
+        Command::Commits(args) => commits::run(args, context).await,
+        Command::Project(args) => project::run(args, context).await,
+        Command::Branch(args) => branch::run(args, context).await,
+        Command::Book(args) => book::run(args, context).await,
+        Command::Mail(args) => mail::run(args, context).await,
+        Command::Token(args) => token::run(args, context).await,
         Command::Change(args) => change::run(args, context).await,
+        Command::Delivery(args) => delivery::run(args, context).await,
+        Command::Post(args) => post::run(args, context).await,
         Command::Quota(args) => quota::run(args, context).await,
         Command::Db(args) => db::run(args, context).await,
         Command::Config(args) => config::run(&args, context),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Context, Error, Exit, Result, log, progress};
-use crate::app::App;
+use crate::app::{self, App};
 use crate::channel::outbox::SendReport;
 use crate::db::Open;
 use crate::engine::{Failure, Finished, Job, Runner, Selection, Skipped};
@@ -114,6 +114,9 @@ async fn run_jobs(
         let sent = app.sender().send_due(&context.stop).await?;
         tell_deliveries(context, &sent);
     }
+    if let Some(keep) = context.config().await?.store.keep_history {
+        app::prune(&app.parts.db, context.clock.now().minus(keep.into())).await?;
+    }
     Ok(finished)
 }
 
@@ -137,19 +140,13 @@ fn tell_deliveries(context: &Context, sent: &SendReport) {
     }
 }
 
-/// What would be done, read from a database that refuses every write. A database that does not exist yet is
-/// stood in for by an empty one in memory, so that nothing is created.
+/// What would be done, without doing it.
 async fn plan(
     context: &Context,
     selection: Selection,
     choose: impl FnOnce(&App) -> Result<Vec<Job>>,
 ) -> Result {
-    let app = match context.app(Open::Look).await {
-        Err(Error { exit: Exit::Failed, .. }) if !context.database_exists().await? => {
-            context.app_on_scratch().await?
-        }
-        app => app?,
-    };
+    let app = context.look().await?;
     let db = &app.parts.db;
     let jobs = choose(&app)?;
     let picked = Runner::new(db.clone(), crate::engine::Progress::default()).pick(&jobs, selection).await?;

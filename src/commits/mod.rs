@@ -1,1 +1,235 @@
-//! (being written)
+//! Commits: GitLab projects × branches → resumable bulk runs → commits → statistics.
+//!
+//! ```text
+//!  config + what was collected before
+//!        │ targets                       one page, one transaction
+//!        ▼                          ┌────────────────────────────────┐
+//!  run: pending ──claim──▶ branch ──┤ commits, parents, walking_page │──▶ … ──last page──▶ complete_head
+//!        ▲                    │     └────────────────────────────────┘            │
+//!        └─ lease ends ───────┘ head pinned, `complete_head..head` listed          ▼
+//!                                                                       success: rows really inserted
+//! ```
+//!
+//! Completeness comes from the graph, never from dates: see [`history`]. Runs are the engine's: see
+//! [`crate::engine::run`].
+
+pub mod bulk;
+pub mod collect;
+pub mod config;
+pub mod gitlab;
+pub mod history;
+pub mod message;
+pub mod model;
+pub mod stats;
+pub mod store;
+pub mod targets;
+pub mod wire;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+
+use self::bulk::{Bulk, Ended, Outcome};
+use self::config::Keys;
+use self::gitlab::{Access, Client};
+use self::wire::Emails;
+use crate::config::Problems;
+use crate::db::{self, Db};
+use crate::engine::run::decide::Sharing;
+use crate::engine::run::{self, RunRow};
+use crate::engine::work::Boxed;
+use crate::engine::{Failure, Parts, Plan, Report, Turn, Work};
+use crate::fetch::AllowPrivate;
+use crate::id::JobName;
+use crate::time::Timestamp;
+
+/// The kind's name in the config file.
+pub const KIND: &str = "commits";
+/// How often a job of this kind runs, unless it says otherwise.
+pub const EVERY: Duration = Duration::from_secs(60 * 60);
+/// How often a job looks whether the run of another job has ended.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// Targets that `--dry-run` lists one by one.
+const LISTED: usize = 50;
+
+/// One `commits` job: a GitLab, a token, and what to collect there.
+pub struct Source {
+    /// The job.
+    pub job: JobName,
+    /// The GitLab, as projects name it.
+    pub host: String,
+    /// The job's keys.
+    pub keys: Keys,
+    /// The channels that hear of the end of a run.
+    pub deliver: Vec<String>,
+    zone: TimeZone,
+    allow_private: AllowPrivate,
+}
+
+impl Source {
+    /// Reads a job of the config file.
+    pub fn read(job: &crate::config::Job) -> Result<Self, Problems> {
+        let keys = Keys::read(job)?;
+        let allow_private = AllowPrivate::parse(&job.allow_private)
+            .map_err(|error| job.section.problem("allow_private", error.to_string()))?;
+        let zone = job.timezone.time_zone().clone();
+        Ok(Self {
+            job: job.name.clone(),
+            host: config::host_of(&keys.gitlab),
+            keys,
+            deliver: job.deliver.clone(),
+            zone,
+            allow_private,
+        })
+    }
+
+    /// What is older is not stored.
+    pub fn since(&self) -> Option<Timestamp> {
+        self.keys.since.map(|since| since.moment(&self.zone))
+    }
+
+    /// A client with the job's token.
+    pub fn client(&self, parts: &Parts) -> Result<Client, Failure> {
+        let token = match &self.keys.token {
+            Some(token) => {
+                let token = token.reveal().map_err(|error| Failure::Config(error.to_string()))?;
+                Some(token.expose().to_owned().into())
+            }
+            None => None,
+        };
+        let access = Access {
+            base: self.keys.gitlab.url().clone(),
+            token,
+            allow_private: self.allow_private.clone(),
+            at_once: self.keys.concurrency,
+            emails: if self.keys.hide_emails { Emails::Hidden } else { Emails::Plain },
+        };
+        Ok(Client::new(parts.fetcher.clone(), parts.clock.clone(), access))
+    }
+}
+
+/// A `commits` job, ready to run.
+pub struct Commits {
+    source: Arc<Source>,
+    parts: Parts,
+}
+
+/// Makes a job of its table in the config file.
+pub fn make(job: &crate::config::Job, parts: &Parts) -> Result<Arc<dyn Work>, Problems> {
+    Ok(Arc::new(Commits { source: Arc::new(Source::read(job)?), parts: parts.clone() }))
+}
+
+impl Work for Commits {
+    fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>> {
+        Box::pin(self.collect(turn))
+    }
+
+    fn plan<'a>(&'a self, db: &'a Db, _now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
+        Box::pin(self.list_steps(db))
+    }
+}
+
+impl Commits {
+    /// Goes on with the run that is there, or begins one; waits for a run of another job of this process.
+    async fn collect(&self, turn: &Turn) -> Result<Report, Failure> {
+        let bulk = Bulk::new(
+            self.parts.clone(),
+            vec![Arc::clone(&self.source)],
+            turn.progress.clone(),
+            turn.stop.clone(),
+        );
+        loop {
+            turn.check_stop()?;
+            match bulk.start(Some(&turn.job), Sharing::Alone).await? {
+                Ended::Worked(outcome) => return Ok(self.report(outcome)),
+                Ended::Nothing(problems) => {
+                    let summary = "nothing to collect: no branches were found".to_owned();
+                    return Ok(Report { summary, problems, waiting_until: None });
+                }
+                Ended::Busy(run, holder) if is_of_another_job(&run, &turn.job) => {
+                    tracing::debug!("Waiting for run {} of {}", run.run_id, run::shown_owner(&holder.owner));
+                    tokio::select! {
+                        () = turn.stop.cancelled() => {}
+                        () = tokio::time::sleep(LOOK_AGAIN) => {}
+                    }
+                }
+                Ended::Busy(run, holder) => {
+                    let who = run::shown_owner(&holder.owner);
+                    return Ok(Report {
+                        summary: format!(
+                            "run {} is worked on by {who} since {}",
+                            run.run_id, holder.taken_at
+                        ),
+                        problems: Vec::new(),
+                        waiting_until: Some(holder.expires_at),
+                    });
+                }
+            }
+        }
+    }
+
+    fn report(&self, outcome: Outcome) -> Report {
+        let Outcome { run, problems, waiting_until } = outcome;
+        let row = &run.run;
+        let summary = format!(
+            "run {}: {} of {} branches up to date, {} failed, {} new commits",
+            row.run_id, row.success_count, row.total_targets, row.failed_count, run.new_commits_count
+        );
+        // Targets of another host are another job's; the run is not ours to wait for.
+        let waiting_until = waiting_until.or_else(|| (run.pending_count > 0).then(|| self.parts.clock.now()));
+        Report { summary, problems, waiting_until }
+    }
+
+    async fn list_steps(&self, db: &Db) -> db::Result<Plan> {
+        let host = self.source.host.clone();
+        let (running, collected, known) = db
+            .read(move |tx| {
+                Ok((
+                    run::find_running(tx)?,
+                    store::branches::list_collected(tx, &host)?,
+                    store::projects::list(tx, Some(&host))?,
+                ))
+            })
+            .await?;
+        let mut steps = Vec::new();
+        if let Some(run) = running {
+            steps.push(format!("go on with run {}: {} targets are pending", run.run_id, run.pending_count()));
+        }
+        let path = |project_id: i64| {
+            let project = known.iter().find(|project| project.project_id == project_id);
+            project.map_or_else(|| project_id.to_string(), |project| project.path.clone())
+        };
+        steps.extend(collected.iter().take(LISTED).map(|target| {
+            format!("collect what is new in {} {}", path(target.project_id), target.branch_name)
+        }));
+        if collected.len() > LISTED {
+            steps.push(format!("… and {} more branches", collected.len() - LISTED));
+        }
+        let keys = &self.source.keys;
+        let names = keys
+            .projects
+            .iter()
+            .map(ToString::to_string)
+            .chain(keys.group.iter().map(|g| format!("group {g}")));
+        let branches =
+            if keys.branches.is_empty() { "default branch".to_owned() } else { keys.branches.join(", ") };
+        steps.extend(names.map(|name| format!("look up {name} on {} ({branches})", self.source.host)));
+        Ok(Plan { steps })
+    }
+}
+
+fn is_of_another_job(run: &RunRow, job: &JobName) -> bool {
+    run.job_name.as_deref().is_some_and(|name| name != job.as_str())
+}
+
+impl From<targets::Error> for Failure {
+    fn from(error: targets::Error) -> Self {
+        match error {
+            targets::Error::Db(error) => Failure::Db(error),
+            targets::Error::Gitlab(gitlab::Error::Stopped) => Failure::Interrupted,
+            targets::Error::Gitlab(gitlab::Error::Credentials(why)) => Failure::Credentials(why),
+            targets::Error::Gitlab(error) => Failure::Failed(error.to_string()),
+        }
+    }
+}

@@ -33,6 +33,8 @@ mod section;
 mod surroundings;
 mod tree;
 pub mod value;
+mod web;
+mod written;
 
 pub use diagnostic::{Colour, Problem, Problems, Severity, Source};
 pub use edit::{ConfigFile, Document, EditError, read_value};
@@ -46,6 +48,7 @@ pub use schema::schema;
 pub use secret::{MissingSecret, Revealed, Secret};
 pub use secret_url::{BadLocation, Location, SecretUrl};
 pub use section::Section;
+pub use web::{Web, WebAuth};
 
 /// The name of the config file.
 pub const FILE_NAME: &str = "tsuzuki.toml";

@@ -6,7 +6,9 @@ use super::kind::Place;
 use super::model::Quota;
 use super::secret_url::SecretUrl;
 use super::surroundings::Surroundings;
+use super::tree::Table;
 use super::value::{TimeOfDay, Zone};
+use super::written;
 
 /// A variable that replaces a key of the file.
 pub struct Override {
@@ -14,30 +16,34 @@ pub struct Override {
     pub env: &'static str,
     /// The key that it replaces.
     pub key: &'static str,
-    place: Place,
-    apply: fn(&mut Config, &str, &Surroundings) -> Result<(), Why>,
+    apply: Apply,
+}
+
+enum Apply {
+    /// Once the table of that place has been read.
+    Read(Place, fn(&mut Config, &str, &Surroundings) -> Result<(), Why>),
+    /// Into the tables, before their owners read them.
+    Write(fn(&mut Table, &str) -> Result<(), Why>),
 }
 
 /// What is wrong with the value, and what to write instead.
-type Why = (String, Option<String>);
+pub(super) type Why = (String, Option<String>);
 
 /// Every variable that replaces a key; there are no others.
 pub const OVERRIDES: &[Override] = &[
     Override {
         env: "APP_TZ",
         key: "app.timezone",
-        place: Place::App,
-        apply: |config, value, _| {
+        apply: Apply::Read(Place::App, |config, value, _| {
             let zone: Zone = value.parse().map_err(|err| why(&err))?;
             config.app.timezone = zone;
             Ok(())
-        },
+        }),
     },
     Override {
         env: "DAILY_BOOKS_API_LIMIT",
         key: "quota.google_books.per_day",
-        place: Place::Quota,
-        apply: |config, value, _| {
+        apply: Apply::Read(Place::Quota, |config, value, _| {
             let per_day = value.trim().parse().map_err(|_| {
                 (
                     format!("`{value}` is not a number of requests a day"),
@@ -52,27 +58,59 @@ pub const OVERRIDES: &[Override] = &[
             });
             quota.per_day = per_day;
             Ok(())
-        },
+        }),
     },
     Override {
         env: "TSUZUKI_STORE_URL",
         key: "store.url",
-        place: Place::Store,
-        apply: |config, value, surroundings| {
+        apply: Apply::Read(Place::Store, |config, value, surroundings| {
             let url = SecretUrl::parse(value, surroundings).map_err(|err| (err.to_string(), None))?;
             url.check().map_err(|err| (err.to_string(), None))?;
             config.store.url = url;
             Ok(())
-        },
+        }),
     },
+    Override {
+        env: "GOOGLE_BOOKS_API_KEY",
+        key: "job.google_books.api_key",
+        apply: Apply::Write(written::google_books_api_key),
+    },
+    Override {
+        env: "COPY_PAGE_BASE_URL",
+        key: "web.public_url",
+        apply: Apply::Write(written::copy_page_base_url),
+    },
+    Override { env: "SMTP_HOST", key: "channel.NAME.smtp", apply: Apply::Write(written::smtp_host) },
+    Override { env: "SMTP_PORT", key: "channel.NAME.smtp", apply: Apply::Write(written::smtp_port) },
+    Override { env: "SMTP_USER", key: "channel.NAME.user", apply: Apply::Write(written::smtp_user) },
+    Override { env: "SMTP_PASS", key: "channel.NAME.password", apply: Apply::Write(written::smtp_pass) },
+    Override { env: "MAIL_TO", key: "channel.NAME.to", apply: Apply::Write(written::mail_to) },
 ];
 
 /// Puts what the environment says about `place` over what the file says.
 pub(super) fn apply(config: &mut Config, place: Place, surroundings: &Surroundings) -> Problems {
+    collect(surroundings, |over, value| match &over.apply {
+        Apply::Read(own, apply) if *own == place => apply(config, value, surroundings),
+        _ => Ok(()),
+    })
+}
+
+/// Writes what the environment says into the tables of the file.
+pub(super) fn write(root: &mut Table, surroundings: &Surroundings) -> Problems {
+    collect(surroundings, |over, value| match &over.apply {
+        Apply::Write(apply) => apply(root, value),
+        Apply::Read(..) => Ok(()),
+    })
+}
+
+fn collect(
+    surroundings: &Surroundings,
+    mut apply: impl FnMut(&Override, &str) -> Result<(), Why>,
+) -> Problems {
     let mut problems = Problems::default();
-    for over in OVERRIDES.iter().filter(|over| over.place == place) {
+    for over in OVERRIDES {
         let Some(value) = surroundings.env.find(over.env) else { continue };
-        if let Err((message, hint)) = (over.apply)(config, &value, surroundings) {
+        if let Err((message, hint)) = apply(over, &value) {
             let source = Source::new(format!("${}", over.env), value.as_str());
             let mut problem = Problem::at(&source, 0..value.len(), message)
                 .with_label(format!("the environment sets `{}`", over.key));

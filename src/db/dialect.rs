@@ -53,6 +53,7 @@ impl Dialect {
         if !text.contains('{') {
             return text.to_owned();
         }
+        let text = with_values(text);
         text.replace("{skip_locked}", self.skip_locked())
             .replace("{for_update}", self.for_update())
             .replace("{now}", self.now())
@@ -112,6 +113,22 @@ impl Dialect {
     }
 }
 
+/// Replaces `{values 100x3}` by `VALUES (?1, ?2, ?3), …` with a hundred rows: many rows in one round trip.
+fn with_values(text: &str) -> String {
+    let Some((before, rest)) = text.split_once("{values ") else { return text.to_owned() };
+    let Some((size, after)) = rest.split_once('}') else { return text.to_owned() };
+    let sizes = size
+        .split_once('x')
+        .and_then(|(rows, columns)| Some((rows.parse::<usize>().ok()?, columns.parse::<usize>().ok()?)));
+    let Some((rows, columns)) = sizes else { return text.to_owned() };
+    let row = |row: usize| {
+        let numbers = (1..=columns).map(|column| format!("?{}", row * columns + column));
+        format!("({})", numbers.collect::<Vec<_>>().join(", "))
+    };
+    let rows = (0..rows).map(row).collect::<Vec<_>>().join(", ");
+    format!("{before}VALUES {rows}{}", with_values(after))
+}
+
 fn dollar_placeholders(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut quote = None;
@@ -155,6 +172,14 @@ mod tests {
         let text = "SELECT '?1', \"?2\" FROM t WHERE a = ?1 AND b = ?12";
         assert_eq!(Dialect::Postgres.render(text), "SELECT '?1', \"?2\" FROM t WHERE a = $1 AND b = $12");
         assert_eq!(Dialect::Sqlite.render(text), text);
+    }
+
+    #[test]
+    fn values_are_written_out_row_by_row() {
+        let text = "INSERT INTO t (a, b) {values 2x2} ON CONFLICT DO NOTHING";
+        let sqlite = "INSERT INTO t (a, b) VALUES (?1, ?2), (?3, ?4) ON CONFLICT DO NOTHING";
+        assert_eq!(Dialect::Sqlite.render(text), sqlite);
+        assert_eq!(Dialect::Postgres.render(text), sqlite.replace('?', "$"));
     }
 
     #[test]

@@ -54,6 +54,31 @@ impl<'a> Tx<'a> {
         }
     }
 
+    /// Runs an INSERT over many rows in few round trips; answers how many rows it changed.
+    ///
+    /// `statements` are the same INSERT with `{values 100xN}`, `{values 10xN}`, … by falling size, the last with
+    /// one row; `values` holds the rows one after another.
+    pub fn execute_rows(
+        &mut self,
+        statements: &[(usize, &'static Sql)],
+        columns: usize,
+        values: &[Value<'_>],
+    ) -> Result<u64> {
+        let mut changed = 0;
+        let mut rest = values;
+        for (rows, sql) in statements {
+            while rest.len() >= rows * columns {
+                let (now, later) = rest.split_at(rows * columns);
+                changed += self.execute(sql, now)?;
+                rest = later;
+            }
+        }
+        match rest.is_empty() {
+            true => Ok(changed),
+            false => Err(Error::Statement(format!("{} values do not fill rows of {columns}", values.len()))),
+        }
+    }
+
     /// Hands every row to `each`, without keeping them.
     pub fn each(
         &mut self,
@@ -164,6 +189,14 @@ impl Row<'_> {
     /// The value in the column at `index`, counted from 0.
     pub fn get<T: FromCell>(&self, index: usize) -> Result<T> {
         T::read(&self.cell(index)?, index)
+    }
+
+    /// The text in the column at `index`, without a copy; for readings of very many rows.
+    pub fn text(&self, index: usize) -> Result<&str> {
+        match self.cell(index)? {
+            Cell::Text(text) => Ok(text),
+            _ => Err(unexpected(index, "something that is not text")),
+        }
     }
 
     fn width(&self) -> usize {

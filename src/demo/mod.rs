@@ -2,6 +2,8 @@
 
 pub mod faults;
 pub mod gemini;
+pub mod gitlab;
+pub mod google_books;
 pub mod mastodon;
 pub mod ministry;
 pub mod open;

@@ -9,6 +9,7 @@
 
 pub mod daemon;
 pub mod parts;
+pub mod run;
 pub mod runner;
 pub mod schedule;
 pub mod store;

@@ -28,6 +28,8 @@ pub struct Parts {
     pub outside: Outside,
     /// `[llm.NAME]`: the models that can be asked.
     pub llms: Arc<LlmSet>,
+    /// `[web]`: where prompts are shown.
+    pub web: config::Web,
     /// `[quota.NAME]`, ready to reserve from.
     pub quotas: BTreeMap<String, Quota>,
 }

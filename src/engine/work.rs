@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
 use super::Schedule;
@@ -36,6 +37,14 @@ pub struct Job {
 pub trait Work: Send + Sync {
     /// Does one run. It checks `turn.stop` between steps and writes through `turn`.
     fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>>;
+
+    /// Looks at the outside once and says what would be found, without writing anything.
+    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Json, Failure>> {
+        let _ = db;
+        Box::pin(async {
+            Err(Failure::Failed("this kind of job cannot be tested without running it".into()))
+        })
+    }
 
     /// Says what a run would do now, without changing anything or calling anything that costs.
     fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>>;

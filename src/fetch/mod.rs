@@ -180,8 +180,9 @@ impl Fetcher {
             let pass = inner.gate.enter(&trail.url, manners).await?;
             let asked = request.validators.hold_for(&request.without_secrets(&trail.url));
             let started = Instant::now();
-            let mut response = self.send(request, &trail, asked, limits, spent, pass.keep_connection).await;
-            if pass.keep_connection && trail.method != Method::POST && hop::is_broken(&response) {
+            let keep = pass.keep_connection && !request.once;
+            let mut response = self.send(request, &trail, asked, limits, spent, keep).await;
+            if keep && trail.method != Method::POST && hop::is_broken(&response) {
                 // A kept connection may be closed by the server just as we use it; a new one tells the truth.
                 let spent = spent + started.elapsed();
                 response = self.send(request, &trail, asked, limits, spent, false).await;

@@ -30,6 +30,7 @@ pub struct Request {
     pub(super) allow_private: AllowPrivate,
     pub(super) limits: Option<Limits>,
     pub(super) manners: Option<Manners>,
+    pub(super) once: bool,
     problem: Option<String>,
 }
 
@@ -87,6 +88,7 @@ impl Request {
             allow_private: AllowPrivate::none(),
             limits: None,
             manners: None,
+            once: false,
             problem: None,
         };
         match userinfo {
@@ -116,6 +118,12 @@ impl Request {
     /// Replaces the fetcher's manners for this request.
     pub fn manners(mut self, manners: Manners) -> Self {
         self.manners = Some(manners);
+        self
+    }
+
+    /// Sends it once and on a connection of its own, for requests that are counted: no server sees it twice.
+    pub fn once(mut self) -> Self {
+        self.once = true;
         self
     }
 

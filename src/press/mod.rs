@@ -15,6 +15,7 @@ mod collect;
 pub mod config;
 pub mod decide;
 mod files;
+pub mod look;
 pub mod model;
 mod page;
 mod post;
@@ -25,6 +26,7 @@ mod workspace;
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
@@ -45,6 +47,10 @@ use crate::llm::{AskError, Llm, Purpose, Wish};
 use crate::time::Timestamp;
 use decide::{Event, Limits};
 
+/// The kind, as in the config file.
+pub const KIND: &str = "press";
+/// How often a job runs by default.
+pub const EVERY: Duration = Duration::from_secs(5 * 60);
 /// Whose messages ours are.
 pub const TOPIC: &str = "press.post";
 

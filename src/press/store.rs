@@ -294,6 +294,38 @@ pub fn find_messages(tx: &mut Tx<'_>, job: &str, url: &str, except: i64) -> db::
     })
 }
 
+/// A message about an item, as people are told.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Delivery {
+    /// Its number.
+    pub id: i64,
+    /// The channel it goes through.
+    pub channel: String,
+    /// Where it stands.
+    pub state: String,
+    /// What went wrong last, or why it waits.
+    pub last_error: Option<String>,
+}
+
+/// The messages about an item, oldest first.
+pub fn list_deliveries(tx: &mut Tx<'_>, job: &str, url: &str) -> db::Result<Vec<Delivery>> {
+    tx.list(
+        sql!(
+            "SELECT id, channel, state, last_error FROM outbox
+             WHERE topic = ?1 AND subject = ?2 AND job_name = ?3"
+        ),
+        params![TOPIC, url, job],
+        |row| {
+            Ok(Delivery {
+                id: row.get(0)?,
+                channel: row.get(1)?,
+                state: row.get(2)?,
+                last_error: row.get(3)?,
+            })
+        },
+    )
+}
+
 /// How the messages about an item stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Messages {

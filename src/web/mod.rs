@@ -1,1 +1,206 @@
-//! (being written)
+//! Pages over HTTP: prompt pages and the health check, on a router that the dashboard joins.
+//!
+//! ```text
+//! listen         ──▶ auth ──▶ everything          (this machine only, unless `[web.auth]` is set)
+//! prompt_listen  ──▶ /p/{token} and nothing else  (may be public)
+//! ```
+
+mod auth;
+mod headers;
+mod health;
+mod listener;
+mod misses;
+mod prompt;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::connect_info::Connected;
+use axum::http::StatusCode;
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::serve::{IncomingStream, Listener};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::config::{MissingSecret, Web};
+use crate::db::Db;
+use crate::text::Language;
+use crate::time::Clock;
+use auth::Guard;
+use listener::ShortLived;
+use misses::Misses;
+
+/// How long open requests may go on after we were asked to stop.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What every page is made from.
+#[derive(Clone)]
+pub struct Pages {
+    db: Db,
+    clock: Clock,
+    language: Language,
+    misses: Arc<Misses>,
+}
+
+impl Pages {
+    /// Pages that read `db`, in the language of `[app]`.
+    pub fn new(db: Db, language: Language) -> Self {
+        let clock = db.clock().clone();
+        Self { db, clock, language, misses: Arc::default() }
+    }
+}
+
+/// Why pages cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The dashboard would be open to everybody.
+    #[error("`listen = \"{0}\"` in [web] is reachable from other machines, but nobody would have to log in")]
+    Open(SocketAddr),
+    /// The password cannot be had.
+    #[error("the password of [web.auth]: {0}")]
+    Secret(#[from] MissingSecret),
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {why}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        why: io::Error,
+    },
+}
+
+impl Error {
+    /// What the user can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Error::Open(_) => {
+                "set `user` and `password` in [web.auth], listen on 127.0.0.1, or open only the prompt pages with `prompt_listen`"
+            }
+            Error::Secret(_) => "set the variable or file that [web.auth] names",
+            Error::Listen { .. } => "another program may be using the address; choose another in [web]",
+        }
+    }
+}
+
+/// The prompt pages alone; safe to open to the world.
+pub fn prompt_router(pages: &Pages) -> Router {
+    Router::new()
+        .route("/p/{token}", get(prompt::show))
+        .fallback(not_found)
+        .layer(middleware::from_fn(headers::protect))
+        .with_state(pages.clone())
+}
+
+/// Everything: prompt pages and health are public, whatever joins later is behind `guard`.
+fn router(pages: &Pages, guard: Option<Guard>) -> Router {
+    let router = Router::new()
+        .route("/p/{token}", get(prompt::show))
+        .route("/healthz", get(health::show))
+        .fallback(not_found)
+        .with_state(pages.clone());
+    let router = match guard {
+        Some(guard) => router.layer(middleware::from_fn_with_state(Arc::new(guard), auth::check)),
+        None => router,
+    };
+    router.layer(middleware::from_fn(headers::protect))
+}
+
+async fn not_found() -> Response {
+    (StatusCode::NOT_FOUND, "not found\n").into_response()
+}
+
+/// Pages that listen but are not served yet; so that a busy port is told at once.
+pub struct Bound {
+    dashboard: (TcpListener, Router),
+    prompts: Option<(TcpListener, Router)>,
+}
+
+/// Listens where `[web]` says; refuses to open the dashboard to other machines without a password.
+pub async fn bind(web: &Web, pages: &Pages) -> Result<Bound, Error> {
+    let guard = web.auth.as_ref().map(Guard::new).transpose()?;
+    if guard.is_none() && !web.listen.ip().to_canonical().is_loopback() {
+        return Err(Error::Open(web.listen));
+    }
+    let dashboard = (listen(web.listen).await?, router(pages, guard));
+    let prompts = match web.prompt_listen {
+        Some(address) => Some((listen(address).await?, prompt_router(pages))),
+        None => None,
+    };
+    Ok(Bound { dashboard, prompts })
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
+    TcpListener::bind(address).await.map_err(|why| Error::Listen { address, why })
+}
+
+impl Bound {
+    /// Where it listens, the dashboard first; useful when the port was 0.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        let all = [Some(&self.dashboard), self.prompts.as_ref()];
+        all.into_iter().flatten().filter_map(|(listener, _)| listener.local_addr().ok()).collect()
+    }
+
+    /// Serves until `stop` is cancelled; requests under way get a few seconds to end.
+    pub async fn serve(self, stop: &CancellationToken) {
+        for address in self.addresses() {
+            info!("Pages at http://{address}/");
+        }
+        let (listener, router) = self.dashboard;
+        let dashboard = serve_router(listener, router, stop);
+        let prompts = async {
+            if let Some((listener, router)) = self.prompts {
+                serve_router(ShortLived::new(listener), router, stop).await;
+            }
+        };
+        tokio::join!(dashboard, prompts);
+    }
+}
+
+async fn serve_router<L>(listener: L, router: Router, stop: &CancellationToken)
+where
+    L: Listener<Addr = SocketAddr>,
+    Reader: for<'a> Connected<IncomingStream<'a, L>>,
+{
+    let service = router.into_make_service_with_connect_info::<Reader>();
+    let serving = axum::serve(listener, service).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let overdue = async {
+        stop.cancelled().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        result = serving => {
+            if let Err(error) = result {
+                warn!("A listener ended: {error}");
+            }
+        }
+        () = overdue => {}
+    }
+}
+
+/// The address of whoever asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader(SocketAddr);
+
+impl Connected<IncomingStream<'_, TcpListener>> for Reader {
+    fn connect_info(stream: IncomingStream<'_, TcpListener>) -> Self {
+        Self(*stream.remote_addr())
+    }
+}
+
+impl Connected<IncomingStream<'_, ShortLived>> for Reader {
+    fn connect_info(stream: IncomingStream<'_, ShortLived>) -> Self {
+        Self(*stream.remote_addr())
+    }
+}
+
+/// Listens and serves until `stop` is cancelled.
+pub async fn serve(web: &Web, pages: &Pages, stop: &CancellationToken) -> Result<(), Error> {
+    bind(web, pages).await?.serve(stop).await;
+    Ok(())
+}

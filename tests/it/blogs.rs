@@ -1,6 +1,7 @@
 //! Blogs against the loopback world, on both databases.
 
 mod crash;
+mod crowd;
 mod scenarios;
 mod single;
 

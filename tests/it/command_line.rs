@@ -138,7 +138,7 @@ fn listings_are_json_when_asked_and_tables_align_for_full_width_names() {
 
 #[test]
 fn jobs_are_edited_in_place_and_comments_stay() {
-    let desk = Desk::new(&format!("# my jobs\n{BLOGS}# the end\n"));
+    let desk = Desk::new(&format!("# my jobs\n\n{BLOGS}\n# the end\n"));
     let file = desk.dir.path().join("tsuzuki.toml");
     assert_eq!(code(&desk.run(&["job", "disable", "blogs"])), 0);
     let text = std::fs::read_to_string(&file).unwrap();

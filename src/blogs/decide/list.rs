@@ -13,6 +13,8 @@ use crate::time::Timestamp;
 
 /// Dates in feeds are those of a draft, or of a wrong zone; this much is forgiven.
 const DATE_SLACK: Duration = Duration::from_secs(24 * 60 * 60);
+/// Entries of one change that are kept with it; a site that rewrites itself may have tens of thousands.
+const KEPT: usize = 500;
 /// Below this many addresses a list is too short to be called shrunken or rewritten.
 const SHORT_LIST: usize = 4;
 
@@ -282,7 +284,7 @@ fn remember(
     adopt_settings(state, blog);
 }
 
-fn tell(next: &mut Next, detector: Detector, news: News) {
+fn tell(next: &mut Next, detector: Detector, mut news: News) {
     if news.entries.is_empty() {
         return;
     }
@@ -297,11 +299,14 @@ fn tell(next: &mut Next, detector: Detector, news: News) {
         "held": news.held_because,
     });
     next.events.push(("new", detail));
+    let more = news.entries.len().saturating_sub(KEPT);
+    news.entries.truncate(KEPT);
     next.changes.push(Change {
         code: "new",
         held: news.held_because.is_some(),
         detail: Detail {
             entries: news.entries,
+            more,
             detector: Some(detector),
             held_because: news.held_because,
             gap: news.gap,

@@ -95,13 +95,25 @@ pub fn list_untold(tx: &mut Tx<'_>, job: &str, limit: usize) -> db::Result<Vec<C
     )
 }
 
-/// Notes which messages tell a change; `false` if another run was faster.
-pub fn mark_digest(tx: &mut Tx<'_>, id: i64, digest: &str) -> db::Result<bool> {
-    let marked = tx.execute(
+/// Whether no message tells any of these changes yet.
+pub fn are_untold(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<bool> {
+    for id in ids {
+        let told =
+            tx.count(sql!("SELECT 1 FROM blog_changes WHERE id = ?1 AND digest IS NOT NULL"), params![id])?;
+        if told == 1 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Notes which messages tell a change.
+pub fn mark_digest(tx: &mut Tx<'_>, id: i64, digest: &str) -> db::Result<()> {
+    tx.execute(
         sql!("UPDATE blog_changes SET digest = ?2 WHERE id = ?1 AND digest IS NULL"),
         params![id, digest],
     )?;
-    Ok(marked == 1)
+    Ok(())
 }
 
 /// The newest changes first.

@@ -6,8 +6,8 @@ mod history;
 use std::collections::{HashMap, HashSet};
 
 pub use changes::{
-    ChangeRow, Delivery, Filter, find_change, list_changes, list_deliveries_of, list_untold, mark_digest,
-    prune_changes,
+    ChangeRow, Delivery, Filter, are_untold, find_change, list_changes, list_deliveries_of, list_untold,
+    mark_digest, prune_changes,
 };
 pub use history::{CheckRow, list_checks, prune_history};
 
@@ -83,11 +83,6 @@ fn url(row: &Row<'_>, column: usize) -> db::Result<Option<Url>> {
 /// A column of JSON; what cannot be read is as good as nothing: it is only a memory aid.
 fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> db::Result<Option<T>> {
     Ok(row.get::<Option<String>>(column)?.and_then(|text| serde_json::from_str(&text).ok()))
-}
-
-/// What is remembered about each of `ids`, in their order.
-pub fn list_states(tx: &mut Tx<'_>, ids: &[String]) -> db::Result<Vec<Option<State>>> {
-    ids.iter().map(|id| find_state(tx, id)).collect()
 }
 
 /// Blogs that are left alone, with the reason.

@@ -24,7 +24,7 @@ use super::{Channel, Check, Outside, Progress};
 use crate::config::{Problem, Secret, Section};
 use crate::fail;
 use smtp::{Reuse, Server};
-pub(crate) use words::test_mail;
+pub(super) use words::test_mail;
 
 /// A connection that waited longer is not used again.
 const KEEP_OPEN: Duration = Duration::from_secs(20);
@@ -155,6 +155,10 @@ impl Email {
                 Ok(Sent::default())
             }
         }
+    }
+
+    pub(super) fn recipients(&self) -> Vec<String> {
+        self.to.iter().map(|to| to.email.to_string()).collect()
     }
 
     /// The mail in full; the same bytes every time.

@@ -123,7 +123,7 @@ fn untitled(language: Language) -> &'static str {
 }
 
 /// The mail that `mail test` sends.
-pub(crate) fn test_mail(language: Language) -> MailBody {
+pub(in crate::channel) fn test_mail(language: Language) -> MailBody {
     let (subject, text) = match language {
         Language::Ja => {
             ("tsuzuki からのテストメール", "このメールが読めれば、メールの設定は正しくできています。")

@@ -190,6 +190,22 @@ impl Mastodon {
         self.api(channel, outside).find_own(&status, row.attempted().since).await
     }
 
+    /// The text of a rendered post, with its length and the limit of the instance.
+    pub(super) async fn show(
+        &self,
+        channel: &Channel,
+        outside: &Outside,
+        payload: &str,
+    ) -> (String, Option<(usize, usize)>) {
+        let Ok(status) = serde_json::from_str::<Status>(payload) else { return (payload.to_owned(), None) };
+        let limits = self.limits(channel, outside).await;
+        let warning = status.spoiler_text.unwrap_or_default();
+        let length =
+            count::count(&status.status, limits.url_chars) + count::count(&warning, limits.url_chars);
+        let text = if warning.is_empty() { status.status } else { format!("[{warning}]\n{}", status.status) };
+        (text, Some((length, limits.max_chars)))
+    }
+
     pub(super) fn credentials(&self) -> String {
         super::http::secret_text(&self.config.token)
     }

@@ -69,6 +69,11 @@ enum Command {
         /// The job
         name: String,
     },
+    /// Look once at what a job watches and show what would be found; nothing is written or sent
+    Test {
+        /// The job
+        name: String,
+    },
     /// See and reset how far a job has read
     #[command(subcommand)]
     Cursor(cursor::Command),
@@ -85,6 +90,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         Command::Rm { name, yes } => edit::remove(&name, yes, context),
         Command::Pause { name, span, reason } => pause(&name, span, reason, context).await,
         Command::Resume { name } => resume(&name, context).await,
+        Command::Test { name } => test(&name, context).await,
         Command::Cursor(command) => cursor::run(command, context).await,
     }
 }
@@ -133,6 +139,14 @@ async fn show(name: &str, context: &Context) -> Result {
     let config = context.config().await?;
     let job = config.find_job(name).ok_or_else(|| no_such_job(name, config))?;
     context.out.json(&Listed::of(job))?;
+    Ok(Exit::Fine)
+}
+
+async fn test(name: &str, context: &Context) -> Result {
+    let app = context.look().await?;
+    let job = app.jobs.iter().find(|job| job.name.as_str() == name);
+    let Some(job) = job else { return Err(no_such_job(name, context.config().await?)) };
+    context.out.json(&job.work.test(&app.parts.db).await?)?;
     Ok(Exit::Fine)
 }
 

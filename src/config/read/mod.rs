@@ -33,16 +33,17 @@ pub(in crate::config) fn read_file(
     if !errors.is_empty() {
         return Err(list_syntax_errors(&source, &errors));
     }
-    let root = Table::from_parsed(root.get_ref());
+    let mut root = Table::from_parsed(root.get_ref());
     let directory = source.path().parent().filter(|path| !path.as_os_str().is_empty());
     let surroundings =
         Surroundings { directory: directory.unwrap_or(Path::new(".")).to_owned(), env: env.clone() };
+    let problems = overrides::write(&mut root, &surroundings);
     let mut reader = Reader {
         root,
         source,
         kinds,
         surroundings,
-        problems: Problems::default(),
+        problems,
         warnings: Problems::default(),
         secrets: Vec::new(),
         names: BTreeMap::new(),

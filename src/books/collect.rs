@@ -1,0 +1,253 @@
+//! Collecting: page after page from where the last run stopped, each page saved with the position after it.
+
+use tracing::{info, warn};
+
+use super::decide::{Next, PageOutcome, Paging, StopReason};
+use super::google::{Page, Search, Trouble};
+use super::{lines, store};
+use crate::config::value::FirstRun;
+use crate::db::{self, Tx};
+use crate::engine::{Failure, Turn, Update};
+use crate::fail;
+use crate::fetch::Fetcher;
+use crate::id::JobName;
+use crate::ledger::quota::{Grant, Quota};
+use crate::ledger::{cursor, event, pause};
+use crate::time::Timestamp;
+
+/// What a collecting run needs.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The search.
+    pub search: Search,
+    /// The key of its position.
+    pub query_set_hash: String,
+    /// How many volumes a run takes at most.
+    pub max_per_run: u32,
+    /// When a search that was read to its end is read again.
+    pub recheck_after: Option<std::time::Duration>,
+    /// What the first run tells.
+    pub first_run: FirstRun,
+    /// What requests count against.
+    pub quota: Quota,
+}
+
+/// What a run collected.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Volumes that the API returned.
+    pub returned: u64,
+    /// Volumes among them without a valid ISBN.
+    pub without_isbn: u64,
+    /// Books that this job had not found before.
+    pub new: u64,
+    /// Why it stopped; `None` when the search was exhausted before and nothing was asked.
+    pub stop: Option<StopReason>,
+    /// What went wrong.
+    pub trouble: Option<Wrong>,
+    /// When requests are possible again, if that is why it stopped.
+    pub resumes_at: Option<Timestamp>,
+}
+
+/// What went wrong while collecting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// The key was refused.
+    Credentials(String),
+    /// Anything else.
+    Failed(String),
+}
+
+/// The answer to asking for permission to make a request.
+enum Permit {
+    /// It is counted; so many more are left.
+    Go { left: u32 },
+    /// Not before this moment.
+    Wait { until: Option<Timestamp> },
+}
+
+/// Where a run begins, or `None` when there is nothing to collect.
+pub fn start_index(
+    cursor: Option<&cursor::Cursor>,
+    recheck_after: Option<std::time::Duration>,
+    now: Timestamp,
+) -> Option<i64> {
+    match cursor {
+        None => Some(0),
+        Some(cursor) if !cursor.is_exhausted => Some(cursor.start_index),
+        Some(cursor) => recheck_after.filter(|after| cursor.last_updated_at.plus(*after) <= now).map(|_| 0),
+    }
+}
+
+/// Collects until the run is full, the quota is used up, the search is exhausted or something fails.
+pub async fn collect(plan: &Plan, fetcher: &Fetcher, turn: &Turn) -> Result<Collected, Failure> {
+    let mut collected = Collected::default();
+    let (job, key) = (turn.job.clone(), plan.query_set_hash.clone());
+    let (known, is_first) = {
+        let (job, key) = (job.clone(), key.clone());
+        turn.db
+            .read(move |tx| Ok((cursor::find(tx, job.as_str(), &key)?, !store::has_books(tx, &job)?)))
+            .await?
+    };
+    let Some(start) = start_index(known.as_ref(), plan.recheck_after, turn.now()) else {
+        warn!(job = %job, "{}", lines::skipped(&job, &key));
+        return Ok(collected);
+    };
+    // How many books the first run may tell; `None` is no limit.
+    let mut tellable = match (is_first, plan.first_run) {
+        (false, _) | (true, FirstRun::All) => None,
+        (true, FirstRun::Baseline) => Some(0),
+        (true, FirstRun::Latest(count)) => Some(u64::from(count)),
+    };
+    let mut paging = Paging::new(start, plan.max_per_run);
+    let mut next = paging.first(true);
+    let mut total_items = None;
+    let mut number = 0;
+    turn.progress.tell(&job, Update::Total(u64::from(plan.max_per_run)));
+    while let Next::Continue(ask) = next {
+        turn.check_stop()?;
+        let left = match ask_permission(plan, turn).await? {
+            Permit::Go { left } => left,
+            Permit::Wait { until } => {
+                (paging, next) = paging.after_page(PageOutcome::OverQuota, 0);
+                collected.resumes_at = until;
+                save_position(turn, &key, paging, next).await?;
+                break;
+            }
+        };
+        let answer = tokio::select! {
+            () = turn.stop.cancelled() => return Err(Failure::Interrupted),
+            answer = plan.search.fetch(fetcher, &plan.quota, ask, turn.now()) => answer,
+        };
+        number += 1;
+        fail::point("books.page_fetched");
+        match answer {
+            Ok(page) => {
+                total_items = page.total_items;
+                info!(job = %job, "{}", lines::page(&job, number, ask.start_index, page.returned, total_items));
+                let outcome = PageOutcome::Page { returned: page.returned, total_items };
+                (paging, next) = paging.after_page(outcome, left);
+                if next == Next::Stop(StopReason::Error) {
+                    collected.trouble =
+                        Some(Wrong::Failed("an empty page that does not say how many there are".into()));
+                }
+                if next == Next::Stop(StopReason::Quota) {
+                    collected.resumes_at = Some(plan.quota.resets_at(turn.now()));
+                }
+                collected.returned += page.returned;
+                collected.without_isbn += page.without_isbn;
+                turn.progress.tell(&job, Update::Done(page.returned));
+                let new = save_page(turn, &key, page, paging, next, tellable).await?;
+                collected.new += new;
+                tellable = tellable.map(|tellable| tellable.saturating_sub(new));
+                fail::point("books.page_saved");
+            }
+            Err(Trouble::Quota { until, why }) => {
+                (paging, next) = paging.after_page(PageOutcome::OverQuota, left);
+                collected.resumes_at = Some(until);
+                rest(turn, &plan.quota, until, &why).await?;
+                save_position(turn, &key, paging, next).await?;
+            }
+            Err(trouble) => {
+                (paging, next) = paging.after_page(PageOutcome::Failed, left);
+                collected.trouble = Some(match trouble {
+                    Trouble::Credentials(why) => Wrong::Credentials(why),
+                    Trouble::Failed(why) | Trouble::Quota { why, .. } => Wrong::Failed(why),
+                });
+                save_position(turn, &key, paging, next).await?;
+            }
+        }
+    }
+    if let Next::Stop(reason) = next {
+        let line = lines::stopped(&job, reason, &paging, total_items, &key);
+        match reason {
+            StopReason::Exhausted => warn!(job = %job, "{line}"),
+            _ => info!(job = %job, "{line}"),
+        }
+        collected.stop = Some(reason);
+    }
+    Ok(collected)
+}
+
+/// Counts a request before it leaves, in a transaction of its own.
+async fn ask_permission(plan: &Plan, turn: &Turn) -> Result<Permit, Failure> {
+    let (quota, now) = (plan.quota.clone(), turn.now());
+    turn.write(move |tx| {
+        if let Some(rest) = pause::find(tx, &provider_name(&quota), now)? {
+            return Ok(Permit::Wait { until: rest.paused_until });
+        }
+        Ok(match quota.reserve(tx, 1, now)? {
+            Grant::Granted { left } => Permit::Go { left },
+            Grant::Exhausted { resets_at } => Permit::Wait { until: Some(resets_at) },
+        })
+    })
+    .await
+}
+
+/// Writes the books of a page and the position after it, together; answers how many were new to the job.
+async fn save_page(
+    turn: &Turn,
+    key: &str,
+    page: Page,
+    paging: Paging,
+    next: Next,
+    tellable: Option<u64>,
+) -> Result<u64, Failure> {
+    let (job, key, now) = (turn.job.clone(), key.to_owned(), turn.now());
+    turn.write(move |tx| {
+        let mut new = 0;
+        for book in &page.books {
+            store::put_book(tx, book, now)?;
+            let is_told = tellable.is_none_or(|tellable| new < tellable);
+            if store::add_job_book(tx, &job, &book.isbn13, is_told, now)? {
+                new += 1;
+                let code = if is_told { "collected" } else { "baseline" };
+                let detail = serde_json::json!({ "title": book.title });
+                event::add(tx, Some(&job), &format!("book:{}", book.isbn13), code, &detail, now)?;
+            }
+        }
+        put_position(tx, &job, &key, paging, next, now)?;
+        Ok(new)
+    })
+    .await
+}
+
+/// Writes the position when there is no page to go with it.
+async fn save_position(turn: &Turn, key: &str, paging: Paging, next: Next) -> Result<(), Failure> {
+    let (job, key, now) = (turn.job.clone(), key.to_owned(), turn.now());
+    turn.write(move |tx| put_position(tx, &job, &key, paging, next, now)).await
+}
+
+fn put_position(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    key: &str,
+    paging: Paging,
+    next: Next,
+    now: Timestamp,
+) -> db::Result<()> {
+    cursor::put(tx, job.as_str(), key, paging.start_index, next.is_exhausted(), now)?;
+    if next.is_exhausted() {
+        let detail = serde_json::json!({ "query_set_hash": key, "start_index": paging.start_index });
+        event::add(tx, Some(job), &format!("job:{job}"), "exhausted", &detail, now)?;
+    }
+    Ok(())
+}
+
+/// Lets the provider rest, for every job that uses it.
+async fn rest(turn: &Turn, quota: &Quota, until: Timestamp, why: &str) -> Result<(), Failure> {
+    let (job, name, why, now) = (turn.job.clone(), provider_name(quota), why.to_owned(), turn.now());
+    turn.write(move |tx| {
+        if pause::put(tx, &name, Some(until), &why, now)? {
+            let detail = serde_json::json!({ "why": why, "until": until });
+            event::add(tx, Some(&job), &name, "asked_to_wait", &detail, now)?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// The name under which a provider rests.
+pub fn provider_name(quota: &Quota) -> String {
+    format!("provider:{}", quota.provider)
+}

@@ -1,0 +1,226 @@
+//! The keys of a `books` job, named as in the seeds.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::config::value::{HttpUrl, Span};
+use crate::config::{Problem, Problems, Secret, Section};
+
+/// The keys of a `books` job.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Keys {
+    /// What to search for. Several queries are one search that finds what any of them finds.
+    pub queries: Vec<String>,
+    /// How many volumes a run takes at most.
+    #[serde(default = "max_per_run")]
+    pub max_per_run: u32,
+    /// How many books a digest has at most.
+    #[serde(default = "mail_limit")]
+    pub mail_limit: u32,
+    /// How many books of long ago are sent again when none is left; 0 sends none.
+    #[serde(default = "fallback_limit")]
+    pub fallback_limit: u32,
+    /// How Google Books is asked.
+    #[serde(default)]
+    pub google_books: GoogleBooks,
+    /// The name of the `[quota.NAME]` that requests count against; without such a table, 100 a day.
+    /// `DAILY_BOOKS_API_LIMIT` overrides that of `google_books`.
+    #[serde(default = "quota")]
+    pub quota: String,
+    /// How many days the link to a prompt works.
+    #[serde(default = "token_days")]
+    pub token_days: u32,
+    /// When a search that was read to its end is read again from its beginning; 0 is only by hand.
+    #[serde(default)]
+    pub recheck_after: Recheck,
+}
+
+/// How Google Books is asked; the names are those of its API.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "camelCase")]
+pub struct GoogleBooks {
+    /// Books, magazines or both.
+    pub print_type: Option<PrintType>,
+    /// Only volumes in this language, by its two letters.
+    pub lang_restrict: Option<String>,
+    /// What comes first.
+    pub order_by: Option<OrderBy>,
+    /// Where the API is. Default: that of Google.
+    #[serde(rename = "api_url")]
+    pub api_url: Option<HttpUrl>,
+    /// The key of your project; it works without one, but not for long. `GOOGLE_BOOKS_API_KEY` overrides it.
+    #[serde(rename = "api_key")]
+    pub api_key: Option<Secret>,
+}
+
+/// What is searched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PrintType {
+    /// Both.
+    All,
+    /// Books.
+    Books,
+    /// Magazines.
+    Magazines,
+}
+
+impl PrintType {
+    /// The word of the API.
+    pub fn word(self) -> &'static str {
+        match self {
+            PrintType::All => "all",
+            PrintType::Books => "books",
+            PrintType::Magazines => "magazines",
+        }
+    }
+}
+
+/// What comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OrderBy {
+    /// What fits best.
+    Relevance,
+    /// What was published last.
+    Newest,
+}
+
+impl OrderBy {
+    /// The word of the API.
+    pub fn word(self) -> &'static str {
+        match self {
+            OrderBy::Relevance => "relevance",
+            OrderBy::Newest => "newest",
+        }
+    }
+}
+
+/// A span of time, or 0 for never.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recheck(pub Option<Duration>);
+
+impl<'de> Deserialize<'de> for Recheck {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ZeroOrSpan;
+        impl serde::de::Visitor<'_> for ZeroOrSpan {
+            type Value = Recheck;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("0 or a span of time such as \"30d\"")
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Recheck, E> {
+                match number {
+                    0 => Ok(Recheck(None)),
+                    number => Err(E::custom(format!(
+                        "`{number}` has no unit\nhint: write for example \"{number}d\""
+                    ))),
+                }
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Recheck, E> {
+                match text.trim() {
+                    "0" => Ok(Recheck(None)),
+                    text => {
+                        let span: Result<Span, _> =
+                            Span::deserialize(serde::de::value::StrDeserializer::new(text));
+                        span.map(|span| Recheck(Some(span.duration())))
+                    }
+                }
+            }
+        }
+        deserializer.deserialize_any(ZeroOrSpan)
+    }
+}
+
+impl JsonSchema for Recheck {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Recheck".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "description": "a span of time, or 0 for never", "examples": ["30d", 0] })
+    }
+}
+
+fn max_per_run() -> u32 {
+    20
+}
+
+fn mail_limit() -> u32 {
+    5
+}
+
+fn fallback_limit() -> u32 {
+    3
+}
+
+fn quota() -> String {
+    super::model::GOOGLE_BOOKS.to_owned()
+}
+
+fn token_days() -> u32 {
+    30
+}
+
+/// The most books that a digest may have: mail readers cut longer ones off.
+const MAX_MAIL_LIMIT: u32 = 50;
+/// The longest that a link may work.
+const MAX_TOKEN_DAYS: u32 = 3650;
+
+/// What is wrong with the table of a books job, beyond what serde can know.
+pub fn check(section: &Section) -> Problems {
+    match section.read::<Keys>() {
+        Ok(keys) => keys.list_problems(section).into_iter().collect(),
+        Err(problems) => problems,
+    }
+}
+
+impl Keys {
+    /// Reads the table of a books job.
+    pub fn read(section: &Section) -> Result<Self, Problems> {
+        let keys: Keys = section.read()?;
+        let problems: Problems = keys.list_problems(section).into_iter().collect();
+        match problems.is_empty() {
+            true => Ok(keys),
+            false => Err(problems),
+        }
+    }
+
+    fn list_problems(&self, section: &Section) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if self.queries.is_empty() {
+            problems.push(
+                section
+                    .problem("queries", "there is nothing to search for")
+                    .with_hint("write for example queries = [\"rust\"]"),
+            );
+        }
+        for (number, query) in self.queries.iter().enumerate() {
+            if query.trim().is_empty() {
+                problems.push(section.problem(&format!("queries.{number}"), "the query is empty"));
+            }
+        }
+        for (key, value, most) in [
+            ("max_per_run", self.max_per_run, u32::MAX),
+            ("mail_limit", self.mail_limit, MAX_MAIL_LIMIT),
+            ("token_days", self.token_days, MAX_TOKEN_DAYS),
+        ] {
+            if value == 0 {
+                problems.push(section.problem(key, format!("`{key}` is at least 1")));
+            } else if value > most {
+                problems.push(section.problem(key, format!("`{key}` is at most {most}")));
+            }
+        }
+        if self.fallback_limit > MAX_MAIL_LIMIT {
+            problems.push(
+                section.problem("fallback_limit", format!("`fallback_limit` is at most {MAX_MAIL_LIMIT}")),
+            );
+        }
+        problems
+    }
+}

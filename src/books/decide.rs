@@ -1,0 +1,224 @@
+//! Paging, decided: what follows a page, when to stop, and where the next run begins. Pure.
+//!
+//! The order of the checks is the seed's: error, quota, max_per_run, exhausted. Only proof that nothing more is
+//! to be had exhausts a query set; every page that is taken moves the position on, so a run always ends.
+
+/// The most volumes that the API hands out in one page.
+pub const PAGE_LIMIT: u32 = 40;
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paging {
+    /// Where the next page begins; what is saved.
+    pub start_index: i64,
+    /// Volumes that this run was handed, with and without an ISBN.
+    pub collected: u64,
+    /// How many this run may be handed before it stops.
+    pub max_per_run: u32,
+}
+
+/// What to ask for next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// `startIndex`
+    pub start_index: i64,
+    /// `maxResults`: never more than may still be taken.
+    pub max_results: u32,
+}
+
+/// What came of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageOutcome {
+    /// A page.
+    Page {
+        /// How many volumes it holds, before any is left out.
+        returned: u64,
+        /// How many the API says there are, if it says so.
+        total_items: Option<i64>,
+    },
+    /// Nothing that can be used.
+    Failed,
+    /// The provider says that it was asked too often, or we may not ask at all.
+    OverQuota,
+}
+
+/// Why a run asked for no further page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// A request failed.
+    Error,
+    /// The day's requests are used up, or the provider rests.
+    Quota,
+    /// As many as a run may take were taken.
+    MaxPerRun,
+    /// There is nothing more: the only reason that marks the query set.
+    Exhausted,
+}
+
+/// What to do after a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Ask for another page.
+    Continue(Ask),
+    /// Stop.
+    Stop(StopReason),
+}
+
+impl Next {
+    /// Whether the query set is to be marked as exhausted.
+    pub fn is_exhausted(self) -> bool {
+        self == Next::Stop(StopReason::Exhausted)
+    }
+}
+
+impl Paging {
+    /// A run that begins at `start_index`.
+    pub fn new(start_index: i64, max_per_run: u32) -> Self {
+        Self { start_index: start_index.max(0), collected: 0, max_per_run }
+    }
+
+    /// The first step: `quota_left` requests may be made now.
+    pub fn first(&self, quota_left: bool) -> Next {
+        match quota_left {
+            false => Next::Stop(StopReason::Quota),
+            true => self.ask_or_stop(),
+        }
+    }
+
+    /// The state after a request, and what to do next; `quota_left` more requests may be made.
+    pub fn after_page(self, outcome: PageOutcome, quota_left: u32) -> (Self, Next) {
+        let (returned, total_items) = match outcome {
+            PageOutcome::Failed => return (self, Next::Stop(StopReason::Error)),
+            PageOutcome::OverQuota => return (self, Next::Stop(StopReason::Quota)),
+            // An empty page that does not say how many there are proves nothing, and asking again would not end.
+            PageOutcome::Page { returned: 0, total_items: None } => {
+                return (self, Next::Stop(StopReason::Error));
+            }
+            PageOutcome::Page { returned, total_items } => (returned, total_items),
+        };
+        let after = Self {
+            start_index: self.start_index.saturating_add_unsigned(returned),
+            collected: self.collected.saturating_add(returned),
+            ..self
+        };
+        let next = if quota_left == 0 {
+            Next::Stop(StopReason::Quota)
+        } else if after.collected >= u64::from(self.max_per_run) {
+            Next::Stop(StopReason::MaxPerRun)
+        } else if total_items.is_some_and(|total| returned == 0 || after.start_index >= total) {
+            Next::Stop(StopReason::Exhausted)
+        } else {
+            after.ask_or_stop()
+        };
+        (after, next)
+    }
+
+    fn ask_or_stop(&self) -> Next {
+        let remaining = u64::from(self.max_per_run).saturating_sub(self.collected);
+        match u32::try_from(remaining).unwrap_or(u32::MAX).min(PAGE_LIMIT) {
+            0 => Next::Stop(StopReason::MaxPerRun),
+            max_results => Next::Continue(Ask { start_index: self.start_index, max_results }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn page(returned: u64, total_items: i64) -> PageOutcome {
+        PageOutcome::Page { returned, total_items: Some(total_items) }
+    }
+
+    fn ask(start_index: i64, max_results: u32) -> Next {
+        Next::Continue(Ask { start_index, max_results })
+    }
+
+    /// Sections 4.3 and 4.4 of the seed, line by line.
+    #[test]
+    fn a_page_is_followed_by_what_the_seed_says() {
+        use StopReason::{Error, Exhausted, MaxPerRun, Quota};
+        let stop = Next::Stop;
+        let nameless = |returned| PageOutcome::Page { returned, total_items: None };
+        // start_index, collected, max_per_run | outcome, quota left | start_index after, next
+        let table: &[((i64, u64, u32), (PageOutcome, u32), (i64, Next))] = &[
+            // Many pages: startIndex moves by what was returned, never by what was asked for.
+            ((0, 0, 80), (page(40, 150), 9), (40, ask(40, 40))),
+            ((0, 0, 80), (page(37, 150), 9), (37, ask(37, 40))),
+            // No overfetch: the last page asks for the rest only.
+            ((40, 40, 60), (page(10, 150), 9), (50, ask(50, 10))),
+            ((40, 40, 80), (page(40, 150), 9), (80, stop(MaxPerRun))),
+            // The order: error, quota, max_per_run, exhausted.
+            ((40, 40, 80), (PageOutcome::Failed, 0), (40, stop(Error))),
+            ((40, 40, 80), (PageOutcome::OverQuota, 9), (40, stop(Quota))),
+            ((40, 40, 80), (page(40, 80), 0), (80, stop(Quota))),
+            ((40, 40, 80), (page(40, 80), 9), (80, stop(MaxPerRun))),
+            ((40, 40, 90), (page(40, 80), 9), (80, stop(Exhausted))),
+            ((40, 40, 90), (page(0, 80), 0), (40, stop(Quota))),
+            // Exhausted: an empty page stays where it is, a last page moves on to totalItems.
+            ((40, 40, 90), (page(0, 80), 9), (40, stop(Exhausted))),
+            ((0, 0, 20), (page(0, 0), 9), (0, stop(Exhausted))),
+            ((120, 0, 20), (page(0, 120), 9), (120, stop(Exhausted))),
+            // totalItems shrinks below, or grows above, what it was.
+            ((80, 0, 90), (page(5, 60), 9), (85, stop(Exhausted))),
+            ((80, 0, 90), (page(40, 200), 9), (120, ask(120, 40))),
+            // Without totalItems nothing is proven.
+            ((80, 0, 90), (nameless(40), 9), (120, ask(120, 40))),
+            ((80, 0, 90), (nameless(0), 9), (80, stop(Error))),
+            // A server that sends more than it was asked for.
+            ((0, 0, 10), (page(40, 500), 9), (40, stop(MaxPerRun))),
+        ];
+        for (number, ((start_index, collected, max_per_run), (outcome, left), expected)) in
+            table.iter().enumerate()
+        {
+            let before =
+                Paging { start_index: *start_index, collected: *collected, max_per_run: *max_per_run };
+            let (after, next) = before.after_page(*outcome, *left);
+            assert_eq!((after.start_index, next), *expected, "line {number}: {before:?} {outcome:?} {left}");
+            assert_eq!(next.is_exhausted(), next == stop(Exhausted));
+        }
+    }
+
+    #[test]
+    fn a_run_begins_with_a_page_of_at_most_forty_or_not_at_all() {
+        assert_eq!(Paging::new(0, 10).first(true), ask(0, 10));
+        assert_eq!(Paging::new(80, 100).first(true), ask(80, 40));
+        assert_eq!(Paging::new(80, 100).first(false), Next::Stop(StopReason::Quota));
+        assert_eq!(Paging::new(0, 0).first(true), Next::Stop(StopReason::MaxPerRun));
+        assert_eq!(Paging::new(-5, 10).first(true), ask(0, 10), "a damaged cursor begins at the beginning");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_server_answers_a_run_ends_and_never_moves_back(
+            start in 0i64..1000,
+            max_per_run in 1u32..300,
+            answers in proptest::collection::vec((0u8..4, 0u64..60, proptest::option::of(-5i64..400)), 301),
+        ) {
+            let mut paging = Paging::new(start, max_per_run);
+            let mut next = paging.first(true);
+            let mut requests = 0;
+            for (kind, returned, total_items) in answers {
+                let Next::Continue(ask) = next else { break };
+                prop_assert!(ask.max_results >= 1 && ask.max_results <= PAGE_LIMIT);
+                prop_assert!(paging.collected + u64::from(ask.max_results) <= u64::from(max_per_run));
+                prop_assert_eq!(ask.start_index, paging.start_index);
+                let outcome = match kind {
+                    0 => PageOutcome::Failed,
+                    1 => PageOutcome::OverQuota,
+                    _ => PageOutcome::Page { returned, total_items },
+                };
+                let (after, then) = paging.after_page(outcome, 1000);
+                prop_assert!(after.start_index >= paging.start_index);
+                let is_proof = matches!(outcome, PageOutcome::Page { total_items: Some(_), .. });
+                prop_assert!(!then.is_exhausted() || is_proof);
+                (paging, next) = (after, then);
+                requests += 1;
+            }
+            prop_assert!(matches!(next, Next::Stop(_)), "still asking after {} requests", requests);
+            prop_assert!(requests <= max_per_run);
+        }
+    }
+}

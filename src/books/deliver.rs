@@ -1,0 +1,249 @@
+//! Delivering: a digest is written to the outbox with its prompts and tokens, and counts once it was accepted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use url::Url;
+
+use super::mail;
+use super::model::Book;
+use super::prompt;
+use super::select::{Choice, Limits, choose};
+use super::store;
+use super::token::{self, Token};
+use crate::channel::outbox::{self, NewMessage, Outcome, Row};
+use crate::channel::{ChannelSet, Entry, HeaderText, MailBody, News, Notice, Outside, Rendered};
+use crate::config;
+use crate::db::{self, Tx};
+use crate::engine::{Failure, Turn};
+use crate::fail;
+use crate::id::JobName;
+use crate::ledger::event;
+use crate::text::Language;
+use crate::time::Timestamp;
+
+/// The topic of digests in the outbox.
+pub const TOPIC: &str = "books.digest";
+const SUBJECT: &str = "digest:";
+/// How often the choice is made again when somebody changed it in between.
+const TRIES: usize = 3;
+
+/// What delivering needs.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How many books a digest may have.
+    pub limits: Limits,
+    /// The names of the channels that are told.
+    pub deliver: Vec<String>,
+    /// The channels.
+    pub channels: Arc<ChannelSet>,
+    /// What channels need to render.
+    pub outside: Outside,
+    /// Where prompts are shown.
+    pub web: config::Web,
+    /// How long the link to a prompt works.
+    pub token_life: Duration,
+    /// The language of mails and prompts.
+    pub language: Language,
+}
+
+/// What was handed to the outbox.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Queued {
+    /// Books that are new to the reader.
+    pub new: u64,
+    /// Books that are told again.
+    pub repeats: u64,
+    /// Channels that could not make a message of it, and why.
+    pub problems: Vec<String>,
+}
+
+/// A book with what its link needs.
+#[derive(Clone)]
+struct Page {
+    book: Book,
+    prompt: String,
+    token: Token,
+}
+
+/// Chooses books and hands a digest of them to the outbox, one message per recipient.
+pub async fn deliver(plan: &Plan, turn: &Turn) -> Result<Queued, Failure> {
+    if plan.deliver.is_empty() {
+        return Ok(Queued::default());
+    }
+    for _ in 0..TRIES {
+        turn.check_stop()?;
+        let (job, limits, now) = (turn.job.clone(), plan.limits.clone(), turn.now());
+        let choice = turn.db.read(move |tx| choose(tx, &job, &limits, now)).await?;
+        let (is_repeat, books) = match &choice {
+            Choice::Nothing => return Ok(Queued::default()),
+            Choice::New(books) => (false, books),
+            Choice::Repeats(books) => (true, books),
+        };
+        let pages = make_pages(plan, books)?;
+        let news = render(plan, &turn.job, &pages, is_repeat, now);
+        let (messages, problems) = render_for_channels(plan, &news).await;
+        if messages.is_empty() {
+            return Ok(Queued { problems, ..Queued::default() });
+        }
+        let count = books.len() as u64;
+        if queue(plan, turn, choice, pages, messages).await? {
+            fail::point("books.digest_queued");
+            let (new, repeats) = if is_repeat { (0, count) } else { (count, 0) };
+            return Ok(Queued { new, repeats, problems });
+        }
+    }
+    Ok(Queued {
+        problems: vec!["the books kept changing while a digest was made".into()],
+        ..Queued::default()
+    })
+}
+
+fn make_pages(plan: &Plan, books: &[Book]) -> Result<Vec<Page>, Failure> {
+    let page = |book: &Book| {
+        let token =
+            Token::random().map_err(|error| Failure::Failed(format!("no randomness for tokens: {error}")))?;
+        Ok(Page { prompt: prompt::render(book, plan.language), book: book.clone(), token })
+    };
+    books.iter().map(page).collect()
+}
+
+/// The mail that a digest of `books` would be; made for `mail preview`, with links that lead nowhere.
+pub fn preview(plan: &Plan, job: &JobName, choice: &Choice, now: Timestamp) -> mail::Mail {
+    let nowhere: Token = "0".repeat(32).parse().expect("32 hex characters");
+    let is_repeat = matches!(choice, Choice::Repeats(_));
+    let books =
+        choice.books().iter().map(|book| (book.clone(), plan.web.prompt_url(nowhere.as_str()))).collect();
+    digest(plan, job, books, is_repeat, now).render()
+}
+
+fn digest<'a>(
+    plan: &Plan,
+    job: &'a JobName,
+    books: Vec<(Book, String)>,
+    is_repeat: bool,
+    now: Timestamp,
+) -> mail::Digest<'a> {
+    let date = now.date_in(&plan.limits.zone).to_string();
+    mail::Digest { job, date, is_repeat, books, language: plan.language }
+}
+
+/// The digest for every channel: a whole mail, and a short notice for the others.
+fn render(plan: &Plan, job: &JobName, pages: &[Page], is_repeat: bool, now: Timestamp) -> News {
+    let books: Vec<(Book, String)> =
+        pages.iter().map(|page| (page.book.clone(), plan.web.prompt_url(page.token.as_str()))).collect();
+    let digest = digest(plan, job, books, is_repeat, now);
+    let mail = digest.render();
+    let entries = digest
+        .books
+        .iter()
+        .map(|(book, prompt_url)| Entry {
+            title: digest.short_title(book),
+            link: Url::parse(prompt_url).ok(),
+            date: None,
+            note: (!book.authors.is_empty()).then(|| book.authors.join(", ")),
+        })
+        .collect();
+    News {
+        notice: Notice {
+            summary: digest.introduction(),
+            entries,
+            ..Notice::new(digest.subject(), plan.language)
+        },
+        mail: Some(MailBody {
+            subject: HeaderText::new(&mail.subject),
+            text: mail.text,
+            html: mail.html,
+            list_id: Some(HeaderText::new(&format!("{job}.books.tsuzuki"))),
+        }),
+    }
+}
+
+async fn render_for_channels(plan: &Plan, news: &News) -> (Vec<Rendered>, Vec<String>) {
+    let (mut messages, mut problems) = (Vec::new(), Vec::new());
+    for name in &plan.deliver {
+        let Some(channel) = plan.channels.find(name) else {
+            problems.push(format!("there is no channel `{name}`"));
+            continue;
+        };
+        match channel.render(&plan.outside, news).await {
+            Ok(rendered) => messages.extend(rendered),
+            Err(error) => problems.push(error.to_string()),
+        }
+    }
+    (messages, problems)
+}
+
+/// Writes the digest, its prompts, its tokens and its messages together; `false` if the choice is no longer right.
+async fn queue(
+    plan: &Plan,
+    turn: &Turn,
+    choice: Choice,
+    pages: Vec<Page>,
+    messages: Vec<Rendered>,
+) -> Result<bool, Failure> {
+    let (job, limits, now) = (turn.job.clone(), plan.limits.clone(), turn.now());
+    let expires_at = now.plus(plan.token_life);
+    turn.write(move |tx| {
+        if choose(tx, &job, &limits, now)? != choice {
+            return Ok(false);
+        }
+        let is_repeat = matches!(choice, Choice::Repeats(_));
+        let isbns = choice.books().iter().map(|book| &book.isbn13);
+        let id = store::add_digest(tx, &job, isbns, is_repeat, now)?;
+        for page in &pages {
+            let prompt_id = store::put_prompt(tx, &page.book.isbn13, &page.prompt, now)?;
+            store::add_token(tx, &page.token, prompt_id, expires_at, now)?;
+            let detail = serde_json::json!({ "digest": id, "repeat": is_repeat });
+            event::add(tx, Some(&job), &format!("book:{}", page.book.isbn13), "queued", &detail, now)?;
+        }
+        token::prune(tx, now)?;
+        for message in &messages {
+            let message = NewMessage {
+                job: &job,
+                channel: &message.channel,
+                recipient: &message.recipient,
+                topic: TOPIC,
+                subject: &format!("{SUBJECT}{id}"),
+                // A repeat is an intended one, and says so wherever it is listed.
+                generation: u32::from(is_repeat),
+                payload: &message.payload,
+                hold: false,
+                not_before: None,
+            };
+            outbox::add(tx, &message, now)?;
+        }
+        Ok(true)
+    })
+    .await
+}
+
+/// Records how a message of a digest ended, in the transaction that marks it.
+///
+/// The first acceptance, on any channel, delivers the books; later ones find that done. A failed or skipped
+/// message releases them by itself: selection looks at the messages that are still on their way.
+pub fn settled(tx: &mut Tx<'_>, row: &Row, outcome: Outcome) -> db::Result<()> {
+    let id = row.subject.strip_prefix(SUBJECT).and_then(|id| id.parse().ok());
+    let Some(digest) = id.map(|id| store::find_digest(tx, id)).transpose()?.flatten() else {
+        tracing::warn!(delivery = row.id, "No digest belongs to `{}`", row.subject);
+        return Ok(());
+    };
+    let now = tx.now();
+    let code = match outcome {
+        Outcome::Sent => match store::mark_delivered(tx, &digest, now)? {
+            Some(_) => "delivered",
+            None => return Ok(()),
+        },
+        Outcome::Failed | Outcome::Skipped
+            if digest.delivery_id.is_some() || outbox::find_open(tx, TOPIC, &row.subject)?.is_some() =>
+        {
+            return Ok(());
+        }
+        Outcome::Failed | Outcome::Skipped => "released",
+    };
+    for isbn13 in &digest.isbns {
+        let detail = serde_json::json!({ "digest": digest.id, "delivery": row.id, "channel": row.channel });
+        event::add(tx, Some(&digest.job_name), &format!("book:{isbn13}"), code, &detail, now)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! Which books a digest tells: what was never delivered, else a few of long ago.
+
+use jiff::tz::TimeZone;
+
+use super::model::Book;
+use super::store;
+use crate::db::{self, Tx};
+use crate::id::JobName;
+use crate::time::Timestamp;
+
+/// How many books a digest may have.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Of books that are new to the reader.
+    pub mail_limit: u32,
+    /// Of books that are told again.
+    pub fallback_limit: u32,
+    /// The zone whose calendar day holds at most one digest of repeats.
+    pub zone: TimeZone,
+}
+
+/// What a digest tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Books that this job has not delivered.
+    New(Vec<Book>),
+    /// Books that it delivered long ago.
+    Repeats(Vec<Book>),
+    /// There is nothing to tell.
+    Nothing,
+}
+
+impl Choice {
+    /// The books, whichever they are.
+    pub fn books(&self) -> &[Book] {
+        match self {
+            Choice::New(books) | Choice::Repeats(books) => books,
+            Choice::Nothing => &[],
+        }
+    }
+}
+
+/// Chooses what `job` tells now.
+pub fn choose(tx: &mut Tx<'_>, job: &JobName, limits: &Limits, now: Timestamp) -> db::Result<Choice> {
+    let new = store::list_undelivered(tx, job, limits.mail_limit)?;
+    if !new.is_empty() {
+        return Ok(Choice::New(new));
+    }
+    let undelivered = store::count_undelivered(tx, job)?;
+    let on_their_way = store::count_waiting(tx, job)?;
+    let last_repeat_at = store::last_repeat_at(tx, job)?;
+    if !may_repeat(undelivered, on_their_way, last_repeat_at, limits, now) {
+        return Ok(Choice::Nothing);
+    }
+    let repeats = store::list_repeatable(tx, job, limits.fallback_limit)?;
+    Ok(if repeats.is_empty() { Choice::Nothing } else { Choice::Repeats(repeats) })
+}
+
+/// Whether books of long ago may be told again: nothing else is to be told or on its way, and not twice a day.
+///
+/// Without the last condition a job that runs every hour would send the same few books around the clock.
+fn may_repeat(
+    undelivered: i64,
+    on_their_way: i64,
+    last_repeat_at: Option<Timestamp>,
+    limits: &Limits,
+    now: Timestamp,
+) -> bool {
+    let today = now.date_in(&limits.zone);
+    undelivered == 0
+        && on_their_way == 0
+        && limits.fallback_limit > 0
+        && last_repeat_at.is_none_or(|at| at.date_in(&limits.zone) != today)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeats_are_told_when_nothing_else_is_and_once_a_day() {
+        let zone = TimeZone::get("Asia/Tokyo").unwrap();
+        let limits = |fallback_limit| Limits { mail_limit: 5, fallback_limit, zone: zone.clone() };
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let now = at("2026-01-15T15:00:00Z"); // midnight of the 16th in Tokyo
+        for (undelivered, on_their_way, last, fallback_limit, expected) in [
+            (0, 0, None, 3, true),
+            (0, 0, None, 0, false),
+            (1, 0, None, 3, false),
+            (0, 1, None, 3, false),
+            (0, 0, Some("2026-01-15T14:59:59.999Z"), 3, true),
+            (0, 0, Some("2026-01-15T15:00:00Z"), 3, false),
+        ] {
+            let may = may_repeat(undelivered, on_their_way, last.map(at), &limits(fallback_limit), now);
+            assert_eq!(may, expected, "{undelivered} {on_their_way} {last:?} {fallback_limit}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Books and the jobs that found them.
+
+use crate::books::model::{Book, GOOGLE_BOOKS, Isbn13, Link};
+use crate::db::{self, Row, Tx};
+use crate::id::JobName;
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// Reads the eight columns that every query for books begins with.
+pub(super) fn read(row: &Row<'_>) -> db::Result<Book> {
+    // What another program wrote badly counts as not known.
+    let list =
+        |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let links = |text: Option<String>| -> Vec<Link> {
+        text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    };
+    Ok(Book {
+        isbn13: row.get(0)?,
+        title: row.get(1)?,
+        authors: list(row.get(2)?),
+        publisher: row.get(3)?,
+        published_date: row.get(4)?,
+        description: row.get(5)?,
+        cover_url: row.get(6)?,
+        links: links(row.get(7)?),
+    })
+}
+
+/// Writes what is known about a book: `first_seen_at` stays, `last_seen_at` moves, and nothing known is forgotten.
+pub fn put_book(tx: &mut Tx<'_>, book: &Book, now: Timestamp) -> db::Result<()> {
+    let authors = (!book.authors.is_empty()).then(|| serde_json::json!(book.authors).to_string());
+    let links = (!book.links.is_empty()).then(|| serde_json::json!(book.links).to_string());
+    tx.execute(
+        sql!(
+            "INSERT INTO books (isbn13, title, authors_json, publisher, published_date, description, cover_url,
+               links_json, source, first_seen_at, last_seen_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10)
+             ON CONFLICT (isbn13) DO UPDATE SET
+               title = CASE WHEN excluded.title = excluded.isbn13 THEN books.title ELSE excluded.title END,
+               authors_json = COALESCE(excluded.authors_json, books.authors_json),
+               publisher = COALESCE(excluded.publisher, books.publisher),
+               published_date = COALESCE(excluded.published_date, books.published_date),
+               description = COALESCE(excluded.description, books.description),
+               cover_url = COALESCE(excluded.cover_url, books.cover_url),
+               links_json = COALESCE(excluded.links_json, books.links_json),
+               last_seen_at = {greatest}(books.last_seen_at, excluded.last_seen_at)"
+        ),
+        params![
+            book.isbn13,
+            book.title,
+            authors,
+            book.publisher,
+            book.published_date,
+            book.description,
+            book.cover_url,
+            links,
+            GOOGLE_BOOKS,
+            now
+        ],
+    )?;
+    Ok(())
+}
+
+/// Remembers that a job found a book; `true` if it had not found it before.
+pub fn add_job_book(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    isbn13: &Isbn13,
+    is_waiting: bool,
+    now: Timestamp,
+) -> db::Result<bool> {
+    let added = tx.execute(
+        sql!(
+            "INSERT INTO job_books (job_name, isbn13, first_seen_at, is_waiting) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (job_name, isbn13) DO NOTHING"
+        ),
+        params![job, isbn13, now, is_waiting],
+    )?;
+    Ok(added == 1)
+}
+
+/// Whether a job has ever found a book.
+pub fn has_books(tx: &mut Tx<'_>, job: &JobName) -> db::Result<bool> {
+    let found =
+        tx.find(sql!("SELECT 1 FROM job_books WHERE job_name = ?1 LIMIT 1"), params![job], |row| {
+            row.get::<i64>(0)
+        })?;
+    Ok(found.is_some())
+}
+
+/// A book by its key.
+pub fn find_book(tx: &mut Tx<'_>, isbn13: &Isbn13) -> db::Result<Option<Book>> {
+    tx.find(
+        sql!(
+            "SELECT isbn13, title, authors_json, publisher, published_date, description, cover_url, links_json
+             FROM books WHERE isbn13 = ?1"
+        ),
+        params![isbn13],
+        read,
+    )
+}

@@ -1,0 +1,217 @@
+//! What is still to be told, and what was: `delivery_items` is the truth, digests are what the outbox carries.
+
+use crate::books::model::{Book, Isbn13};
+use crate::db::{self, Tx};
+use crate::id::JobName;
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// A digest that was handed to the outbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Digest {
+    /// Its number; the outbox knows it as `digest:ID`.
+    pub id: i64,
+    /// The job that tells it.
+    pub job_name: JobName,
+    /// Whether it tells books again.
+    pub is_repeat: bool,
+    /// The delivery that its first acceptance wrote.
+    pub delivery_id: Option<i64>,
+    /// Its books, in order.
+    pub isbns: Vec<Isbn13>,
+}
+
+/// The books that a job has not delivered and that are in no message on its way, newest first.
+///
+/// The newest is the one found last; among those found together, the one published last.
+pub fn list_undelivered(tx: &mut Tx<'_>, job: &JobName, limit: u32) -> db::Result<Vec<Book>> {
+    tx.list(
+        sql!(
+            "SELECT b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url,
+               b.links_json
+             FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
+             WHERE j.job_name = ?1 AND j.is_waiting = 1
+               AND NOT EXISTS (SELECT 1 FROM delivery_items d WHERE d.job_name = j.job_name AND d.isbn13 = j.isbn13)
+               AND NOT EXISTS (
+                 SELECT 1 FROM book_digest_items i JOIN book_digests g ON g.id = i.digest_id
+                   JOIN outbox o ON o.topic = 'books.digest' AND o.subject = 'digest:' || CAST(g.id AS TEXT)
+                 WHERE i.isbn13 = j.isbn13 AND g.job_name = j.job_name
+                   AND o.state IN ('ready', 'sending', 'unknown', 'held'))
+             ORDER BY j.first_seen_at DESC, COALESCE(b.published_date, '') DESC, j.isbn13
+             LIMIT ?2"
+        ),
+        params![job, limit],
+        super::books::read,
+    )
+}
+
+/// How many books a job has not delivered, also those on their way.
+pub fn count_undelivered(tx: &mut Tx<'_>, job: &JobName) -> db::Result<i64> {
+    tx.count(
+        sql!(
+            "SELECT COUNT(*) FROM job_books j WHERE j.job_name = ?1 AND j.is_waiting = 1
+               AND NOT EXISTS (SELECT 1 FROM delivery_items d WHERE d.job_name = j.job_name AND d.isbn13 = j.isbn13)"
+        ),
+        params![job],
+    )
+}
+
+/// How many digests of a job are on their way.
+pub fn count_waiting(tx: &mut Tx<'_>, job: &JobName) -> db::Result<i64> {
+    tx.count(
+        sql!(
+            "SELECT COUNT(DISTINCT subject) FROM outbox WHERE job_name = ?1 AND topic = 'books.digest'
+               AND state IN ('ready', 'sending', 'unknown', 'held')"
+        ),
+        params![job],
+    )
+}
+
+/// The books that a job sent longest ago.
+pub fn list_repeatable(tx: &mut Tx<'_>, job: &JobName, limit: u32) -> db::Result<Vec<Book>> {
+    tx.list(
+        sql!(
+            "SELECT b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url,
+               b.links_json
+             FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
+             WHERE j.job_name = ?1 AND j.last_sent_at IS NOT NULL
+             ORDER BY j.last_sent_at, j.isbn13 LIMIT ?2"
+        ),
+        params![job, limit],
+        super::books::read,
+    )
+}
+
+/// When a job last made a digest of repeats.
+pub fn last_repeat_at(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Timestamp>> {
+    tx.find(
+        sql!(
+            "SELECT created_at FROM book_digests WHERE job_name = ?1 AND is_repeat = 1 ORDER BY id DESC LIMIT 1"
+        ),
+        params![job],
+        |row| row.get(0),
+    )
+}
+
+/// Adds a digest of these books; answers its number.
+pub fn add_digest<'a>(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    isbns: impl IntoIterator<Item = &'a Isbn13>,
+    is_repeat: bool,
+    now: Timestamp,
+) -> db::Result<i64> {
+    let id = tx.count(
+        sql!("INSERT INTO book_digests (job_name, is_repeat, created_at) VALUES (?1, ?2, ?3) RETURNING id"),
+        params![job, is_repeat, now],
+    )?;
+    for (position, isbn13) in isbns.into_iter().enumerate() {
+        tx.execute(
+            sql!("INSERT INTO book_digest_items (digest_id, position, isbn13) VALUES (?1, ?2, ?3)"),
+            params![id, position, isbn13],
+        )?;
+    }
+    Ok(id)
+}
+
+/// A digest by its number.
+pub fn find_digest(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Digest>> {
+    let found = tx.find(
+        sql!("SELECT id, job_name, is_repeat, delivery_id FROM book_digests WHERE id = ?1"),
+        params![id],
+        |row| {
+            Ok(Digest {
+                id: row.get(0)?,
+                job_name: row.get(1)?,
+                is_repeat: row.get(2)?,
+                delivery_id: row.get(3)?,
+                isbns: Vec::new(),
+            })
+        },
+    )?;
+    let Some(mut digest) = found else { return Ok(None) };
+    digest.isbns = tx.list(
+        sql!("SELECT isbn13 FROM book_digest_items WHERE digest_id = ?1 ORDER BY position"),
+        params![id],
+        |row| row.get(0),
+    )?;
+    Ok(Some(digest))
+}
+
+/// Records the delivery of a digest, once: `None` when it was recorded before, and nothing is written then.
+///
+/// A repeat leaves `delivery_items` alone: a job delivers a book once, and that has happened.
+pub fn mark_delivered(tx: &mut Tx<'_>, digest: &Digest, now: Timestamp) -> db::Result<Option<i64>> {
+    // The condition makes the second of two recipients lose, whoever is faster.
+    let taken = tx.execute(
+        sql!("UPDATE book_digests SET delivery_id = delivery_id WHERE id = ?1 AND delivery_id IS NULL"),
+        params![digest.id],
+    )?;
+    if taken == 0 {
+        return Ok(None);
+    }
+    let list = serde_json::json!(digest.isbns).to_string();
+    let delivery_id = tx.count(
+        sql!("INSERT INTO deliveries (job_name, delivered_at, isbn13_list_json) VALUES (?1, ?2, ?3) RETURNING id"),
+        params![digest.job_name, now, list],
+    )?;
+    for isbn13 in &digest.isbns {
+        if !digest.is_repeat {
+            tx.execute(
+                sql!(
+                    "INSERT INTO delivery_items (delivery_id, job_name, isbn13, delivered_at)
+                     VALUES (?1, ?2, ?3, ?4) ON CONFLICT (job_name, isbn13) DO NOTHING"
+                ),
+                params![delivery_id, digest.job_name, isbn13, now],
+            )?;
+        }
+        tx.execute(sql!("UPDATE books SET last_delivered_at = ?2 WHERE isbn13 = ?1"), params![isbn13, now])?;
+        tx.execute(
+            sql!(
+                "UPDATE job_books SET is_waiting = 0, last_sent_at = ?3 WHERE job_name = ?1 AND isbn13 = ?2"
+            ),
+            params![digest.job_name, isbn13, now],
+        )?;
+    }
+    tx.execute(
+        sql!("UPDATE book_digests SET delivery_id = ?2 WHERE id = ?1"),
+        params![digest.id, delivery_id],
+    )?;
+    Ok(Some(delivery_id))
+}
+
+/// Forgets that books were delivered, of one job or of all, since a moment or ever; answers the forgotten pairs.
+///
+/// `deliveries` is the audit log and stays.
+pub fn reset_deliveries(
+    tx: &mut Tx<'_>,
+    job: Option<&JobName>,
+    since: Option<Timestamp>,
+) -> db::Result<Vec<(JobName, Isbn13)>> {
+    let forgotten: Vec<(JobName, Isbn13)> = tx.list(
+        sql!(
+            "DELETE FROM delivery_items
+             WHERE job_name = COALESCE(?1, job_name) AND delivered_at >= COALESCE(?2, delivered_at)
+             RETURNING job_name, isbn13"
+        ),
+        params![job, since],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    for (job, isbn13) in &forgotten {
+        tx.execute(
+            sql!(
+                "UPDATE job_books SET is_waiting = 1, last_sent_at = NULL WHERE job_name = ?1 AND isbn13 = ?2"
+            ),
+            params![job, isbn13],
+        )?;
+        tx.execute(
+            sql!(
+                "UPDATE books SET last_delivered_at =
+                   (SELECT MAX(d.delivered_at) FROM delivery_items d WHERE d.isbn13 = books.isbn13)
+                 WHERE isbn13 = ?1"
+            ),
+            params![isbn13],
+        )?;
+    }
+    Ok(forgotten)
+}

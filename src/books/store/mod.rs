@@ -1,0 +1,20 @@
+//! The SQL of books: what was found, what was delivered, and the prompts that links lead to.
+
+mod books;
+mod delivery;
+mod token;
+mod view;
+
+pub use books::{add_job_book, find_book, has_books, put_book};
+pub use delivery::{
+    Digest, add_digest, count_undelivered, count_waiting, find_digest, last_repeat_at, list_repeatable,
+    list_undelivered, mark_delivered, reset_deliveries,
+};
+pub use token::{
+    Found, TokenRow, add_token, find_by_token, find_prompt, list_tokens, list_tokens_by_prefix, prune_tokens,
+    put_prompt, revoke_token,
+};
+pub use view::{
+    BookRow, Filter, JobMail, SentDigest, count_books, count_delivered, list_books, list_deliveries_of_book,
+    list_jobs_of_book, list_sent_digests,
+};

@@ -1,0 +1,148 @@
+//! Listings for people.
+
+use crate::books::model::{Book, Isbn13};
+use crate::db::{self, Tx};
+use crate::id::JobName;
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// Which books to list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filter<'a> {
+    /// Only those that this job found.
+    pub job: Option<&'a JobName>,
+    /// Only those that some job has found and not delivered.
+    pub undelivered: bool,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// A book in a listing.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct BookRow {
+    /// The book.
+    #[serde(flatten)]
+    pub book: Book,
+    /// When any job first found it.
+    pub first_seen_at: Timestamp,
+    /// When any job last found it.
+    pub last_seen_at: Timestamp,
+    /// When any job last delivered it.
+    pub last_delivered_at: Option<Timestamp>,
+}
+
+/// A job that found a book.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct JobMail {
+    /// The job.
+    pub job_name: JobName,
+    /// When it found the book.
+    pub first_seen_at: Timestamp,
+    /// When it delivered it.
+    pub delivered_at: Option<Timestamp>,
+    /// When it last sent it, also as a repeat.
+    pub last_sent_at: Option<Timestamp>,
+}
+
+/// A digest that was accepted.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct SentDigest {
+    /// The number of its delivery.
+    pub id: i64,
+    /// The job that told it.
+    pub job_name: JobName,
+    /// When it was accepted.
+    pub delivered_at: Timestamp,
+    /// How many books it had.
+    pub books: usize,
+}
+
+/// The newest books first.
+pub fn list_books(tx: &mut Tx<'_>, filter: Filter<'_>) -> db::Result<Vec<BookRow>> {
+    tx.list(
+        sql!(
+            "SELECT b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url,
+               b.links_json, b.first_seen_at, b.last_seen_at, b.last_delivered_at
+             FROM books b
+             WHERE (CAST(?1 AS TEXT) IS NULL OR EXISTS
+                 (SELECT 1 FROM job_books j WHERE j.isbn13 = b.isbn13 AND j.job_name = ?1))
+               AND (?2 = 0 OR EXISTS
+                 (SELECT 1 FROM job_books j WHERE j.isbn13 = b.isbn13 AND j.job_name = COALESCE(?1, j.job_name)
+                   AND j.is_waiting = 1 AND NOT EXISTS (SELECT 1 FROM delivery_items d
+                     WHERE d.job_name = j.job_name AND d.isbn13 = j.isbn13)))
+             ORDER BY b.first_seen_at DESC, COALESCE(b.published_date, '') DESC, b.isbn13 LIMIT ?3"
+        ),
+        params![filter.job, filter.undelivered, filter.limit],
+        |row| {
+            Ok(BookRow {
+                book: super::books::read(row)?,
+                first_seen_at: row.get(8)?,
+                last_seen_at: row.get(9)?,
+                last_delivered_at: row.get(10)?,
+            })
+        },
+    )
+}
+
+/// How many books a job has found.
+pub fn count_books(tx: &mut Tx<'_>, job: &JobName) -> db::Result<i64> {
+    tx.count(sql!("SELECT COUNT(*) FROM job_books WHERE job_name = ?1"), params![job])
+}
+
+/// How many books a job has delivered.
+pub fn count_delivered(tx: &mut Tx<'_>, job: &JobName) -> db::Result<i64> {
+    tx.count(sql!("SELECT COUNT(*) FROM delivery_items WHERE job_name = ?1"), params![job])
+}
+
+/// The jobs that found a book, and whether they delivered it.
+pub fn list_jobs_of_book(tx: &mut Tx<'_>, isbn13: &Isbn13) -> db::Result<Vec<JobMail>> {
+    tx.list(
+        sql!(
+            "SELECT j.job_name, j.first_seen_at, d.delivered_at, j.last_sent_at
+             FROM job_books j LEFT JOIN delivery_items d ON d.job_name = j.job_name AND d.isbn13 = j.isbn13
+             WHERE j.isbn13 = ?1 ORDER BY j.job_name"
+        ),
+        params![isbn13],
+        |row| {
+            Ok(JobMail {
+                job_name: row.get(0)?,
+                first_seen_at: row.get(1)?,
+                delivered_at: row.get(2)?,
+                last_sent_at: row.get(3)?,
+            })
+        },
+    )
+}
+
+/// The deliveries that a book was part of, also as a repeat, newest first.
+pub fn list_deliveries_of_book(tx: &mut Tx<'_>, isbn13: &Isbn13) -> db::Result<Vec<(JobName, Timestamp)>> {
+    tx.list(
+        sql!(
+            "SELECT v.job_name, v.delivered_at FROM book_digest_items i
+               JOIN book_digests g ON g.id = i.digest_id JOIN deliveries v ON v.id = g.delivery_id
+             WHERE i.isbn13 = ?1 ORDER BY v.id DESC LIMIT 50"
+        ),
+        params![isbn13],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
+/// The newest accepted digests, of one job or of all.
+pub fn list_sent_digests(
+    tx: &mut Tx<'_>,
+    job: Option<&JobName>,
+    limit: usize,
+) -> db::Result<Vec<SentDigest>> {
+    tx.list(
+        sql!(
+            "SELECT id, job_name, delivered_at, isbn13_list_json FROM deliveries
+             WHERE job_name = COALESCE(?1, job_name) ORDER BY id DESC LIMIT ?2"
+        ),
+        params![job, limit],
+        |row| {
+            let list: String = row.get(3)?;
+            let books = serde_json::from_str::<Vec<serde_json::Value>>(&list).map_or(0, |list| list.len());
+            Ok(SentDigest { id: row.get(0)?, job_name: row.get(1)?, delivered_at: row.get(2)?, books })
+        },
+    )
+}

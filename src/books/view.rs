@@ -1,0 +1,200 @@
+//! What people ask about books: plain data that the command line and the pages show.
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::model::{Book, Isbn13};
+use super::store::{self, BookRow, JobMail, SentDigest, TokenRow};
+use super::token::Token;
+use crate::db::{self, Tx};
+use crate::id::JobName;
+use crate::ledger::event::{self, Event};
+use crate::time::Timestamp;
+
+/// Everything about one book.
+#[derive(Clone, Debug, Serialize)]
+pub struct BookStory {
+    /// The book.
+    #[serde(flatten)]
+    pub book: Book,
+    /// The jobs that found it.
+    pub jobs: Vec<JobMail>,
+    /// When it was sent, newest first.
+    pub deliveries: Vec<Sent>,
+    /// What was decided about it, oldest first.
+    pub events: Vec<Event>,
+}
+
+/// One time that a book was sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Sent {
+    /// By which job.
+    pub job_name: JobName,
+    /// When.
+    pub delivered_at: Timestamp,
+}
+
+/// How a job's mail stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MailStatus {
+    /// The job.
+    pub job_name: JobName,
+    /// Books that it found.
+    pub books: i64,
+    /// Books that it delivered.
+    pub delivered: i64,
+    /// Books that it has not delivered, also those on their way.
+    pub undelivered: i64,
+    /// Digests on their way.
+    pub on_their_way: i64,
+    /// The digest that was accepted last.
+    pub last: Option<SentDigest>,
+}
+
+/// Whether a token works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TokenState {
+    /// It leads to its prompt.
+    Works,
+    /// Its time is over.
+    Expired,
+    /// Somebody ended it.
+    Revoked,
+}
+
+/// A token as listings show it: enough to name it, not enough to use it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TokenView {
+    /// Its first eight characters.
+    pub token: String,
+    /// Whether it works.
+    pub state: TokenState,
+    /// The book that its prompt is about.
+    pub isbn13: Isbn13,
+    /// The title of the book.
+    pub title: Option<String>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// The first moment at which it no longer works.
+    pub expires_at: Timestamp,
+}
+
+impl TokenView {
+    fn new(row: TokenRow, now: Timestamp) -> Self {
+        let state = match (row.revoked_at, row.expires_at <= now) {
+            (Some(_), _) => TokenState::Revoked,
+            (None, true) => TokenState::Expired,
+            (None, false) => TokenState::Works,
+        };
+        Self {
+            token: row.token.prefix().to_owned(),
+            state,
+            isbn13: row.isbn13,
+            title: row.title,
+            created_at: row.created_at,
+            expires_at: row.expires_at,
+        }
+    }
+}
+
+/// The answer to ending a token.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Revoked {
+    /// It no longer works.
+    Done(TokenView),
+    /// It did not work any more.
+    Before(TokenView),
+    /// No token begins so.
+    Missing,
+    /// Several tokens begin so.
+    Ambiguous,
+    /// It is too short, or no beginning of a token.
+    Malformed,
+}
+
+/// The newest books.
+pub fn list(tx: &mut Tx<'_>, filter: store::Filter<'_>) -> db::Result<Vec<BookRow>> {
+    store::list_books(tx, filter)
+}
+
+/// Everything about one book, with the newest `limit` events.
+pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13, limit: usize) -> db::Result<Option<BookStory>> {
+    let Some(book) = store::find_book(tx, isbn13)? else { return Ok(None) };
+    let deliveries = store::list_deliveries_of_book(tx, isbn13)?;
+    Ok(Some(BookStory {
+        book,
+        jobs: store::list_jobs_of_book(tx, isbn13)?,
+        deliveries: deliveries
+            .into_iter()
+            .map(|(job_name, delivered_at)| Sent { job_name, delivered_at })
+            .collect(),
+        events: event::list_about(tx, &format!("book:{isbn13}"), limit)?,
+    }))
+}
+
+/// What `why` tells about `thing`, if it is the ISBN of a book that was found.
+pub fn story(tx: &mut Tx<'_>, thing: &str, limit: usize, _: Timestamp) -> db::Result<Option<Json>> {
+    let Ok(isbn13) = thing.parse::<Isbn13>() else { return Ok(None) };
+    Ok(show(tx, &isbn13, limit)?.map(|story| serde_json::json!({ "book": story })))
+}
+
+/// How the mail of a job stands.
+pub fn mail_status(tx: &mut Tx<'_>, job: &JobName) -> db::Result<MailStatus> {
+    Ok(MailStatus {
+        job_name: job.clone(),
+        books: store::count_books(tx, job)?,
+        delivered: store::count_delivered(tx, job)?,
+        undelivered: store::count_undelivered(tx, job)?,
+        on_their_way: store::count_waiting(tx, job)?,
+        last: store::list_sent_digests(tx, Some(job), 1)?.pop(),
+    })
+}
+
+/// The tokens that end last, first; all of them, or only those that work.
+pub fn list_tokens(tx: &mut Tx<'_>, all: bool, limit: usize, now: Timestamp) -> db::Result<Vec<TokenView>> {
+    let rows = store::list_tokens(tx, (!all).then_some(now), limit)?;
+    Ok(rows.into_iter().map(|row| TokenView::new(row, now)).collect())
+}
+
+/// Ends the token that begins with `prefix`, which has at least eight characters.
+pub fn revoke(tx: &mut Tx<'_>, prefix: &str, now: Timestamp) -> db::Result<Revoked> {
+    let is_hex = prefix.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if !is_hex || !(8..=32).contains(&prefix.len()) {
+        return Ok(Revoked::Malformed);
+    }
+    let mut rows = store::list_tokens_by_prefix(tx, prefix)?;
+    let (Some(mut row), true) = (rows.pop(), rows.is_empty()) else {
+        return Ok(if rows.is_empty() { Revoked::Missing } else { Revoked::Ambiguous });
+    };
+    let token: Token = row.token.clone();
+    if !store::revoke_token(tx, &token, now)? {
+        return Ok(Revoked::Before(TokenView::new(row, now)));
+    }
+    row.revoked_at = Some(now);
+    let subject = format!("book:{}", row.isbn13);
+    event::add(tx, None, &subject, "token_revoked", &serde_json::json!({ "token": token.prefix() }), now)?;
+    Ok(Revoked::Done(TokenView::new(row, now)))
+}
+
+/// Forgets deliveries, of one job or of all, since a moment or ever; answers how many books are undelivered again.
+pub fn reset_mail(
+    tx: &mut Tx<'_>,
+    job: Option<&JobName>,
+    since: Option<Timestamp>,
+    now: Timestamp,
+) -> db::Result<usize> {
+    let forgotten = store::reset_deliveries(tx, job, since)?;
+    for (job, isbn13) in &forgotten {
+        event::add(
+            tx,
+            Some(job),
+            &format!("book:{isbn13}"),
+            "delivery_reset",
+            &serde_json::Value::Null,
+            now,
+        )?;
+    }
+    Ok(forgotten.len())
+}

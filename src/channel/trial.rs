@@ -1,0 +1,113 @@
+//! Trying a channel out: what a message would look like, and a test message that belongs to no job.
+
+use std::time::Duration;
+
+use super::email::test_mail;
+use super::error::{SendError, Sent};
+use super::notice::News;
+use super::outbox::{Row, State};
+use super::{Channel, NotRendered, Outside, Place, Progress};
+use crate::hash;
+use crate::id::JobName;
+use crate::text::Language;
+
+/// What a message would look like.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Preview {
+    /// The channel's name.
+    pub channel: String,
+    /// Who would get it.
+    pub recipient: String,
+    /// The message as its reader would see it, as far as text can show it.
+    pub text: String,
+    /// How long it is in the channel's own measure, if it has one.
+    pub length: Option<usize>,
+    /// How long it may be.
+    pub limit: Option<usize>,
+}
+
+impl Channel {
+    /// What would be sent about `news`; nothing is.
+    pub async fn preview(&self, outside: &Outside, news: &News) -> Result<Vec<Preview>, NotRendered> {
+        let mut previews = Vec::new();
+        for rendered in self.render(outside, news).await? {
+            let (text, measure) = match &self.place {
+                Place::Mastodon(place) => place.show(self, outside, &rendered.payload).await,
+                Place::Email(_) => (show_mail(&rendered.payload), None),
+                Place::Slack(_) | Place::Webhook(_) => (rendered.payload.clone(), None),
+            };
+            previews.push(Preview {
+                channel: rendered.channel,
+                recipient: rendered.recipient,
+                text,
+                length: measure.map(|(length, _)| length),
+                limit: measure.map(|(_, limit)| limit),
+            });
+        }
+        Ok(previews)
+    }
+
+    /// Sends a test mail at once, past the outbox, to `to` or to every recipient of the channel.
+    ///
+    /// Answers with what came of each; `None` if this is no mail channel.
+    pub async fn send_test(
+        &self,
+        outside: &Outside,
+        language: Language,
+        to: Option<&str>,
+    ) -> Option<Vec<(String, Result<Sent, SendError>)>> {
+        let Place::Email(email) = &self.place else { return None };
+        let recipients = to.map_or_else(|| email.recipients(), |to| vec![to.to_owned()]);
+        let payload = serde_json::to_string(&test_mail(language)).unwrap_or_default();
+        let mut outcomes = Vec::new();
+        for recipient in recipients {
+            let row = test_row(self, &recipient, &payload, outside);
+            let progress = Progress::unlimited();
+            let sending = self.send(outside, &row, &progress);
+            let outcome =
+                match tokio::time::timeout(self.settings.timeout + Duration::from_secs(1), sending).await {
+                    Ok(outcome) => outcome,
+                    Err(_) => Err(SendError::unknown("no answer in time")),
+                };
+            outcomes.push((recipient, outcome));
+        }
+        self.close().await;
+        Some(outcomes)
+    }
+}
+
+/// A message that is in no outbox.
+fn test_row(channel: &Channel, recipient: &str, payload: &str, outside: &Outside) -> Row {
+    let now = outside.clock.now();
+    let job_name: JobName = "test".parse().expect("`test` is a name");
+    Row {
+        id: 0,
+        key: hash::sha256_parts(&[&channel.name, recipient, &now.to_string()]),
+        job_name,
+        channel: channel.name.clone(),
+        recipient: recipient.to_owned(),
+        topic: "test".to_owned(),
+        subject: "test".to_owned(),
+        generation: 0,
+        payload: payload.to_owned(),
+        state: State::Sending,
+        created_at: now,
+        not_before: now,
+        attempts: 1,
+        first_attempt_at: Some(now),
+        last_attempt_at: Some(now),
+        settled_at: None,
+        lease_fence: 0,
+        lease_until: None,
+        doubt: None,
+        remote_id: None,
+        last_error: None,
+    }
+}
+
+fn show_mail(payload: &str) -> String {
+    match serde_json::from_str::<super::MailBody>(payload) {
+        Ok(mail) => format!("Subject: {}\n\n{}", mail.subject, mail.text),
+        Err(_) => payload.to_owned(),
+    }
+}

@@ -1,0 +1,146 @@
+//! `book`: what was found, the story of one book, and its prompt.
+
+use clap::Subcommand;
+
+use super::{Column, Context, Error, Exit, Result};
+use crate::books::model::Isbn13;
+use crate::books::{prompt, store, view};
+use crate::id::JobName;
+use crate::text;
+
+/// Columns of a title in a table.
+const TITLE_COLUMNS: usize = 48;
+
+/// Events of a book that are told.
+const EVENTS: usize = 100;
+
+/// Options of `book`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List books, newest first
+    Ls {
+        /// Only those that this job found
+        #[arg(long, value_name = "NAME")]
+        job: Option<JobName>,
+        /// Only those that were not delivered yet
+        #[arg(long)]
+        undelivered: bool,
+        /// At most this many
+        #[arg(long, default_value_t = 50)]
+        limit: usize,
+    },
+    /// Show a book: what is known, who found it, when it was sent
+    Show {
+        /// Its ISBN, with 13 or 10 digits
+        isbn: Isbn13,
+    },
+    /// Print the prompt of a book
+    Prompt {
+        /// Its ISBN, with 13 or 10 digits
+        isbn: Isbn13,
+    },
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result {
+    match args.command {
+        Command::Ls { job, undelivered, limit } => list(job, undelivered, limit, context).await,
+        Command::Show { isbn } => show(isbn, context).await,
+        Command::Prompt { isbn } => print_prompt(isbn, context).await,
+    }
+}
+
+async fn list(job: Option<JobName>, undelivered: bool, limit: usize, context: &Context) -> Result {
+    let zone = context.config().await?.app.timezone.time_zone().clone();
+    let rows = context
+        .db()
+        .await?
+        .read(move |tx| view::list(tx, store::Filter { job: job.as_ref(), undelivered, limit }))
+        .await?;
+    let columns = [
+        Column::left("isbn"),
+        Column::left("title"),
+        Column::left("published"),
+        Column::left("found"),
+        Column::left("delivered"),
+    ];
+    context.out.listing(&columns, &rows, |row| {
+        vec![
+            row.book.isbn13.to_string(),
+            text::shorten(&row.book.title, TITLE_COLUMNS),
+            row.book.published_date.clone().unwrap_or_else(|| "-".into()),
+            row.first_seen_at.to_local_minute(&zone),
+            row.last_delivered_at.map_or_else(|| "-".into(), |at| at.to_local_minute(&zone)),
+        ]
+    })?;
+    Ok(Exit::Fine)
+}
+
+async fn show(isbn: Isbn13, context: &Context) -> Result {
+    let wanted = isbn.clone();
+    let story = context.db().await?.read(move |tx| view::show(tx, &wanted, EVENTS)).await?;
+    let story = story.ok_or_else(|| unknown(&isbn))?;
+    if context.out.is_json() {
+        context.out.json(&story)?;
+        return Ok(Exit::Fine);
+    }
+    let app = &context.config().await?.app;
+    let zone = app.timezone.time_zone();
+    for (name, value) in prompt::facts(&story.book, text::Language::En) {
+        context.out.line(format!("{name:<10} {value}"))?;
+    }
+    for link in &story.book.links {
+        context.out.line(format!("{:<10} {} ({})", "Link", link.url, link.label))?;
+    }
+    if let Some(description) = &story.book.description {
+        context.out.line(format!("\n{description}"))?;
+    }
+    context.out.line("")?;
+    for job in &story.jobs {
+        let delivered = match job.delivered_at {
+            Some(at) => format!("delivered {}", at.to_local_minute(zone)),
+            None => "not delivered".to_owned(),
+        };
+        context.out.line(format!(
+            "{}: found {}, {delivered}",
+            job.job_name,
+            job.first_seen_at.to_local_minute(zone)
+        ))?;
+    }
+    for event in &story.events {
+        let job = event.job_name.as_deref().unwrap_or("-");
+        context.out.line(format!("  {}  {}  {job}", event.at.to_local_minute(zone), event.code))?;
+    }
+    Ok(Exit::Fine)
+}
+
+/// The prompt that links lead to, or the one that a digest would make now.
+async fn print_prompt(isbn: Isbn13, context: &Context) -> Result {
+    let wanted = isbn.clone();
+    let (stored, book) = context
+        .db()
+        .await?
+        .read(move |tx| Ok((store::find_prompt(tx, &wanted)?, store::find_book(tx, &wanted)?)))
+        .await?;
+    let language = context.config().await?.app.language;
+    let prompt_text = match (stored, book) {
+        (Some(prompt_text), _) => prompt_text,
+        (None, Some(book)) => prompt::render(&book, language),
+        (None, None) => return Err(unknown(&isbn)),
+    };
+    match context.out.is_json() {
+        true => context.out.json(&serde_json::json!({ "isbn13": isbn, "prompt_text": prompt_text }))?,
+        false => context.out.line(prompt_text)?,
+    }
+    Ok(Exit::Fine)
+}
+
+fn unknown(isbn: &Isbn13) -> Error {
+    Error::failed(format!("no job has found a book with ISBN {isbn}"))
+        .hint("`tsuzuki book ls` lists what was found")
+}

@@ -1,0 +1,152 @@
+//! `branch`: how far each branch has been read, and which are collected.
+
+use clap::Subcommand;
+
+use super::bulk::read_sources;
+use super::commits::find_project;
+use super::{Column, Context, Error, Exit, Result, log};
+use crate::commits::gitlab;
+use crate::commits::store::{branches, projects};
+use crate::db::Open;
+use crate::ledger::event;
+
+/// Options of `branch`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the branches, how far each is read, and whether its history is closed
+    Ls {
+        /// Only those of this project, by path or number
+        project: Option<String>,
+    },
+    /// Collect a branch that the config does not name; the next run takes it up
+    Add {
+        /// The project, by path or GitLab's number
+        project: String,
+        /// The branch
+        branch: String,
+        /// The job whose GitLab it is on [default: the first]
+        #[arg(long, value_name = "NAME")]
+        job: Option<String>,
+    },
+    /// Stop collecting a branch; its commits stay
+    Rm {
+        /// The project, by path or number
+        project: String,
+        /// The branch
+        branch: String,
+    },
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result {
+    match args.command {
+        Command::Ls { project } => list(project.as_deref(), context).await,
+        Command::Add { project, branch, job } => add(&project, branch, job.as_deref(), context).await,
+        Command::Rm { project, branch } => remove(&project, branch, context).await,
+    }
+}
+
+async fn list(project: Option<&str>, context: &Context) -> Result {
+    let project_id = match project {
+        Some(name) => Some(find_project(name, context).await?),
+        None => None,
+    };
+    let listed = context.db().await?.read(move |tx| branches::list(tx, project_id)).await?;
+    let columns = [
+        Column::left("project"),
+        Column::left("branch"),
+        Column::right("commits"),
+        Column::left("newest commit"),
+        Column::left("head"),
+        Column::left("closed"),
+        Column::right("unreachable"),
+        Column::right("no stats"),
+        Column::right("unreadable"),
+        Column::left("state"),
+    ];
+    context.out.listing(&columns, &listed, |branch| {
+        let state = match (branch.ignored_at, branch.deleted_at, branch.walking, &branch.complete_head) {
+            (Some(_), ..) => "not collected",
+            (_, Some(_), ..) => "deleted",
+            (_, _, true, _) => "being read",
+            (_, _, _, None) => "not read yet",
+            _ => "complete",
+        };
+        vec![
+            branch.project.clone(),
+            branch.branch_name.clone(),
+            branch.commits.to_string(),
+            branch.last_commit_at.map_or("-".into(), |at| at.to_string()),
+            branch.complete_head.as_ref().and_then(|sha| sha.get(..10)).unwrap_or("-").to_owned(),
+            branch.closed.map_or("-", |closed| if closed { "yes" } else { "no" }).into(),
+            branch.unreachable.to_string(),
+            branch.stats_missing.to_string(),
+            branch.unreadable.to_string(),
+            state.into(),
+        ]
+    })?;
+    Ok(Exit::Fine)
+}
+
+async fn add(project: &str, branch: String, job: Option<&str>, context: &Context) -> Result {
+    log::start(&context.global, "warn", context.out.colours_messages());
+    let app = context.app(Open::Create).await?;
+    let sources = read_sources(context.config().await?, job)?;
+    let Some(source) = sources.first() else { return Err(Error::failed("there is no job to add it to")) };
+    let client = source.client(&app.parts)?;
+    let remote = client.fetch_project(project, &context.stop).await.map_err(|error| match error {
+        gitlab::Error::Credentials(why) => Error::new(Exit::Credentials, why),
+        gitlab::Error::Missing(_) => Error::failed(format!("{} has no project `{project}`", source.host))
+            .hint("check the path, and whether the token may see it"),
+        error => Error::failed(error.to_string()),
+    })?;
+    if let Err(error) = client.fetch_head(remote.remote_id, &branch, &context.stop).await {
+        context.out.warn(format!("`{}` has no branch `{branch}` at this moment: {error}", remote.path));
+    }
+    let (host, path, now) = (source.host.clone(), remote.path.clone(), context.clock.now());
+    let name = branch.clone();
+    app.parts
+        .db
+        .write(move |tx| {
+            let project = projects::put(tx, &host, &remote, now)?;
+            branches::put_added(tx, project.project_id, &name, now)?;
+            let subject = format!("branch:{}/{name}", project.path);
+            event::add(tx, None, &subject, "branch_added", &serde_json::json!({}), now)
+        })
+        .await?;
+    context
+        .out
+        .note(format!("`{path}` {branch} is collected from the next run on; `tsuzuki bulk start` is one."));
+    Ok(Exit::Fine)
+}
+
+async fn remove(project: &str, branch: String, context: &Context) -> Result {
+    let (project_id, now) = (find_project(project, context).await?, context.clock.now());
+    let name = branch.clone();
+    let removed = context
+        .db()
+        .await?
+        .write(move |tx| {
+            let removed = branches::mark_ignored(tx, project_id, &name, now)?;
+            if removed {
+                let path = projects::find(tx, project_id)?.map(|project| project.path).unwrap_or_default();
+                let subject = format!("branch:{path}/{name}");
+                event::add(tx, None, &subject, "branch_ignored", &serde_json::json!({}), now)?;
+            }
+            Ok(removed)
+        })
+        .await?;
+    match removed {
+        true => {
+            context.out.note(format!("`{project}` {branch} is not collected any more; its commits stay."));
+            Ok(Exit::Fine)
+        }
+        false => Err(Error::failed(format!("`{project}` {branch} is not collected"))
+            .hint("`tsuzuki branch ls` lists what is")),
+    }
+}

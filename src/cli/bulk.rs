@@ -1,0 +1,399 @@
+//! `bulk`: collect commits in runs that can be shared, interrupted, continued and taken up again.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+
+use clap::Subcommand;
+
+use super::{Column, Context, Error, Exit, Result, log, progress};
+use crate::commits::bulk::{Bulk, Ended, Outcome, Watch};
+use crate::commits::store::projects;
+use crate::commits::{KIND, Source};
+use crate::config::Config;
+use crate::db::Open;
+use crate::engine::Failure;
+use crate::engine::run::decide::{Again, Sharing};
+use crate::engine::run::{self, RunRow, Summary, TargetRow, TargetStatus};
+use crate::id::{JobName, RunId};
+use crate::ledger::event;
+use crate::text::one_line;
+
+/// Options of `bulk`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Collect what is new on every branch; goes on with a run that was cut off
+    Start {
+        /// Only the branches of this job
+        #[arg(long, value_name = "NAME")]
+        job: Option<String>,
+        /// Share the targets of a run that another process works on
+        #[arg(long)]
+        join: bool,
+    },
+    /// Show the run that is running, or the last one
+    Status,
+    /// End a run early; what was collected stays
+    Cancel {
+        /// The run [default: the one that is running]
+        run: Option<RunId>,
+    },
+    /// Do what is pending in a run; of an ended run in a new one
+    Resume {
+        /// The run [default: the one that is running, else the last]
+        run: Option<RunId>,
+        /// Share the targets with a process that works on them
+        #[arg(long)]
+        join: bool,
+    },
+    /// Try again what failed in a run, in a new one
+    RetryFailed {
+        /// The run [default: the last]
+        run: Option<RunId>,
+    },
+    /// List runs, newest first
+    Ls {
+        /// At most this many
+        #[arg(long, default_value_t = 20)]
+        limit: usize,
+    },
+    /// Show a run and all its targets
+    Show {
+        /// The run [default: the last]
+        run: Option<RunId>,
+    },
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result {
+    match args.command {
+        Command::Start { job, join } => start(job.as_deref(), sharing(join), context).await,
+        Command::Status => status(context).await,
+        Command::Cancel { run } => cancel(run, context).await,
+        Command::Resume { run, join } => again(run, Again::Pending, sharing(join), context).await,
+        Command::RetryFailed { run } => again(run, Again::Failed, Sharing::Alone, context).await,
+        Command::Ls { limit } => list(limit, context).await,
+        Command::Show { run } => show(run, context).await,
+    }
+}
+
+fn sharing(join: bool) -> Sharing {
+    if join { Sharing::Join } else { Sharing::Alone }
+}
+
+/// The `commits` jobs of the config: all, or the one of that name.
+pub(super) fn read_sources(config: &Config, job: Option<&str>) -> Result<Vec<Arc<Source>>> {
+    let jobs: Vec<_> = config
+        .jobs
+        .iter()
+        .filter(|found| found.kind == KIND && job.is_none_or(|job| found.name.as_str() == job))
+        .collect();
+    match (jobs.is_empty(), job) {
+        (true, Some(job)) => Err(Error::usage(format!("there is no job `{job}` of kind `{KIND}`"))
+            .hint("`tsuzuki job ls` lists the jobs")),
+        (true, None) => Err(Error::new(Exit::Config, format!("the config has no job of kind `{KIND}`"))
+            .hint("add a [[job]] with kind = \"commits\", gitlab, token and projects; see docs/commits.md")),
+        (false, _) => jobs.into_iter().map(|job| Ok(Arc::new(Source::read(job)?))).collect(),
+    }
+}
+
+async fn worker(job: Option<&str>, context: &Context) -> Result<(Bulk, crate::app::App)> {
+    log::start(&context.global, "warn", context.out.colours_messages());
+    let app = context.app(Open::Create).await?;
+    let sources = read_sources(context.config().await?, job)?;
+    let drawn = progress::drawn(&context.out);
+    let bulk = Bulk::new(app.parts.clone(), sources, drawn, context.stop.clone());
+    Ok((bulk.watched(told_as_lines(context)), app))
+}
+
+/// Off a terminal every step is a line of JSON on stderr.
+fn told_as_lines(context: &Context) -> Watch {
+    let out = context.out.clone();
+    let silent = out.is_quiet() || std::io::stderr().is_terminal();
+    Arc::new(move |step| {
+        if !silent && let Ok(line) = serde_json::to_string(step) {
+            out.note(line);
+        }
+    })
+}
+
+async fn start(job: Option<&str>, sharing: Sharing, context: &Context) -> Result {
+    let (bulk, app) = worker(job, context).await?;
+    let name: Option<JobName> = job.and_then(|job| job.parse().ok());
+    let ended = bulk.start(name.as_ref(), sharing).await;
+    conclude(ended.map(Some), &app, context).await
+}
+
+async fn again(run: Option<RunId>, again: Again, sharing: Sharing, context: &Context) -> Result {
+    let (bulk, app) = worker(None, context).await?;
+    let ended = bulk.again(run, again, sharing).await;
+    conclude(ended, &app, context).await
+}
+
+/// Tells how it ended, sends what is to be told, and answers the exit code.
+async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, context: &Context) -> Result {
+    let outcome = match ended {
+        Ok(Some(Ended::Worked(outcome))) => outcome,
+        Ok(Some(Ended::Busy(run, holder))) => {
+            return Err(Error::new(
+                Exit::Held,
+                format!(
+                    "run {} is worked on by {} since {}",
+                    run.run_id,
+                    run::shown_owner(&holder.owner),
+                    holder.taken_at
+                ),
+            )
+            .hint("add --join to share its targets, or wait until it has ended"));
+        }
+        Ok(Some(Ended::Nothing(problems))) => {
+            let error = Error::failed("nothing to collect: no branch was found");
+            return Err(problems
+                .into_iter()
+                .fold(error, Error::hint)
+                .hint("name projects in the job, or add a branch with `tsuzuki branch add PROJECT BRANCH`"));
+        }
+        Ok(None) => {
+            context.out.note("There is nothing left to do.");
+            return Ok(Exit::Fine);
+        }
+        Err(Failure::Interrupted) => {
+            context.out.note("Interrupted. Everything up to here is saved; `tsuzuki bulk resume` continues.");
+            return Ok(Exit::Interrupted);
+        }
+        Err(Failure::Credentials(why)) => {
+            return Err(Error::new(Exit::Credentials, why)
+                .hint("what was collected is saved; with a good token `tsuzuki bulk resume` continues"));
+        }
+        Err(failure) => return Err(failure.into()),
+    };
+    if !context.stop.is_cancelled() {
+        app.sender().send_due(&context.stop).await?;
+    }
+    tell(&outcome, context)?;
+    Ok(if outcome.problems.is_empty() { Exit::Fine } else { Exit::Partly })
+}
+
+fn tell(outcome: &Outcome, context: &Context) -> Result<()> {
+    if context.out.is_json() {
+        return context.out.json(outcome);
+    }
+    if !context.out.is_quiet() || !outcome.problems.is_empty() {
+        context.out.line(sentence(&outcome.run))?;
+    }
+    for problem in &outcome.problems {
+        context.out.warn(one_line(problem));
+    }
+    if let Some(until) = outcome.waiting_until {
+        context.out.note(format!("GitLab asks to wait until {until}; `tsuzuki bulk resume` continues then."));
+    }
+    if outcome.run.run.failed_count > 0 {
+        context.out.note(format!(
+            "`tsuzuki bulk retry-failed {}` tries the failed ones again.",
+            outcome.run.run.run_id
+        ));
+    }
+    Ok(())
+}
+
+fn sentence(summary: &Summary) -> String {
+    let run = &summary.run;
+    format!(
+        "run {} {}: {} of {} branches up to date, {} failed, {} pending, {} new commits",
+        run.run_id,
+        status_word(run),
+        run.success_count,
+        run.total_targets,
+        run.failed_count,
+        summary.pending_count,
+        summary.new_commits_count
+    )
+}
+
+fn status_word(run: &RunRow) -> &'static str {
+    match run.status {
+        run::RunStatus::Running => "running",
+        run::RunStatus::Completed => "completed",
+        run::RunStatus::Cancelled => "cancelled",
+    }
+}
+
+async fn status(context: &Context) -> Result {
+    let found = context
+        .db()
+        .await?
+        .read(|tx| {
+            let run = match run::find_running(tx)? {
+                Some(run) => Some(run),
+                None => run::find_latest(tx)?,
+            };
+            let Some(run) = run else { return Ok(None) };
+            let Some(summary) = run::find_summary(tx, &run.run_id)? else { return Ok(None) };
+            Ok(Some((summary, run::list_leased(tx, &run.run_id)?)))
+        })
+        .await?;
+    let Some((summary, leased)) = found else {
+        context.out.note("No run has been started yet; `tsuzuki bulk start` begins one.");
+        return Ok(Exit::Fine);
+    };
+    if context.out.is_json() {
+        context.out.json(&summary)?;
+        return Ok(Exit::Fine);
+    }
+    context.out.line(sentence(&summary))?;
+    for target in leased {
+        let owner = run::shown_owner(&target.lease_owner.unwrap_or_default());
+        context.out.line(format!(
+            "  project {} {}: {} commits so far, by {owner}",
+            target.project_id, target.branch_name, target.stored_count
+        ))?;
+    }
+    Ok(Exit::Fine)
+}
+
+async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
+    let cancelled = context
+        .db()
+        .await?
+        .write(move |tx| {
+            let run = match run_id {
+                Some(run_id) => run::find_run(tx, &run_id)?,
+                None => run::find_running(tx)?,
+            };
+            let Some(run) = run else { return Ok(None) };
+            let cancelled = run::cancel(tx, &run.run_id)?;
+            if cancelled {
+                let now = tx.now();
+                event::add(
+                    tx,
+                    None,
+                    &format!("run:{}", run.run_id),
+                    "run_cancelled",
+                    &serde_json::json!({}),
+                    now,
+                )?;
+            }
+            Ok(run::find_summary(tx, &run.run_id)?.map(|summary| (summary, cancelled)))
+        })
+        .await?;
+    match cancelled {
+        None => Err(Error::failed("no run is running").hint("`tsuzuki bulk ls` lists the runs")),
+        Some((summary, false)) => {
+            let run = &summary.run;
+            Err(Error::failed(format!("run {} is {} already", run.run_id, status_word(run))))
+        }
+        Some((summary, true)) => {
+            if context.out.is_json() {
+                context.out.json(&summary)?;
+            } else {
+                context.out.line(sentence(&summary))?;
+            }
+            context.out.note(format!(
+                "`tsuzuki bulk resume {}` does what is pending in a new run.",
+                summary.run.run_id
+            ));
+            Ok(Exit::Fine)
+        }
+    }
+}
+
+async fn list(limit: usize, context: &Context) -> Result {
+    let runs = context.db().await?.read(move |tx| run::list_runs(tx, limit)).await?;
+    let columns = [
+        Column::left("run"),
+        Column::left("started"),
+        Column::left("ended"),
+        Column::left("status"),
+        Column::right("targets"),
+        Column::right("ok"),
+        Column::right("failed"),
+        Column::left("job"),
+    ];
+    context.out.listing(&columns, &runs, |run| {
+        vec![
+            run.run_id.to_string(),
+            run.started_at_utc.to_string(),
+            run.completed_at_utc.map_or("-".into(), |at| at.to_string()),
+            status_word(run).into(),
+            run.total_targets.to_string(),
+            run.success_count.to_string(),
+            run.failed_count.to_string(),
+            run.job_name.clone().unwrap_or_else(|| "-".into()),
+        ]
+    })?;
+    Ok(Exit::Fine)
+}
+
+#[derive(serde::Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    summary: Summary,
+    targets: Vec<ShownTarget>,
+}
+
+#[derive(serde::Serialize)]
+struct ShownTarget {
+    project: String,
+    #[serde(flatten)]
+    row: TargetRow,
+}
+
+async fn show(run_id: Option<RunId>, context: &Context) -> Result {
+    let shown = context
+        .db()
+        .await?
+        .read(move |tx| {
+            let run = match run_id {
+                Some(run_id) => run::find_run(tx, &run_id)?,
+                None => run::find_latest(tx)?,
+            };
+            let Some(run) = run else { return Ok(None) };
+            let Some(summary) = run::find_summary(tx, &run.run_id)? else { return Ok(None) };
+            let mut targets = Vec::new();
+            for row in run::list_results(tx, &run.run_id)? {
+                let project = projects::find(tx, row.project_id)?.map(|project| project.path);
+                targets.push(ShownTarget {
+                    project: project.unwrap_or_else(|| row.project_id.to_string()),
+                    row,
+                });
+            }
+            Ok(Some(Shown { summary, targets }))
+        })
+        .await?;
+    let Some(shown) = shown else {
+        return Err(Error::failed("there is no such run").hint("`tsuzuki bulk ls` lists the runs"));
+    };
+    if context.out.is_json() {
+        context.out.json(&shown)?;
+        return Ok(Exit::Fine);
+    }
+    context.out.line(sentence(&shown.summary))?;
+    let columns = [
+        Column::left("project"),
+        Column::left("branch"),
+        Column::left("status"),
+        Column::right("new"),
+        Column::left("processed"),
+        Column::left("error"),
+    ];
+    context.out.listing(&columns, &shown.targets, |target| {
+        let status = match target.row.status {
+            TargetStatus::Pending => "pending",
+            TargetStatus::Success => "success",
+            TargetStatus::Failed => "failed",
+        };
+        vec![
+            target.project.clone(),
+            target.row.branch_name.clone(),
+            status.into(),
+            target.row.stored_count.to_string(),
+            target.row.processed_at_utc.map_or("-".into(), |at| at.to_string()),
+            one_line(target.row.error_message.as_deref().unwrap_or("")),
+        ]
+    })?;
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,262 @@
+//! `delivery`: messages on their way out, and the decisions that only a person can make about them.
+
+use clap::Subcommand;
+use serde::Serialize;
+
+use super::{Column, Context, Error, Exit, Result};
+use crate::app;
+use crate::channel::outbox::{self, Answer, Filter, Row, State};
+use crate::ledger::event::{self, Event};
+use crate::text;
+
+/// Options of `delivery`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List messages, newest first
+    Ls {
+        /// Only those that stand so: ready, sending, sent, unknown, failed, held or skipped
+        #[arg(long, value_name = "STATE", value_parser = read_state)]
+        state: Option<State>,
+        /// Only those of this job
+        #[arg(long, value_name = "NAME")]
+        job: Option<String>,
+        /// Only those of this channel
+        #[arg(long, value_name = "NAME")]
+        channel: Option<String>,
+        /// At most this many
+        #[arg(long, default_value_t = 30)]
+        limit: usize,
+    },
+    /// Show one message, its text and what happened to it
+    Show {
+        /// Its number
+        id: i64,
+    },
+    /// Send what failed, or wake a channel that rests
+    Retry {
+        /// The numbers of messages that failed, were skipped or wait
+        #[arg(required_unless_present = "channel")]
+        id: Vec<i64>,
+        /// Send a second one of a message that was sent
+        #[arg(long)]
+        again: bool,
+        /// End the rest of this channel and make everything that waits for it due
+        #[arg(long, value_name = "NAME", conflicts_with_all = ["id", "again"])]
+        channel: Option<String>,
+    },
+    /// Let held messages go
+    Approve {
+        /// Their numbers
+        #[arg(required_unless_present = "job")]
+        id: Vec<i64>,
+        /// All that this job holds
+        #[arg(long, value_name = "NAME", conflicts_with = "id")]
+        job: Option<String>,
+    },
+    /// Decide against messages that were not sent
+    Skip {
+        /// Their numbers
+        #[arg(required_unless_present = "job")]
+        id: Vec<i64>,
+        /// All that this job holds
+        #[arg(long, value_name = "NAME", conflicts_with = "id")]
+        job: Option<String>,
+    },
+}
+
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    row: Row,
+    payload: serde_json::Value,
+    events: Vec<Event>,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result {
+    match args.command {
+        Command::Ls { state, job, channel, limit } => {
+            list(Filter { state, job, channel }, limit, context).await
+        }
+        Command::Show { id } => show(id, context).await,
+        Command::Retry { channel: Some(channel), .. } => resume(channel, context).await,
+        Command::Retry { id, again, .. } => decide(id, Wish::Retry { again }, context).await,
+        Command::Approve { job: Some(job), .. } => decide_job(job, Wish::Approve, context).await,
+        Command::Approve { id, .. } => decide(id, Wish::Approve, context).await,
+        Command::Skip { job: Some(job), .. } => decide_job(job, Wish::Skip, context).await,
+        Command::Skip { id, .. } => decide(id, Wish::Skip, context).await,
+    }
+}
+
+fn read_state(text: &str) -> std::result::Result<State, String> {
+    State::parse(text).ok_or_else(|| {
+        let known = State::ALL.map(State::as_str);
+        match text::nearest(text, known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("known: {}", known.join(", ")),
+        }
+    })
+}
+
+async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
+    let rows = context.db().await?.read(move |tx| outbox::list(tx, &filter, limit)).await?;
+    let zone = context.config().await?.app.timezone.time_zone().clone();
+    let columns = [
+        Column::right("id"),
+        Column::left("added"),
+        Column::left("state"),
+        Column::left("job"),
+        Column::left("channel"),
+        Column::left("subject"),
+        Column::right("tries"),
+        Column::left("next"),
+        Column::left("why"),
+    ];
+    context.out.listing(&columns, &rows, |row| {
+        let waits = matches!(row.state, State::Ready | State::Unknown);
+        vec![
+            row.id.to_string(),
+            row.created_at.to_local_minute(&zone),
+            row.state.as_str().to_owned(),
+            row.job_name.to_string(),
+            row.channel.clone(),
+            text::shorten(&text::one_line(&row.subject), 48),
+            row.attempts.to_string(),
+            if waits { row.not_before.to_local_minute(&zone) } else { "-".to_owned() },
+            row.last_error.as_deref().map_or("-".to_owned(), |why| text::shorten(&text::one_line(why), 60)),
+        ]
+    })?;
+    let count = |state: State| rows.iter().filter(|row| row.state == state).count();
+    if count(State::Failed) > 0 {
+        context.out.note(format!("{} failed: `tsuzuki delivery retry ID` tries again", count(State::Failed)));
+    }
+    if count(State::Held) > 0 {
+        context.out.note(format!("{} held: `tsuzuki delivery approve ID` or `skip ID`", count(State::Held)));
+    }
+    Ok(Exit::Fine)
+}
+
+async fn show(id: i64, context: &Context) -> Result {
+    let found = context
+        .db()
+        .await?
+        .read(move |tx| {
+            let Some(row) = outbox::find(tx, id)? else { return Ok(None) };
+            Ok(Some((row, event::list_about(tx, &format!("delivery:{id}"), 100)?)))
+        })
+        .await?;
+    let Some((row, events)) = found else { return Err(missing(id)) };
+    let payload = serde_json::from_str(&row.payload).unwrap_or(serde_json::Value::Null);
+    let shown = Shown { row, payload, events };
+    if context.out.is_json() {
+        context.out.json(&shown)?;
+        return Ok(Exit::Fine);
+    }
+    let zone = context.config().await?.app.timezone.time_zone().clone();
+    let row = &shown.row;
+    let line = |text: String| context.out.line(text::one_line(&text));
+    line(format!("delivery {} is {}", row.id, row.state.as_str()))?;
+    line(format!("about {} ({} of job {})", row.subject, row.topic, row.job_name))?;
+    line(format!("through {} to {}", row.channel, row.recipient))?;
+    line(format!("added {}, tried {} time(s)", row.created_at.to_local_minute(&zone), row.attempts))?;
+    if matches!(row.state, State::Ready | State::Unknown) {
+        line(format!("next at {}", row.not_before.to_local_minute(&zone)))?;
+    }
+    if let Some(remote_id) = &row.remote_id {
+        line(format!("known there as {remote_id}"))?;
+    }
+    if let Some(why) = &row.last_error {
+        line(format!("because: {why}"))?;
+    }
+    for event in &shown.events {
+        let why = event.detail["why"].as_str().unwrap_or_default();
+        line(format!("- {} {} {why}", event.at.to_local_minute(&zone), event.code))?;
+    }
+    context.out.line(serde_json::to_string_pretty(&shown.payload).unwrap_or_default())?;
+    Ok(Exit::Fine)
+}
+
+#[derive(Clone, Copy)]
+enum Wish {
+    Retry { again: bool },
+    Approve,
+    Skip,
+}
+
+async fn decide(ids: Vec<i64>, wish: Wish, context: &Context) -> Result {
+    let topics = app::topics();
+    let mut refused = None;
+    let mut done = Vec::new();
+    for id in ids {
+        let topics = topics.clone();
+        let answer = context
+            .db()
+            .await?
+            .write(move |tx| {
+                let now = tx.now();
+                match wish {
+                    Wish::Retry { again } => outbox::retry(tx, id, again, now),
+                    Wish::Approve => outbox::approve(tx, id, now),
+                    Wish::Skip => outbox::skip(tx, id, &topics, now),
+                }
+            })
+            .await?;
+        match &answer {
+            Answer::Done { id, state } => context.out.note(format!("Delivery {id} is {}", state.as_str())),
+            Answer::Missing => refused = Some(missing(id)),
+            Answer::NotNow { state, why } => {
+                refused = Some(Error::failed(format!("delivery {id} is {}: {why}", state.as_str())));
+            }
+        }
+        done.push(serde_json::json!({ "id": id, "answer": answer }));
+    }
+    if context.out.is_json() {
+        context.out.json(&done)?;
+    }
+    refused.map_or(Ok(Exit::Fine), Err)
+}
+
+async fn decide_job(job: String, wish: Wish, context: &Context) -> Result {
+    let topics = app::topics();
+    let name = job.clone();
+    let count = context
+        .db()
+        .await?
+        .write(move |tx| {
+            let now = tx.now();
+            match wish {
+                Wish::Skip => outbox::skip_job(tx, &name, &topics, now),
+                Wish::Approve | Wish::Retry { .. } => outbox::approve_job(tx, &name, now),
+            }
+        })
+        .await?;
+    let word = if matches!(wish, Wish::Skip) { "Skipped" } else { "Approved" };
+    context.out.note(format!("{word} {count} held message(s) of job {job}"));
+    Ok(Exit::Fine)
+}
+
+async fn resume(channel: String, context: &Context) -> Result {
+    let known = context.config().await?.channels.iter().map(|section| section.name.as_str());
+    if !known.clone().any(|name| name == channel) {
+        let error = Error::usage(format!("there is no channel `{channel}`"));
+        return Err(match text::nearest(&channel, known) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error,
+        });
+    }
+    let name = channel.clone();
+    let (rested, due) =
+        context.db().await?.write(move |tx| outbox::resume_channel(tx, &name, tx.now())).await?;
+    let rest = if rested { "rests no longer" } else { "did not rest" };
+    context.out.note(format!("{channel} {rest}; {due} message(s) became due"));
+    Ok(Exit::Fine)
+}
+
+fn missing(id: i64) -> Error {
+    Error::failed(format!("there is no delivery {id}")).hint("`tsuzuki delivery ls` lists them")
+}

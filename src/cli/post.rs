@@ -1,0 +1,60 @@
+//! `post`: what a message would look like before anything is sent.
+
+use clap::Subcommand;
+use url::Url;
+
+use super::mail::choose;
+use super::{Context, Error, Exit, Result};
+use crate::channel::{News, Notice};
+
+/// Options of `post`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show what a channel would make of a title, a summary and a link; nothing is sent
+    Preview {
+        /// The channel [default: the only one]
+        #[arg(long, value_name = "NAME")]
+        channel: Option<String>,
+        /// The headline
+        #[arg(long)]
+        title: String,
+        /// The summary
+        #[arg(long, default_value = "")]
+        summary: String,
+        /// The link
+        #[arg(long, value_name = "URL")]
+        link: Option<Url>,
+        /// Hashtags, without #
+        #[arg(long, value_name = "TAG")]
+        tag: Vec<String>,
+    },
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result {
+    let Command::Preview { channel, title, summary, link, tag } = args.command;
+    let app = context.look().await?;
+    let parts = &app.parts;
+    let chosen = choose(parts.channels.iter(), channel.as_deref(), "delivery")?;
+    let notice = Notice { summary, link, tags: tag, ..Notice::new(title, parts.app.language) };
+    let previews = chosen
+        .preview(&parts.outside, &News::from(notice))
+        .await
+        .map_err(|error| Error::failed(error.to_string()))?;
+    if context.out.is_json() {
+        context.out.json(&previews)?;
+        return Ok(Exit::Fine);
+    }
+    for preview in previews {
+        context.out.line(&preview.text)?;
+        if let (Some(length), Some(limit)) = (preview.length, preview.limit) {
+            context.out.note(format!("{length} of {limit} characters"));
+        }
+    }
+    Ok(Exit::Fine)
+}

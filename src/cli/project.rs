@@ -1,0 +1,79 @@
+//! `project`: the projects that are known, and bringing them up to date.
+
+use clap::Subcommand;
+
+use super::bulk::read_sources;
+use super::{Column, Context, Exit, Result, log};
+use crate::commits::store::projects;
+use crate::commits::targets;
+use crate::db::Open;
+
+/// Options of `project`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List every project that was ever seen; those that are gone are marked
+    Ls,
+    /// Ask GitLab for the configured and known projects: names, default branches, what is gone
+    Sync {
+        /// Only the projects of this job
+        #[arg(long, value_name = "NAME")]
+        job: Option<String>,
+    },
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result {
+    match args.command {
+        Command::Ls => list(context).await,
+        Command::Sync { job } => sync(job.as_deref(), context).await,
+    }
+}
+
+async fn list(context: &Context) -> Result {
+    let projects = context.db().await?.read(|tx| projects::list(tx, None)).await?;
+    let columns = [
+        Column::right("number"),
+        Column::left("project"),
+        Column::left("host"),
+        Column::left("default branch"),
+        Column::left("gone since"),
+    ];
+    context.out.listing(&columns, &projects, |project| {
+        vec![
+            project.project_id.to_string(),
+            project.path.clone(),
+            project.host.clone(),
+            project.default_branch.clone().unwrap_or_else(|| "-".into()),
+            project.removed_at.map_or("-".into(), |at| at.to_string()),
+        ]
+    })?;
+    Ok(Exit::Fine)
+}
+
+async fn sync(job: Option<&str>, context: &Context) -> Result {
+    log::start(&context.global, "warn", context.out.colours_messages());
+    let app = context.app(Open::Create).await?;
+    let mut problems = Vec::new();
+    for source in read_sources(context.config().await?, job)? {
+        let client = source.client(&app.parts)?;
+        let (db, now) = (&app.parts.db, context.clock.now());
+        problems.extend(
+            targets::sync_known(&source, &client, db, now, &context.stop)
+                .await
+                .map_err(crate::engine::Failure::from)?,
+        );
+        let synced = targets::sync_projects(&source, &client, db, now, &context.stop).await;
+        let (found, more) = synced.map_err(crate::engine::Failure::from)?;
+        problems.extend(more);
+        context.out.note(format!("{}: {} projects of {}", source.job, found.len(), source.host));
+    }
+    for problem in &problems {
+        context.out.warn(problem);
+    }
+    Ok(if problems.is_empty() { Exit::Fine } else { Exit::Partly })
+}

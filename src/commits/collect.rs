@@ -1,0 +1,407 @@
+//! One branch, from its head back to what is known: page by page, each stored with its position.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use super::gitlab::{self, Client};
+use super::history::{self, FirstPage, Step};
+use super::model::{BranchState, Commit, Page, Project, Walk};
+use super::store::pages::{self, Place};
+use super::store::{branches, projects};
+use crate::db::{self, Db, Tx};
+use crate::engine::run::{self, Claimed, Verdict};
+use crate::ledger::event;
+use crate::time::{Clock, Timestamp};
+
+/// How long a target is ours between two signs of life.
+pub const LEASE: Duration = Duration::from_secs(60);
+/// Walks for one target in one run: finishing an old one, the new range, the whole history, and one to spare.
+const MOST_WALKS: usize = 5;
+
+/// A target under a lease, and what is needed to collect it.
+pub struct Collector {
+    /// The GitLab it is on.
+    pub client: Arc<Client>,
+    /// The database.
+    pub db: Db,
+    /// The time.
+    pub clock: Clock,
+    /// The lease.
+    pub claimed: Claimed,
+    /// Its project.
+    pub project: Project,
+    /// What is older is not stored.
+    pub since: Option<Timestamp>,
+    /// Cancelled when the work is to stop or the lease is lost.
+    pub stop: CancellationToken,
+}
+
+/// Why a target is given back unsettled.
+#[derive(Debug)]
+pub enum Halt {
+    /// We were told to stop.
+    Stopped,
+    /// Another worker has it, or the run was cancelled.
+    Lost,
+    /// The token is no good: nothing else can be collected either.
+    Credentials(String),
+    /// GitLab asks for a longer wait.
+    Later(Timestamp, String),
+    /// The database refused.
+    Db(db::Error),
+}
+
+impl From<db::Error> for Halt {
+    fn from(error: db::Error) -> Self {
+        Halt::Db(error)
+    }
+}
+
+/// How a walk ended.
+enum Walked {
+    /// Everything up to its head is stored.
+    Complete,
+    /// The list cannot be had or has holes; only the whole history helps.
+    NeedsWhole(String),
+    /// It cannot be had at all.
+    Failed(String),
+}
+
+/// What storing a page did.
+enum Stored {
+    Lost,
+    Page,
+    Complete { unreachable: u64 },
+    Holes(i64),
+}
+
+impl Collector {
+    /// Brings the branch up to date and says how the target ended.
+    pub async fn collect(&self) -> Result<Verdict, Halt> {
+        let branch = &self.claimed.branch_name;
+        let head = match self.client.fetch_head(self.project.remote_id, branch, &self.stop).await {
+            Ok(head) => head,
+            Err(gitlab::Error::Missing(_)) => return self.without_branch().await,
+            Err(error) => return self.settle_error(error),
+        };
+        let mut whole = None;
+        for _ in 0..MOST_WALKS {
+            let state = self.find_state().await?;
+            if state.deleted_at.is_some() {
+                self.write(|tx, place| branches::reset_deleted(tx, place.project_id, place.branch_name))
+                    .await?;
+            }
+            let (walk, fresh) = match (whole.take(), history::next_step(&state, &head, self.since)) {
+                (Some(walk), _) | (None, Step::Begin(walk)) => (walk, true),
+                (None, Step::Continue(walk)) => (walk, false),
+                (None, Step::Nothing) => return self.verdict().await,
+            };
+            let walk = if fresh { self.begin(walk).await? } else { walk };
+            let was_whole = walk.base.is_none() && fresh;
+            match self.walk(walk.clone(), &state).await? {
+                Walked::Complete => {}
+                Walked::NeedsWhole(why) if !was_whole => {
+                    info!("{} {branch}: reading the whole history, because {why}", self.project.path);
+                    let pinned = if fresh { walk } else { Walk::between(None, &head, self.since) };
+                    whole = Some(pinned.whole());
+                }
+                Walked::NeedsWhole(why) | Walked::Failed(why) => return Ok(Verdict::Failed(why)),
+            }
+        }
+        Ok(Verdict::Failed(format!("`{branch}` changes faster than it can be read; run again")))
+    }
+
+    /// The end of a target that is up to date: commits that could not be read make it a failure, once.
+    async fn verdict(&self) -> Result<Verdict, Halt> {
+        let (subject, since) = (self.subject(), self.claimed.run_id.to_string());
+        let unreadable = self
+            .db
+            .read(move |tx| {
+                let events = event::list_about(tx, &subject, 100)?;
+                Ok(events
+                    .iter()
+                    .filter(|event| {
+                        event.code == "unreadable_commit" && event.detail["run"] == since.as_str()
+                    })
+                    .map(|event| event.detail["sha"].as_str().unwrap_or_default().to_owned())
+                    .collect::<Vec<_>>())
+            })
+            .await?;
+        Ok(match unreadable.first() {
+            None => Verdict::Success,
+            Some(first) => Verdict::Failed(format!(
+                "{} commit(s) have no readable date and are not stored, e.g. {first}; everything else is saved",
+                unreadable.len()
+            )),
+        })
+    }
+
+    async fn find_state(&self) -> Result<BranchState, Halt> {
+        let (project_id, branch) = (self.claimed.project_id, self.claimed.branch_name.clone());
+        Ok(self.db.read(move |tx| branches::find_state(tx, project_id, &branch)).await?)
+    }
+
+    /// Pins a new walk before its first page is asked for.
+    async fn begin(&self, walk: Walk) -> Result<Walk, Halt> {
+        self.write(move |tx, place| {
+            let mut walk = walk.clone();
+            if walk.base.is_none() {
+                pages::reset_left_out(tx, place)?;
+                // Where nothing is stored, nothing can have become unreachable.
+                walk.met_base = !pages::has_commits(tx, place)?;
+            }
+            pages::put_walk(tx, place, &walk)?;
+            Ok(walk)
+        })
+        .await
+    }
+
+    async fn walk(&self, mut walk: Walk, state: &BranchState) -> Result<Walked, Halt> {
+        let mut page = match self.fetch(&walk, walk.page).await {
+            Ok(page) => page,
+            Err(error) => return self.after_page_error(&walk, error),
+        };
+        if walk.page == 1 {
+            match history::check_first_page(&walk, &page.commits) {
+                FirstPage::Sound => {}
+                FirstPage::Empty if walk.base.is_some() => return self.after_empty_range(&walk, state).await,
+                _ if walk.base.is_some() => {
+                    return Ok(Walked::NeedsWhole("GitLab does not list the range".to_owned()));
+                }
+                _ => {
+                    return Ok(Walked::Failed(format!(
+                        "GitLab names {} as the head of the branch but does not list it; run again",
+                        walk.head
+                    )));
+                }
+            }
+        }
+        loop {
+            let after = walk.after(&page.commits, page.next.unwrap_or(walk.page));
+            let storing = self.store(page.commits, &after, page.next.is_none(), state);
+            let (stored, fetched) = match page.next {
+                // The next page is on its way while this one is stored.
+                Some(next) => {
+                    let (stored, fetched) = tokio::join!(storing, self.fetch(&walk, next));
+                    (stored?, Some(fetched))
+                }
+                None => (storing.await?, None),
+            };
+            match stored {
+                Stored::Lost => return Err(Halt::Lost),
+                Stored::Complete { unreachable } => {
+                    if unreachable > 0 {
+                        info!(
+                            "{} {}: {unreachable} commits are no longer reachable",
+                            self.project.path, self.claimed.branch_name
+                        );
+                    }
+                    return Ok(Walked::Complete);
+                }
+                Stored::Holes(missing) => {
+                    return Ok(Walked::NeedsWhole(format!(
+                        "{missing} parent commit(s) are not in what GitLab lists"
+                    )));
+                }
+                Stored::Page => {}
+            }
+            walk = after;
+            page = match fetched {
+                Some(Ok(page)) => page,
+                Some(Err(error)) => return self.after_page_error(&walk, error),
+                None => return Ok(Walked::Failed("the list ended without an end".to_owned())),
+            };
+        }
+    }
+
+    async fn fetch(&self, walk: &Walk, page: u32) -> Result<Page, gitlab::Error> {
+        self.client.fetch_commits(self.project.remote_id, &walk.revision(), page, &self.stop).await
+    }
+
+    /// Stores a page and its position, or with the last page that the branch is complete.
+    ///
+    /// READ COMMITTED is enough: the first statement locks the target's row until COMMIT, and nobody writes this
+    /// branch without it.
+    async fn store(
+        &self,
+        commits: Vec<Commit>,
+        after: &Walk,
+        is_last: bool,
+        state: &BranchState,
+    ) -> Result<Stored, Halt> {
+        let (claimed, after, state) = (self.claimed.clone(), after.clone(), state.clone());
+        let (subject, now) = (self.subject(), self.clock.now());
+        let stored = self.db.claim(move |tx| {
+            let place = Place { project_id: claimed.project_id, branch_name: &claimed.branch_name };
+            if !run::renew(tx, &claimed, 0, LEASE)? {
+                return Ok(Stored::Lost);
+            }
+            let new = pages::add_commits(tx, place, &commits, after.since)?;
+            if new > 0 {
+                run::renew(tx, &claimed, new, LEASE)?;
+            }
+            if state.has_unreachable {
+                pages::reset_unreachable(tx, place, &commits)?;
+            }
+            for commit in &commits {
+                if let Err(date) = &commit.committed_at {
+                    let run = claimed.run_id.to_string();
+                    let detail = json!({ "sha": commit.sha, "committed_date": date, "run": run });
+                    event::add(tx, None, &subject, "unreadable_commit", &detail, now)?;
+                }
+            }
+            crate::fail::point("commits.page");
+            if !is_last {
+                pages::put_walk(tx, place, &after)?;
+                return Ok(Stored::Page);
+            }
+            let missing = pages::count_missing(tx, place, &after.open)?;
+            if missing > 0 {
+                pages::reset_walk(tx, place)?;
+                pages::mark_open(tx, place, missing, now)?;
+                return Ok(Stored::Holes(missing));
+            }
+            finish(tx, place, &after, &state, &subject, now)
+        });
+        let stored = stored.await?;
+        crate::fail::point("commits.stored");
+        Ok(stored)
+    }
+
+    /// Nothing between the old head and the new one: either the branch went back to a commit we have, or GitLab has
+    /// forgotten the old head.
+    async fn after_empty_range(&self, walk: &Walk, state: &BranchState) -> Result<Walked, Halt> {
+        let (walk, state, subject, now) = (walk.clone(), state.clone(), self.subject(), self.clock.now());
+        let stored = self
+            .write(move |tx, place| match pages::is_known(tx, place, &walk.head)? {
+                true => finish(tx, place, &walk, &state, &subject, now),
+                false => Ok(Stored::Holes(1)),
+            })
+            .await?;
+        Ok(match stored {
+            Stored::Complete { .. } => Walked::Complete,
+            _ => Walked::NeedsWhole("GitLab no longer knows the commit that was read last".to_owned()),
+        })
+    }
+
+    fn after_page_error(&self, walk: &Walk, error: gitlab::Error) -> Result<Walked, Halt> {
+        match error {
+            gitlab::Error::Missing(_) | gitlab::Error::Refused { .. }
+                if walk.base.is_some() || walk.page > 1 =>
+            {
+                Ok(Walked::NeedsWhole("GitLab does not list the range".to_owned()))
+            }
+            error => match self.settle_error(error)? {
+                Verdict::Failed(why) => Ok(Walked::Failed(why)),
+                Verdict::Success => Ok(Walked::Complete),
+            },
+        }
+    }
+
+    /// The branch is not there: find out whether the project, or everything in it, is gone too.
+    async fn without_branch(&self) -> Result<Verdict, Halt> {
+        let (path, branch) = (self.project.path.clone(), self.claimed.branch_name.clone());
+        let state = self.find_state().await?;
+        let was_read = state.complete_head.is_some() || state.walking.is_some();
+        match self.client.fetch_project(&self.project.remote_id.to_string(), &self.stop).await {
+            Err(gitlab::Error::Missing(_)) => {
+                let (subject, now) = (format!("project:{path}"), self.clock.now());
+                self.write(move |tx, place| {
+                    if projects::mark_removed(tx, place.project_id, now)? {
+                        event::add(tx, None, &subject, "project_gone", &json!({}), now)?;
+                    }
+                    Ok(())
+                })
+                .await?;
+                Ok(Verdict::Failed(format!(
+                    "the project `{path}` is gone, or the token may no longer see it; its commits are kept. \
+                     `tsuzuki project sync` looks again"
+                )))
+            }
+            Err(error) => self.settle_error(error),
+            Ok(project) if project.is_empty && !was_read => Ok(Verdict::Success),
+            Ok(_) if !was_read => Ok(Verdict::Failed(format!(
+                "`{path}` has no branch `{branch}`: check `branches` of the job, or `tsuzuki branch rm {path} {branch}`"
+            ))),
+            Ok(_) => {
+                let (subject, now) = (self.subject(), self.clock.now());
+                let news = self
+                    .write(move |tx, place| {
+                        let news = branches::mark_deleted(tx, place.project_id, place.branch_name, now)?;
+                        if news {
+                            event::add(tx, None, &subject, "branch_deleted", &json!({}), now)?;
+                        }
+                        Ok(news)
+                    })
+                    .await?;
+                // Told once: a branch that stays away is nothing to do about every hour.
+                Ok(match news {
+                    false => Verdict::Success,
+                    true => Verdict::Failed(format!(
+                        "the branch `{branch}` was deleted from `{path}`; its commits are kept, and it is picked up \
+                         again if it comes back. `tsuzuki branch rm {path} {branch}` stops asking"
+                    )),
+                })
+            }
+        }
+    }
+
+    fn settle_error(&self, error: gitlab::Error) -> Result<Verdict, Halt> {
+        match error {
+            gitlab::Error::Stopped => Err(Halt::Stopped),
+            gitlab::Error::Credentials(why) => Err(Halt::Credentials(why)),
+            gitlab::Error::Later { until, why } => Err(Halt::Later(until, why)),
+            gitlab::Error::Forbidden(why) => Ok(Verdict::Failed(format!(
+                "GitLab refuses access to the repository of `{}` ({why}): the token's user needs the role Reporter",
+                self.project.path
+            ))),
+            other => Ok(Verdict::Failed(other.to_string())),
+        }
+    }
+
+    fn subject(&self) -> String {
+        format!("branch:{}/{}", self.project.path, self.claimed.branch_name)
+    }
+
+    /// Writes only while the target is ours.
+    async fn write<T, F>(&self, work: F) -> Result<T, Halt>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_>, Place<'_>) -> db::Result<T> + Send + 'static,
+    {
+        let claimed = self.claimed.clone();
+        let written = self.db.claim(move |tx| {
+            if !run::renew(tx, &claimed, 0, LEASE)? {
+                return Ok(None);
+            }
+            let place = Place { project_id: claimed.project_id, branch_name: &claimed.branch_name };
+            work(tx, place).map(Some)
+        });
+        written.await?.ok_or(Halt::Lost)
+    }
+}
+
+/// Everything up to the head of the walk is stored: say so, and mark what the branch no longer contains.
+fn finish(
+    tx: &mut Tx<'_>,
+    place: Place<'_>,
+    walk: &Walk,
+    state: &BranchState,
+    subject: &str,
+    now: Timestamp,
+) -> db::Result<Stored> {
+    pages::mark_complete(tx, place, &walk.head, history::complete_since(state, walk), now)?;
+    let unreachable = match walk.met_base {
+        true => 0,
+        false => pages::mark_unreachable(tx, place, &walk.head, now)?,
+    };
+    if unreachable > 0 {
+        let detail = json!({ "from": state.complete_head, "to": walk.head, "unreachable": unreachable });
+        event::add(tx, None, subject, "history_rewritten", &detail, now)?;
+    }
+    Ok(Stored::Complete { unreachable })
+}

@@ -1,0 +1,222 @@
+//! The keys of a `commits` job.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::config::value::HttpUrl;
+use crate::config::{self, Problems, Secret};
+use crate::time::Timestamp;
+
+/// Branches collected at the same time, unless the job says otherwise.
+const CONCURRENCY: usize = 4;
+/// More would only make GitLab slow for everybody else.
+const MOST_CONCURRENCY: usize = 16;
+
+/// `[[job]]` with `kind = "commits"`: which branches of which projects are collected.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Keys {
+    /// The address of GitLab, e.g. "https://gitlab.com".
+    pub gitlab: HttpUrl,
+    /// An access token with the scope `read_api`; without one only public projects can be read.
+    pub token: Option<Secret>,
+    /// Projects by path ("group/project") or number.
+    #[serde(default)]
+    pub projects: Vec<ProjectName>,
+    /// A group by path or number: every project in it and in its subgroups.
+    pub group: Option<ProjectName>,
+    /// Branches by name or pattern ("main", "release/*"). Default: the default branch of each project.
+    #[serde(default)]
+    pub branches: Vec<String>,
+    /// Commits before this day ("2024-01-01", in the job's time zone) or moment are not stored.
+    pub since: Option<Since>,
+    /// Branches collected at the same time, 1 to 16.
+    #[serde(default = "concurrency")]
+    pub concurrency: usize,
+    /// Store a fingerprint of each author's e-mail address instead of the address. Addresses are never shown.
+    #[serde(default)]
+    pub hide_emails: bool,
+}
+
+fn concurrency() -> usize {
+    CONCURRENCY
+}
+
+/// A project or group, as GitLab knows it: a path or a number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ProjectName(String);
+
+impl ProjectName {
+    /// The path, or the number as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The number, if it is one.
+    pub fn number(&self) -> Option<i64> {
+        self.0.parse().ok()
+    }
+}
+
+impl fmt::Display for ProjectName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for ProjectName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let name = text.trim().trim_matches('/');
+        match name.is_empty() || name.contains(char::is_whitespace) || name.contains("://") {
+            true => Err(format!("`{text}` is not the path or number of a project")),
+            false => Ok(Self(name.to_owned())),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ProjectName {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name;
+        impl serde::de::Visitor<'_> for Name {
+            type Value = ProjectName;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a path such as \"group/project\" or a number")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<ProjectName, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<ProjectName, E> {
+                match number > 0 {
+                    true => Ok(ProjectName(number.to_string())),
+                    false => Err(E::custom("project numbers begin at 1")),
+                }
+            }
+        }
+        deserializer.deserialize_any(Name)
+    }
+}
+
+impl JsonSchema for ProjectName {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ProjectName".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": ["string", "integer"], "examples": ["group/project", 42] })
+    }
+}
+
+/// From when on commits are stored: a day or a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// From midnight in the job's time zone.
+    Day(Date),
+    /// From this moment.
+    Moment(Timestamp),
+}
+
+impl Since {
+    /// The moment it means in `zone`.
+    pub fn moment(self, zone: &TimeZone) -> Timestamp {
+        match self {
+            Since::Day(day) => {
+                day.to_zoned(zone.clone()).map_or(Timestamp::MIN, |start| start.timestamp().into())
+            }
+            Since::Moment(at) => at,
+        }
+    }
+}
+
+impl FromStr for Since {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let day = (text.len() == 10).then(|| text.parse().ok()).flatten().map(Since::Day);
+        day.or_else(|| text.parse().ok().map(Since::Moment)).ok_or_else(|| {
+            format!("`{text}` is not a day such as 2024-01-01 or a moment such as 2024-01-01T00:00:00Z")
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Since {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Since {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Since".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "examples": ["2024-01-01", "2024-01-01T00:00:00Z"] })
+    }
+}
+
+impl Keys {
+    /// Reads and checks the keys of `job`.
+    pub fn read(job: &config::Job) -> Result<Self, Problems> {
+        let keys: Self = job.section.read()?;
+        let mut problems = Problems::default();
+        if !(1..=MOST_CONCURRENCY).contains(&keys.concurrency) {
+            let message = format!("`concurrency` is 1 to {MOST_CONCURRENCY}");
+            problems.push(job.section.problem("concurrency", message));
+        }
+        for (number, branch) in keys.branches.iter().enumerate() {
+            if branch.trim().is_empty() || branch.contains(|c: char| c.is_whitespace() || c.is_control()) {
+                let key = format!("branches.{number}");
+                problems.push(job.section.problem(&key, format!("`{branch}` is not a branch or a pattern")));
+            }
+        }
+        match problems.is_empty() {
+            true => Ok(keys),
+            false => Err(problems),
+        }
+    }
+}
+
+/// The name by which the projects of a GitLab are told from those of another: host, port if unusual, and path.
+pub fn host_of(gitlab: &HttpUrl) -> String {
+    let url = gitlab.url();
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{}{port}{}", url.host_str().unwrap_or_default(), url.path().trim_end_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_begins_at_midnight_of_the_zone() {
+        let since: Since = "2024-01-01".parse().unwrap();
+        let tokyo = TimeZone::get("Asia/Tokyo").unwrap();
+        assert_eq!(since.moment(&tokyo).to_string(), "2023-12-31T15:00:00.000Z");
+        let moment: Since = "2024-01-01T00:00:00+01:00".parse().unwrap();
+        assert_eq!(moment.moment(&tokyo).to_string(), "2023-12-31T23:00:00.000Z");
+        for bad in ["2024", "yesterday", "2024-13-01", "2024-01-01T00:00:00"] {
+            assert!(bad.parse::<Since>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_told_apart_by_name_port_and_path() {
+        for (address, host) in [
+            ("https://gitlab.com", "gitlab.com"),
+            ("https://gitlab.com/", "gitlab.com"),
+            ("https://git.example:8443/gitlab/", "git.example:8443/gitlab"),
+        ] {
+            assert_eq!(host_of(&address.parse().unwrap()), host);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What is told at the end of a run, and once only: how many commits are new, and what failed.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tracing::warn;
+
+use super::Source;
+use super::store::projects;
+use crate::channel::outbox::{self, NewMessage};
+use crate::channel::{Entry, Notice, Rendered};
+use crate::db;
+use crate::engine::Parts;
+use crate::engine::run::{self, RunStatus, Summary, TargetStatus};
+use crate::id::{JobName, RunId};
+use crate::ledger::event;
+use crate::text::Language;
+use crate::time::Timestamp;
+
+/// The topic of these messages in the outbox.
+pub const TOPIC: &str = "commits";
+/// Failures that a message names.
+const NAMED: usize = 50;
+
+/// The notice about a run that has ended.
+pub fn render_notice(summary: &Summary, failed: &[(String, String)], language: Language) -> Notice {
+    let (good, bad) = (summary.run.success_count, summary.run.failed_count);
+    let new = summary.new_commits_count;
+    let headline = match language {
+        Language::Ja => format!("コミット収集: 新規 {new} 件（成功 {good} ブランチ、失敗 {bad}）"),
+        Language::En => format!("Commits: {new} new ({good} branches up to date, {bad} failed)"),
+    };
+    let mut notice = Notice::new(headline, language);
+    notice.entries = failed
+        .iter()
+        .take(NAMED)
+        .map(|(branch, why)| Entry { title: branch.clone(), link: None, date: None, note: Some(why.clone()) })
+        .collect();
+    if failed.len() > NAMED {
+        let more = failed.len() - NAMED;
+        notice.summary = match language {
+            Language::Ja => format!("ほか {more} 件"),
+            Language::En => format!("… and {more} more"),
+        };
+    }
+    notice
+}
+
+/// Queues the notice about a completed run for the channels of its job, or of all jobs, unless that was done before.
+///
+/// A run that brought nothing new and failed nowhere is marked as told and stays silent.
+pub async fn tell(parts: &Parts, sources: &[Arc<Source>], run_id: RunId) -> db::Result<()> {
+    let Some((summary, failed)) = parts.db.read(move |tx| find_untold(tx, run_id)).await? else {
+        return Ok(());
+    };
+    let is_news = summary.new_commits_count > 0 || summary.run.failed_count > 0;
+    let news = render_notice(&summary, &failed, parts.app.language).into();
+    let owner = summary.run.job_name.as_deref();
+    let mut messages: Vec<(JobName, Rendered)> = Vec::new();
+    for source in
+        sources.iter().filter(|source| is_news && owner.is_none_or(|job| job == source.job.as_str()))
+    {
+        for name in &source.deliver {
+            let Some(channel) = parts.channels.find(name) else { continue };
+            match channel.render(&parts.outside, &news).await {
+                Ok(rendered) => messages.extend(rendered.into_iter().map(|one| (source.job.clone(), one))),
+                Err(error) => warn!("The end of run {run_id} is not told: {error}"),
+            }
+        }
+    }
+    let now = parts.clock.now();
+    parts.db.write(move |tx| add_messages(tx, run_id, &messages, now)).await
+}
+
+type Untold = Option<(Summary, Vec<(String, String)>)>;
+
+fn find_untold(tx: &mut db::Tx<'_>, run_id: RunId) -> db::Result<Untold> {
+    if run::is_told(tx, &run_id)? {
+        return Ok(None);
+    }
+    let Some(summary) = run::find_summary(tx, &run_id)? else { return Ok(None) };
+    if summary.run.status != RunStatus::Completed {
+        return Ok(None);
+    }
+    let mut failed = Vec::new();
+    for target in run::list_results(tx, &run_id)? {
+        if target.status != TargetStatus::Failed {
+            break;
+        }
+        let path = projects::find(tx, target.project_id)?.map(|project| project.path).unwrap_or_default();
+        failed.push((format!("{path} {}", target.branch_name), target.error_message.unwrap_or_default()));
+    }
+    Ok(Some((summary, failed)))
+}
+
+fn add_messages(
+    tx: &mut db::Tx<'_>,
+    run_id: RunId,
+    messages: &[(JobName, Rendered)],
+    now: Timestamp,
+) -> db::Result<()> {
+    if !run::mark_told(tx, &run_id)? {
+        return Ok(());
+    }
+    let subject = format!("run:{run_id}");
+    for (job, message) in messages {
+        let new = NewMessage {
+            job,
+            channel: &message.channel,
+            recipient: &message.recipient,
+            topic: TOPIC,
+            subject: &subject,
+            generation: 0,
+            payload: &message.payload,
+            hold: false,
+            not_before: None,
+        };
+        outbox::add(tx, &new, now)?;
+    }
+    if let Some((job, _)) = messages.first() {
+        event::add(tx, Some(job), &subject, "run_told", &json!({ "messages": messages.len() }), now)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::run::RunRow;
+
+    #[test]
+    fn the_notice_gives_the_figures_in_both_languages() {
+        let run = RunRow {
+            run_id: RunId::random(),
+            started_at_utc: Timestamp::MIN,
+            completed_at_utc: None,
+            status: RunStatus::Completed,
+            total_targets: 3,
+            completed_count: 2,
+            failed_count: 1,
+            success_count: 2,
+            job_name: None,
+        };
+        let summary = Summary { run, pending_count: 0, new_commits_count: 41 };
+        let failed = [("team/app main".to_owned(), "gone".to_owned())];
+        let english = render_notice(&summary, &failed, Language::En);
+        assert_eq!(english.headline, "Commits: 41 new (2 branches up to date, 1 failed)");
+        assert_eq!(english.entries[0].note.as_deref(), Some("gone"));
+        assert!(render_notice(&summary, &failed, Language::Ja).headline.contains("41"));
+    }
+}

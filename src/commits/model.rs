@@ -1,0 +1,102 @@
+//! What the pipeline speaks of: projects, branches, commits and pages of them.
+
+use crate::time::Timestamp;
+
+/// A project, as the database knows it.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Project {
+    /// Our number: GitLab's own for the first host, one above 10^9 for others.
+    pub project_id: i64,
+    /// The GitLab it is on.
+    pub host: String,
+    /// GitLab's number.
+    pub remote_id: i64,
+    /// Its path, such as `group/project`.
+    pub path: String,
+    /// Its name.
+    pub name: String,
+    /// Its default branch; none while it is empty.
+    pub default_branch: Option<String>,
+    /// Since when it is gone, if it is.
+    pub removed_at: Option<Timestamp>,
+}
+
+/// A project, as GitLab describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteProject {
+    /// GitLab's number.
+    pub remote_id: i64,
+    /// Its path.
+    pub path: String,
+    /// Its name.
+    pub name: String,
+    /// Its default branch; none while it is empty.
+    pub default_branch: Option<String>,
+    /// Its page.
+    pub web_url: Option<String>,
+    /// Whether it has no commits at all.
+    pub is_empty: bool,
+}
+
+/// How far a branch has been read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BranchState {
+    /// Everything reachable from this commit is stored.
+    pub complete_head: Option<String>,
+    /// … except what is older than this.
+    pub complete_since: Option<Timestamp>,
+    /// The walk that is under way.
+    pub walking: Option<Walk>,
+    /// Since when it is known to be deleted.
+    pub deleted_at: Option<Timestamp>,
+    /// Whether some of its stored commits are no longer reachable.
+    pub has_unreachable: bool,
+}
+
+/// A walk over the history of one pinned commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Walk {
+    /// The commit whose history is listed.
+    pub head: String,
+    /// What is reachable from this one is left out; `None` for the whole history.
+    pub base: Option<String>,
+    /// The page to fetch next.
+    pub page: u32,
+    /// What is older is walked but not stored.
+    pub since: Option<Timestamp>,
+    /// Parents that were named but not met yet.
+    pub open: Vec<String>,
+    /// Whether a child of the base was met: the branch moved forward.
+    pub met_base: bool,
+}
+
+/// A commit on its way into the database; borrowed from the page it came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// Its SHA.
+    pub sha: Box<str>,
+    /// Its author's name.
+    pub author_name: Box<str>,
+    /// Its author's address, a fingerprint of it, or the name when there is none.
+    pub author_email: Box<str>,
+    /// When it was committed; an error when GitLab's text is no time.
+    pub committed_at: Result<Timestamp, Box<str>>,
+    /// Lines added and deleted; `None` when GitLab does not say.
+    pub lines: Option<(i64, i64)>,
+    /// The commits it comes after.
+    pub parents: Vec<Box<str>>,
+}
+
+/// A page of commits, and where the next one is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The commits.
+    pub commits: Vec<Commit>,
+    /// The number of the next page, if there is one.
+    pub next: Option<u32>,
+}
+
+/// Whether `text` is the SHA of a commit, in lower-case hex.
+pub fn is_sha(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}

@@ -1,0 +1,245 @@
+//! Branches: which are collected, how far each has been read, and how its books balance.
+
+use crate::commits::model::{BranchState, Walk};
+use crate::db::{self, Row, Tx};
+use crate::engine::run::Target;
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// A branch for people.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct BranchRow {
+    /// The project's number.
+    pub project_id: i64,
+    /// The project's path.
+    pub project: String,
+    /// The branch.
+    pub branch_name: String,
+    /// Commits stored.
+    pub commits: i64,
+    /// The seed's checkpoint: the newest commit date.
+    pub last_commit_at: Option<Timestamp>,
+    /// The commit up to which everything is stored.
+    pub complete_head: Option<String>,
+    /// From when on everything is stored; `None` is from the beginning.
+    pub complete_since: Option<Timestamp>,
+    /// Whether a walk is unfinished.
+    pub walking: bool,
+    /// Whether every parent of every commit is accounted for; `None` before the first walk has ended.
+    pub closed: Option<bool>,
+    /// Stored commits that the branch no longer contains.
+    pub unreachable: i64,
+    /// Commits that GitLab gave without line counts.
+    pub stats_missing: i64,
+    /// Commits that could not be read.
+    pub unreadable: i64,
+    /// When it was last walked to the end.
+    pub last_walk_at: Option<Timestamp>,
+    /// Since when it is gone from GitLab.
+    pub deleted_at: Option<Timestamp>,
+    /// Since when it is not collected any more, by `branch rm`.
+    pub ignored_at: Option<Timestamp>,
+}
+
+/// How far a branch has been read.
+pub fn find_state(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<BranchState> {
+    let state = tx.find(
+        sql!(
+            "SELECT complete_head, complete_since, deleted_at, walking_head, walking_base, walking_page,
+               walking_since, walking_open, walking_met_base
+             FROM branches WHERE project_id = ?1 AND branch_name = ?2"
+        ),
+        params![project_id, branch_name],
+        read_state,
+    )?;
+    let unreachable = tx.find(
+        sql!(
+            "SELECT 1 FROM commits
+             WHERE project_id = ?1 AND branch_name = ?2 AND unreachable_since IS NOT NULL LIMIT 1"
+        ),
+        params![project_id, branch_name],
+        |row| row.get::<i64>(0),
+    )?;
+    Ok(BranchState { has_unreachable: unreachable.is_some(), ..state.unwrap_or_default() })
+}
+
+fn read_state(row: &Row<'_>) -> db::Result<BranchState> {
+    let head: Option<String> = row.get(3)?;
+    let page: Option<String> = row.get(5)?;
+    let open: Option<String> = row.get(7)?;
+    let walking = match (head, page.and_then(|page| page.parse().ok())) {
+        (Some(head), Some(page)) => Some(Walk {
+            head,
+            base: row.get(4)?,
+            page,
+            since: row.get(6)?,
+            open: open.and_then(|open| serde_json::from_str(&open).ok()).unwrap_or_default(),
+            met_base: row.get(8)?,
+        }),
+        _ => None,
+    };
+    Ok(BranchState {
+        complete_head: row.get(0)?,
+        complete_since: row.get(1)?,
+        deleted_at: row.get(2)?,
+        walking,
+        has_unreachable: false,
+    })
+}
+
+/// Makes sure that a branch has its row.
+pub fn add(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<bool> {
+    let added = tx.execute(
+        sql!("INSERT INTO branches (project_id, branch_name) VALUES (?1, ?2) ON CONFLICT DO NOTHING"),
+        params![project_id, branch_name],
+    )?;
+    Ok(added == 1)
+}
+
+/// Collects a branch from now on, though the config does not name it (`branch add`).
+pub fn put_added(tx: &mut Tx<'_>, project_id: i64, branch_name: &str, now: Timestamp) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "INSERT INTO branches (project_id, branch_name, added_at) VALUES (?1, ?2, ?3)
+             ON CONFLICT (project_id, branch_name) DO UPDATE SET added_at = excluded.added_at, ignored_at = NULL"
+        ),
+        params![project_id, branch_name, now],
+    )?;
+    Ok(())
+}
+
+/// Stops collecting a branch (`branch rm`); what is stored stays. `false` when it is not known.
+pub fn mark_ignored(tx: &mut Tx<'_>, project_id: i64, branch_name: &str, now: Timestamp) -> db::Result<bool> {
+    let marked = tx.execute(
+        sql!(
+            "UPDATE branches SET ignored_at = ?3, added_at = NULL
+             WHERE project_id = ?1 AND branch_name = ?2 AND ignored_at IS NULL"
+        ),
+        params![project_id, branch_name, now],
+    )?;
+    Ok(marked == 1)
+}
+
+/// Marks a branch as gone from GitLab; `true` if it was not marked before.
+pub fn mark_deleted(tx: &mut Tx<'_>, project_id: i64, branch_name: &str, now: Timestamp) -> db::Result<bool> {
+    let marked = tx.execute(
+        sql!(
+            "UPDATE branches SET deleted_at = ?3
+             WHERE project_id = ?1 AND branch_name = ?2 AND deleted_at IS NULL"
+        ),
+        params![project_id, branch_name, now],
+    )?;
+    Ok(marked == 1)
+}
+
+/// Forgets that a branch was gone: it is back.
+pub fn reset_deleted(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<()> {
+    tx.execute(
+        sql!("UPDATE branches SET deleted_at = NULL WHERE project_id = ?1 AND branch_name = ?2"),
+        params![project_id, branch_name],
+    )?;
+    Ok(())
+}
+
+/// The seed's "pairs that have been collected", of one host, plus those added by hand.
+///
+/// The seed's `SELECT DISTINCT` reads every commit; this steps from pair to pair through the index.
+pub fn list_collected(tx: &mut Tx<'_>, host: &str) -> db::Result<Vec<Target>> {
+    tx.list(
+        sql!(
+            "WITH RECURSIVE pairs (project_id, branch_name) AS (
+               SELECT first.project_id, first.branch_name
+               FROM (SELECT project_id, branch_name FROM commits
+                     ORDER BY project_id, branch_name LIMIT 1) first
+               UNION ALL
+               SELECT
+                 (SELECT c.project_id FROM commits c
+                  WHERE (c.project_id, c.branch_name) > (pairs.project_id, pairs.branch_name)
+                  ORDER BY c.project_id, c.branch_name LIMIT 1),
+                 (SELECT c.branch_name FROM commits c
+                  WHERE (c.project_id, c.branch_name) > (pairs.project_id, pairs.branch_name)
+                  ORDER BY c.project_id, c.branch_name LIMIT 1)
+               FROM pairs WHERE pairs.project_id IS NOT NULL),
+             wanted (project_id, branch_name) AS (
+               SELECT project_id, branch_name FROM pairs WHERE project_id IS NOT NULL
+               UNION
+               SELECT project_id, branch_name FROM branches
+               WHERE added_at IS NOT NULL OR complete_head IS NOT NULL OR walking_head IS NOT NULL)
+             SELECT w.project_id, w.branch_name, p.host FROM wanted w
+             JOIN projects p ON p.project_id = w.project_id
+             LEFT JOIN branches b ON b.project_id = w.project_id AND b.branch_name = w.branch_name
+             WHERE p.host = ?1 AND p.removed_at IS NULL AND b.ignored_at IS NULL
+             ORDER BY w.project_id, w.branch_name"
+        ),
+        params![host],
+        |row| Ok(Target { project_id: row.get(0)?, branch_name: row.get(1)?, host: row.get(2)? }),
+    )
+}
+
+/// The branches of one project that `branch rm` took out.
+pub fn list_ignored(tx: &mut Tx<'_>, host: &str) -> db::Result<Vec<(i64, String)>> {
+    tx.list(
+        sql!(
+            "SELECT b.project_id, b.branch_name FROM branches b JOIN projects p ON p.project_id = b.project_id
+             WHERE p.host = ?1 AND b.ignored_at IS NOT NULL"
+        ),
+        params![host],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
+/// The seed's checkpoint: the newest commit date of a branch.
+pub fn find_checkpoint(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<Option<Timestamp>> {
+    let newest = tx.find(
+        sql!("SELECT MAX(committed_date_utc) FROM commits WHERE project_id = ?1 AND branch_name = ?2"),
+        params![project_id, branch_name],
+        |row| row.get(0),
+    )?;
+    Ok(newest.flatten())
+}
+
+/// The branches of one project, or of all, with their figures.
+pub fn list(tx: &mut Tx<'_>, project_id: Option<i64>) -> db::Result<Vec<BranchRow>> {
+    tx.list(
+        sql!(
+            "SELECT b.project_id, p.path, b.branch_name,
+               (SELECT COUNT(*) FROM commits c
+                WHERE c.project_id = b.project_id AND c.branch_name = b.branch_name),
+               (SELECT MAX(c.committed_date_utc) FROM commits c
+                WHERE c.project_id = b.project_id AND c.branch_name = b.branch_name),
+               b.complete_head, b.complete_since,
+               CASE WHEN b.walking_head IS NULL THEN 0 ELSE 1 END, b.open_parents,
+               (SELECT COUNT(*) FROM commits c WHERE c.project_id = b.project_id
+                AND c.branch_name = b.branch_name AND c.unreachable_since IS NOT NULL),
+               (SELECT COUNT(*) FROM commits c WHERE c.project_id = b.project_id
+                AND c.branch_name = b.branch_name AND c.stats_missing = 1),
+               (SELECT COUNT(*) FROM commits_left_out o WHERE o.project_id = b.project_id
+                AND o.branch_name = b.branch_name AND o.why = 'unreadable'),
+               b.last_walk_at, b.deleted_at, b.ignored_at
+             FROM branches b JOIN projects p ON p.project_id = b.project_id
+             WHERE b.project_id = COALESCE(?1, b.project_id)
+             ORDER BY p.host, p.path, b.branch_name"
+        ),
+        params![project_id],
+        |row| {
+            let open: Option<i64> = row.get(8)?;
+            Ok(BranchRow {
+                project_id: row.get(0)?,
+                project: row.get(1)?,
+                branch_name: row.get(2)?,
+                commits: row.get(3)?,
+                last_commit_at: row.get(4)?,
+                complete_head: row.get(5)?,
+                complete_since: row.get(6)?,
+                walking: row.get(7)?,
+                closed: open.map(|open| open == 0),
+                unreachable: row.get(9)?,
+                stats_missing: row.get(10)?,
+                unreadable: row.get(11)?,
+                last_walk_at: row.get(12)?,
+                deleted_at: row.get(13)?,
+                ignored_at: row.get(14)?,
+            })
+        },
+    )
+}

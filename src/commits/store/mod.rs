@@ -1,0 +1,6 @@
+//! The SQL of the commits pipeline.
+
+pub mod branches;
+pub mod pages;
+pub mod projects;
+pub mod reading;

@@ -1,0 +1,317 @@
+//! Pages of commits: rows, graph and position in one transaction, few statements.
+
+use crate::commits::model::{Commit, Walk};
+use crate::db::{self, Tx, Value};
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// Which branch a page belongs to.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The project.
+    pub project_id: i64,
+    /// The branch.
+    pub branch_name: &'a str,
+}
+
+/// Adds the commits of a page that are not older than `since`, and the graph of all; answers how many were new.
+pub fn add_commits(
+    tx: &mut Tx<'_>,
+    place: Place<'_>,
+    commits: &[Commit],
+    since: Option<Timestamp>,
+) -> db::Result<u64> {
+    let Place { project_id, branch_name } = place;
+    let mut rows: Vec<Value<'_>> = Vec::with_capacity(commits.len() * COMMIT_COLUMNS);
+    let mut edges: Vec<Value<'_>> = Vec::with_capacity(commits.len() * 4);
+    let mut left_out: Vec<Value<'_>> = Vec::new();
+    for commit in commits {
+        for parent in &commit.parents {
+            edges.extend([Value::Int(project_id), text(&commit.sha), text(parent)]);
+        }
+        if commit.parents.is_empty() {
+            add_root(tx, project_id, &commit.sha)?;
+        }
+        let why = match commit.committed_at {
+            Ok(at) if since.is_none_or(|since| at >= since) => {
+                let (additions, deletions) = commit.lines.unwrap_or_default();
+                rows.extend([
+                    Value::Int(project_id),
+                    text(branch_name),
+                    text(&commit.sha),
+                    text(&commit.author_name),
+                    text(&commit.author_email),
+                    Value::Text(at.to_string().into()),
+                    Value::Int(additions),
+                    Value::Int(deletions),
+                    Value::Int(commit.lines.is_none().into()),
+                ]);
+                continue;
+            }
+            Ok(_) => "before_since",
+            Err(_) => "unreadable",
+        };
+        left_out.extend([Value::Int(project_id), text(branch_name), text(&commit.sha), text(why)]);
+    }
+    add_edges(tx, &edges)?;
+    add_left_out(tx, &left_out)?;
+    add_rows(tx, &rows)
+}
+
+const COMMIT_COLUMNS: usize = 9;
+
+/// Names and addresses lost their control characters when they were read, so no NUL is left to look for.
+fn text(text: &str) -> Value<'_> {
+    Value::Text(text.into())
+}
+
+fn add_rows(tx: &mut Tx<'_>, values: &[Value<'_>]) -> db::Result<u64> {
+    tx.execute_rows(
+        &[
+            (
+                100,
+                sql!(
+                    "INSERT INTO commits (project_id, branch_name, sha, author_name, author_email,
+                       committed_date_utc, additions, deletions, stats_missing)
+                     {values 100x9} ON CONFLICT DO NOTHING"
+                ),
+            ),
+            (
+                10,
+                sql!(
+                    "INSERT INTO commits (project_id, branch_name, sha, author_name, author_email,
+                       committed_date_utc, additions, deletions, stats_missing)
+                     {values 10x9} ON CONFLICT DO NOTHING"
+                ),
+            ),
+            (
+                1,
+                sql!(
+                    "INSERT INTO commits (project_id, branch_name, sha, author_name, author_email,
+                       committed_date_utc, additions, deletions, stats_missing)
+                     {values 1x9} ON CONFLICT DO NOTHING"
+                ),
+            ),
+        ],
+        COMMIT_COLUMNS,
+        values,
+    )
+}
+
+fn add_edges(tx: &mut Tx<'_>, values: &[Value<'_>]) -> db::Result<u64> {
+    tx.execute_rows(
+        &[
+            (
+                100,
+                sql!(
+                    "INSERT INTO commit_parents (project_id, sha, parent_sha)
+                     {values 100x3} ON CONFLICT DO NOTHING"
+                ),
+            ),
+            (
+                10,
+                sql!(
+                    "INSERT INTO commit_parents (project_id, sha, parent_sha)
+                     {values 10x3} ON CONFLICT DO NOTHING"
+                ),
+            ),
+            (
+                1,
+                sql!(
+                    "INSERT INTO commit_parents (project_id, sha, parent_sha)
+                     {values 1x3} ON CONFLICT DO NOTHING"
+                ),
+            ),
+        ],
+        3,
+        values,
+    )
+}
+
+fn add_left_out(tx: &mut Tx<'_>, values: &[Value<'_>]) -> db::Result<u64> {
+    tx.execute_rows(
+        &[
+            (
+                100,
+                sql!(
+                    "INSERT INTO commits_left_out (project_id, branch_name, sha, why)
+                     {values 100x4} ON CONFLICT DO NOTHING"
+                ),
+            ),
+            (
+                1,
+                sql!(
+                    "INSERT INTO commits_left_out (project_id, branch_name, sha, why)
+                     {values 1x4} ON CONFLICT DO NOTHING"
+                ),
+            ),
+        ],
+        4,
+        values,
+    )
+}
+
+fn add_root(tx: &mut Tx<'_>, project_id: i64, sha: &str) -> db::Result<()> {
+    tx.execute(
+        sql!("INSERT INTO commit_roots (project_id, sha) VALUES (?1, ?2) ON CONFLICT DO NOTHING"),
+        params![project_id, sha],
+    )?;
+    Ok(())
+}
+
+/// Writes where the walk goes on.
+pub fn put_walk(tx: &mut Tx<'_>, place: Place<'_>, walk: &Walk) -> db::Result<()> {
+    let open = serde_json::to_string(&walk.open).unwrap_or_default();
+    tx.execute(
+        sql!(
+            "INSERT INTO branches (project_id, branch_name, walking_head, walking_base, walking_page,
+               walking_since, walking_open, walking_met_base)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+             ON CONFLICT (project_id, branch_name) DO UPDATE SET walking_head = excluded.walking_head,
+               walking_base = excluded.walking_base, walking_page = excluded.walking_page,
+               walking_since = excluded.walking_since, walking_open = excluded.walking_open,
+               walking_met_base = excluded.walking_met_base"
+        ),
+        params![
+            place.project_id,
+            place.branch_name,
+            walk.head,
+            walk.base,
+            walk.page.to_string(),
+            walk.since,
+            open,
+            walk.met_base
+        ],
+    )?;
+    Ok(())
+}
+
+/// Forgets an unfinished walk.
+pub fn reset_walk(tx: &mut Tx<'_>, place: Place<'_>) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "UPDATE branches SET walking_head = NULL, walking_base = NULL, walking_page = NULL,
+               walking_since = NULL, walking_open = NULL, walking_met_base = 0
+             WHERE project_id = ?1 AND branch_name = ?2"
+        ),
+        params![place.project_id, place.branch_name],
+    )?;
+    Ok(())
+}
+
+/// Of `parents`, how many are neither stored on this branch nor left out knowingly.
+pub fn count_missing(tx: &mut Tx<'_>, place: Place<'_>, parents: &[String]) -> db::Result<i64> {
+    let mut missing = 0;
+    for parent in parents {
+        if !is_known(tx, place, parent)? {
+            missing += 1;
+        }
+    }
+    Ok(missing)
+}
+
+/// Whether a commit was walked on this branch: stored, or left out knowingly.
+pub fn is_known(tx: &mut Tx<'_>, place: Place<'_>, sha: &str) -> db::Result<bool> {
+    let known = tx.find(
+        sql!(
+            "SELECT 1 FROM commits
+             WHERE project_id = ?1 AND branch_name = ?2 AND sha = ?3 AND unreachable_since IS NULL
+             UNION ALL
+             SELECT 1 FROM commits_left_out WHERE project_id = ?1 AND branch_name = ?2 AND sha = ?3"
+        ),
+        params![place.project_id, place.branch_name, sha],
+        |row| row.get::<i64>(0),
+    )?;
+    Ok(known.is_some())
+}
+
+/// Whether anything is stored for a branch.
+pub fn has_commits(tx: &mut Tx<'_>, place: Place<'_>) -> db::Result<bool> {
+    let any = tx.find(
+        sql!("SELECT 1 FROM commits WHERE project_id = ?1 AND branch_name = ?2 LIMIT 1"),
+        params![place.project_id, place.branch_name],
+        |row| row.get::<i64>(0),
+    )?;
+    Ok(any.is_some())
+}
+
+/// Everything up to `head` is stored: the walk is over.
+pub fn mark_complete(
+    tx: &mut Tx<'_>,
+    place: Place<'_>,
+    head: &str,
+    since: Option<Timestamp>,
+    now: Timestamp,
+) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "UPDATE branches SET complete_head = ?3, complete_since = ?4, last_walk_at = ?5, open_parents = 0,
+               walking_head = NULL, walking_base = NULL, walking_page = NULL,
+               walking_since = NULL, walking_open = NULL, walking_met_base = 0
+             WHERE project_id = ?1 AND branch_name = ?2"
+        ),
+        params![place.project_id, place.branch_name, head, since, now],
+    )?;
+    Ok(())
+}
+
+/// The walk ended with parents missing: the branch is not complete.
+pub fn mark_open(tx: &mut Tx<'_>, place: Place<'_>, missing: i64, now: Timestamp) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "UPDATE branches SET open_parents = ?3, last_walk_at = ?4
+             WHERE project_id = ?1 AND branch_name = ?2"
+        ),
+        params![place.project_id, place.branch_name, missing, now],
+    )?;
+    Ok(())
+}
+
+/// Marks the stored commits that are not reachable from `head`; answers how many there are now.
+///
+/// Written with EXCEPT because both databases do it by hashing or sorting, however long the history is. The walk
+/// begins at the parents of `head` so that its column has the collation of the table.
+pub fn mark_unreachable(tx: &mut Tx<'_>, place: Place<'_>, head: &str, now: Timestamp) -> db::Result<u64> {
+    tx.execute(
+        sql!(
+            "UPDATE commits SET unreachable_since = ?4
+             WHERE project_id = ?1 AND branch_name = ?2 AND unreachable_since IS NULL AND sha <> ?3
+               AND sha IN (
+                 SELECT c.sha FROM commits c
+                 WHERE c.project_id = ?1 AND c.branch_name = ?2 AND c.unreachable_since IS NULL
+                 EXCEPT
+                 SELECT reached.sha FROM (
+                   WITH RECURSIVE reach (sha) AS (
+                     SELECT p.parent_sha FROM commit_parents p WHERE p.project_id = ?1 AND p.sha = ?3
+                     UNION
+                     SELECT p.parent_sha FROM reach JOIN commit_parents p ON p.sha = reach.sha
+                     WHERE p.project_id = ?1)
+                   SELECT sha FROM reach) reached)"
+        ),
+        params![place.project_id, place.branch_name, head, now],
+    )
+}
+
+/// The commits of a page are reachable again.
+pub fn reset_unreachable(tx: &mut Tx<'_>, place: Place<'_>, commits: &[Commit]) -> db::Result<u64> {
+    let mut back = 0;
+    for commit in commits {
+        back += tx.execute(
+            sql!(
+                "UPDATE commits SET unreachable_since = NULL
+                 WHERE project_id = ?1 AND branch_name = ?2 AND sha = ?3 AND unreachable_since IS NOT NULL"
+            ),
+            params![place.project_id, place.branch_name, &*commit.sha],
+        )?;
+    }
+    Ok(back)
+}
+
+/// Forgets what was left out for being old: the whole history is walked again under another `since`.
+pub fn reset_left_out(tx: &mut Tx<'_>, place: Place<'_>) -> db::Result<()> {
+    tx.execute(
+        sql!("DELETE FROM commits_left_out WHERE project_id = ?1 AND branch_name = ?2"),
+        params![place.project_id, place.branch_name],
+    )?;
+    Ok(())
+}

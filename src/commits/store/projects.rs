@@ -1,0 +1,125 @@
+//! Projects: added and kept up to date, never deleted.
+
+use crate::commits::model::{Project, RemoteProject};
+use crate::db::{self, Row, Tx};
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// Projects of hosts after the first get numbers from here on, so that they never meet GitLab's own.
+const FIRST_ALLOCATED: i64 = 1_000_000_001;
+
+fn read(row: &Row<'_>) -> db::Result<Project> {
+    Ok(Project {
+        project_id: row.get(0)?,
+        host: row.get(1)?,
+        remote_id: row.get(2)?,
+        path: row.get(3)?,
+        name: row.get(4)?,
+        default_branch: row.get(5)?,
+        removed_at: row.get(6)?,
+    })
+}
+
+/// Adds a project or brings it up to date; answers it with our number.
+pub fn put(tx: &mut Tx<'_>, host: &str, remote: &RemoteProject, now: Timestamp) -> db::Result<Project> {
+    let project_id = match find_id(tx, host, remote.remote_id)? {
+        Some(project_id) => project_id,
+        None => allocate(tx, host, remote.remote_id)?,
+    };
+    tx.execute(
+        sql!(
+            "INSERT INTO projects (project_id, host, remote_id, path, name, default_branch, web_url,
+               first_seen_at, last_seen_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)
+             ON CONFLICT (host, remote_id) DO UPDATE SET path = excluded.path, name = excluded.name,
+               default_branch = excluded.default_branch, web_url = excluded.web_url,
+               last_seen_at = excluded.last_seen_at, removed_at = NULL"
+        ),
+        params![
+            project_id,
+            host,
+            remote.remote_id,
+            remote.path,
+            remote.name,
+            remote.default_branch,
+            remote.web_url,
+            now
+        ],
+    )?;
+    Ok(Project {
+        project_id,
+        host: host.to_owned(),
+        remote_id: remote.remote_id,
+        path: remote.path.clone(),
+        name: remote.name.clone(),
+        default_branch: remote.default_branch.clone(),
+        removed_at: None,
+    })
+}
+
+fn find_id(tx: &mut Tx<'_>, host: &str, remote_id: i64) -> db::Result<Option<i64>> {
+    tx.find(
+        sql!("SELECT project_id FROM projects WHERE host = ?1 AND remote_id = ?2"),
+        params![host, remote_id],
+        |row| row.get(0),
+    )
+}
+
+/// GitLab's own number for the first host that was ever seen, the next free one above 10^9 for others.
+fn allocate(tx: &mut Tx<'_>, host: &str, remote_id: i64) -> db::Result<i64> {
+    let first_host: Option<String> = tx.find(
+        sql!("SELECT host FROM projects WHERE project_id < ?1 ORDER BY project_id LIMIT 1"),
+        params![FIRST_ALLOCATED],
+        |row| row.get(0),
+    )?;
+    if first_host.is_none_or(|first| first == host) && remote_id < FIRST_ALLOCATED {
+        return Ok(remote_id);
+    }
+    let highest = tx.count(sql!("SELECT MAX(project_id) FROM projects"), params![])?;
+    Ok((highest + 1).max(FIRST_ALLOCATED))
+}
+
+/// The project of that number of ours.
+pub fn find(tx: &mut Tx<'_>, project_id: i64) -> db::Result<Option<Project>> {
+    tx.find(
+        sql!(
+            "SELECT project_id, host, remote_id, path, name, default_branch, removed_at
+             FROM projects WHERE project_id = ?1"
+        ),
+        params![project_id],
+        read,
+    )
+}
+
+/// The projects of one host, or of all, by path.
+pub fn list(tx: &mut Tx<'_>, host: Option<&str>) -> db::Result<Vec<Project>> {
+    tx.list(
+        sql!(
+            "SELECT project_id, host, remote_id, path, name, default_branch, removed_at
+             FROM projects WHERE host = COALESCE(?1, host) ORDER BY host, path, project_id"
+        ),
+        params![host],
+        read,
+    )
+}
+
+/// Marks a project as gone; `true` if it was not marked before. Its commits stay.
+pub fn mark_removed(tx: &mut Tx<'_>, project_id: i64, now: Timestamp) -> db::Result<bool> {
+    let marked = tx.execute(
+        sql!("UPDATE projects SET removed_at = ?2 WHERE project_id = ?1 AND removed_at IS NULL"),
+        params![project_id, now],
+    )?;
+    Ok(marked == 1)
+}
+
+/// The projects that `name` may mean: a path, our number, or the end of a path that only one has.
+pub fn find_named(tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Project>> {
+    let all = list(tx, None)?;
+    let is = |project: &&Project| project.path == name || project.project_id.to_string() == name;
+    let exact: Vec<Project> = all.iter().filter(is).cloned().collect();
+    if !exact.is_empty() {
+        return Ok(exact);
+    }
+    let end = format!("/{name}");
+    Ok(all.into_iter().filter(|project| project.path.ends_with(&end)).collect())
+}

@@ -1,0 +1,216 @@
+//! Reading commits back: all of them for statistics, the newest for people.
+
+use crate::db::{self, Row, Tx};
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// Which commits are meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// Of this project only.
+    pub project_id: Option<i64>,
+    /// On this branch only.
+    pub branch_name: Option<String>,
+    /// Committed from then on …
+    pub from: Option<Timestamp>,
+    /// … and before then.
+    pub until: Option<Timestamp>,
+}
+
+impl Scope {
+    fn bounds(&self) -> (Timestamp, Timestamp) {
+        (self.from.unwrap_or(Timestamp::MIN), self.until.unwrap_or(Timestamp::MAX))
+    }
+}
+
+/// A commit as statistics see it, borrowed from the row.
+pub struct Counted<'a>(&'a Row<'a>);
+
+impl Counted<'_> {
+    /// Its SHA.
+    pub fn sha(&self) -> db::Result<&str> {
+        self.0.text(0)
+    }
+
+    /// Its author's name.
+    pub fn author_name(&self) -> db::Result<&str> {
+        self.0.text(1)
+    }
+
+    /// Its author's address or fingerprint: for telling people apart, never for showing.
+    pub fn author_email(&self) -> db::Result<&str> {
+        self.0.text(2)
+    }
+
+    /// When it was committed, as fixed-width text in UTC.
+    pub fn committed_date_utc(&self) -> db::Result<&str> {
+        self.0.text(3)
+    }
+
+    /// Lines added, lines deleted, and whether GitLab gave none.
+    pub fn lines(&self) -> db::Result<(i64, i64, bool)> {
+        Ok((self.0.get(4)?, self.0.get(5)?, self.0.get(6)?))
+    }
+}
+
+/// Hands every reachable commit of the scope to `each`, a row per branch it is on.
+///
+/// One statement per shape of the scope, so that each uses its index.
+pub fn each_commit(
+    tx: &mut Tx<'_>,
+    scope: &Scope,
+    mut each: impl FnMut(&Counted<'_>) -> db::Result<()>,
+) -> db::Result<()> {
+    let (from, until) = scope.bounds();
+    let each = |row: &Row<'_>| each(&Counted(row));
+    match (&scope.project_id, &scope.branch_name) {
+        (None, None) if scope.from.is_none() && scope.until.is_none() => tx.each(
+            sql!(
+                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing
+                 FROM commits WHERE unreachable_since IS NULL"
+            ),
+            params![],
+            each,
+        ),
+        (None, None) => tx.each(
+            sql!(
+                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing
+                 FROM commits WHERE unreachable_since IS NULL
+                   AND committed_date_utc >= ?1 AND committed_date_utc < ?2"
+            ),
+            params![from, until],
+            each,
+        ),
+        (None, Some(branch)) => tx.each(
+            sql!(
+                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing
+                 FROM commits WHERE unreachable_since IS NULL AND branch_name = ?1
+                   AND committed_date_utc >= ?2 AND committed_date_utc < ?3"
+            ),
+            params![branch, from, until],
+            each,
+        ),
+        (Some(project_id), None) => tx.each(
+            sql!(
+                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing
+                 FROM commits WHERE unreachable_since IS NULL AND project_id = ?1
+                   AND committed_date_utc >= ?2 AND committed_date_utc < ?3"
+            ),
+            params![project_id, from, until],
+            each,
+        ),
+        (Some(project_id), Some(branch)) => tx.each(
+            sql!(
+                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing
+                 FROM commits WHERE unreachable_since IS NULL AND project_id = ?1 AND branch_name = ?2
+                   AND committed_date_utc >= ?3 AND committed_date_utc < ?4"
+            ),
+            params![project_id, branch, from, until],
+            each,
+        ),
+    }
+}
+
+/// Every project and branch that has commits, by steps through the index.
+pub fn list_pairs(tx: &mut Tx<'_>) -> db::Result<Vec<(i64, String)>> {
+    tx.list(
+        sql!(
+            "WITH RECURSIVE pairs (project_id, branch_name) AS (
+               SELECT first.project_id, first.branch_name
+               FROM (SELECT project_id, branch_name FROM commits
+                     ORDER BY project_id, branch_name LIMIT 1) first
+               UNION ALL
+               SELECT
+                 (SELECT c.project_id FROM commits c
+                  WHERE (c.project_id, c.branch_name) > (pairs.project_id, pairs.branch_name)
+                  ORDER BY c.project_id, c.branch_name LIMIT 1),
+                 (SELECT c.branch_name FROM commits c
+                  WHERE (c.project_id, c.branch_name) > (pairs.project_id, pairs.branch_name)
+                  ORDER BY c.project_id, c.branch_name LIMIT 1)
+               FROM pairs WHERE pairs.project_id IS NOT NULL)
+             SELECT project_id, branch_name FROM pairs WHERE project_id IS NOT NULL"
+        ),
+        params![],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
+/// The commits without parents of every project: projects that share one share history.
+pub fn list_roots(tx: &mut Tx<'_>) -> db::Result<Vec<(i64, String)>> {
+    tx.list(sql!("SELECT project_id, sha FROM commit_roots"), params![], |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+/// A commit for people; the author's address is not among its fields.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct CommitRow {
+    /// The project's path.
+    pub project: String,
+    /// The branch.
+    pub branch_name: String,
+    /// Its SHA.
+    pub sha: String,
+    /// Its author's name.
+    pub author_name: String,
+    /// When it was committed.
+    pub committed_date_utc: Timestamp,
+    /// Lines added.
+    pub additions: i64,
+    /// Lines deleted.
+    pub deletions: i64,
+    /// Whether GitLab gave no line counts.
+    pub stats_missing: bool,
+    /// Since when the branch does not contain it any more.
+    pub unreachable_since: Option<Timestamp>,
+}
+
+/// The newest commits of the scope, newest first.
+pub fn list_commits(tx: &mut Tx<'_>, scope: &Scope, limit: usize) -> db::Result<Vec<CommitRow>> {
+    let (from, until) = scope.bounds();
+    let pairs = list_pairs(tx)?;
+    let wanted = pairs.iter().filter(|(project_id, branch)| {
+        scope.project_id.is_none_or(|wanted| wanted == *project_id)
+            && scope.branch_name.as_ref().is_none_or(|wanted| wanted == branch)
+    });
+    let mut found = Vec::new();
+    // The newest of each branch through its index, then the newest of those.
+    for (project_id, branch) in wanted {
+        found.extend(tx.list(
+            sql!(
+                "SELECT p.path, c.branch_name, c.sha, c.author_name, c.committed_date_utc, c.additions,
+                   c.deletions, c.stats_missing, c.unreachable_since
+                 FROM commits c JOIN projects p ON p.project_id = c.project_id
+                 WHERE c.project_id = ?1 AND c.branch_name = ?2
+                   AND c.committed_date_utc >= ?3 AND c.committed_date_utc < ?4
+                 ORDER BY c.committed_date_utc DESC LIMIT ?5"
+            ),
+            params![project_id, branch, from, until, limit],
+            read_commit,
+        )?);
+        if found.len() > limit.saturating_mul(8) {
+            keep_newest(&mut found, limit);
+        }
+    }
+    keep_newest(&mut found, limit);
+    Ok(found)
+}
+
+fn keep_newest(found: &mut Vec<CommitRow>, limit: usize) {
+    found.sort_by(|a, b| {
+        (b.committed_date_utc, &a.sha, &a.branch_name).cmp(&(a.committed_date_utc, &b.sha, &b.branch_name))
+    });
+    found.truncate(limit);
+}
+
+fn read_commit(row: &Row<'_>) -> db::Result<CommitRow> {
+    Ok(CommitRow {
+        project: row.get(0)?,
+        branch_name: row.get(1)?,
+        sha: row.get(2)?,
+        author_name: row.get(3)?,
+        committed_date_utc: row.get(4)?,
+        additions: row.get(5)?,
+        deletions: row.get(6)?,
+        stats_missing: row.get(7)?,
+        unreachable_since: row.get(8)?,
+    })
+}

@@ -1,0 +1,265 @@
+//! Which branches a run collects: everything collected before, and what the config names.
+
+use std::collections::BTreeSet;
+
+use futures_util::StreamExt as _;
+use tokio_util::sync::CancellationToken;
+
+use super::Source;
+use super::gitlab::{self, Client};
+use super::model::{Project, RemoteProject};
+use super::store::{branches, projects};
+use crate::db::{self, Db};
+use crate::engine::run::Target;
+use crate::time::Timestamp;
+
+/// The targets of one source, and what could not be found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// What to collect.
+    pub targets: Vec<Target>,
+    /// One line for each project that could not be looked up.
+    pub problems: Vec<String>,
+}
+
+/// Why targets could not be found at all.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// GitLab did not answer as needed.
+    #[error(transparent)]
+    Gitlab(#[from] gitlab::Error),
+    /// The database refused.
+    #[error(transparent)]
+    Db(#[from] db::Error),
+}
+
+/// A project of the config, and what became of it.
+enum Looked {
+    Here(RemoteProject),
+    Gone(String),
+    Trouble(String),
+}
+
+/// Brings the projects that the config names up to date: added, renamed, or marked as gone; never deleted.
+pub async fn sync_projects(
+    source: &Source,
+    client: &Client,
+    db: &Db,
+    now: Timestamp,
+    stop: &CancellationToken,
+) -> Result<(Vec<Project>, Vec<String>), Error> {
+    let names: Vec<String> = source.keys.projects.iter().map(ToString::to_string).collect();
+    let looked: Vec<(String, Result<Looked, gitlab::Error>)> = futures_util::stream::iter(names)
+        .map(|name| async move {
+            let looked = look_up(client, &name, stop).await;
+            (name, looked)
+        })
+        .buffered(source.keys.concurrency)
+        .collect()
+        .await;
+    let mut found = Vec::new();
+    let mut problems = Vec::new();
+    let mut gone = Vec::new();
+    let mut unsure = Vec::new();
+    for (name, looked) in looked {
+        match looked? {
+            Looked::Here(remote) => found.push(remote),
+            Looked::Gone(why) => {
+                problems.push(format!(
+                    "project `{name}`: {why}; check `projects`, or whether the token may see it"
+                ));
+                gone.push(name);
+            }
+            Looked::Trouble(why) => {
+                problems.push(format!("project `{name}`: {why}"));
+                unsure.push(name);
+            }
+        }
+    }
+    if let Some(group) = &source.keys.group {
+        match client.fetch_group(group.as_str(), stop).await {
+            Ok(remote) => found.extend(remote),
+            Err(gitlab::Error::Missing(_)) => problems
+                .push(format!("group `{group}` does not exist, or the token may not see it; check `group`")),
+            Err(gitlab::Error::Failed(why) | gitlab::Error::Forbidden(why)) => {
+                problems.push(format!("group `{group}`: {why}"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let host = source.host.clone();
+    let projects = db
+        .write(move |tx| {
+            let known = projects::list(tx, Some(&host))?;
+            let named = |names: &[String], project: &Project| {
+                names.iter().any(|name| *name == project.path || *name == project.remote_id.to_string())
+            };
+            for project in known.iter().filter(|project| named(&gone, project)) {
+                projects::mark_removed(tx, project.project_id, now)?;
+            }
+            let mut synced = Vec::with_capacity(found.len());
+            for remote in &found {
+                synced.push(projects::put(tx, &host, remote, now)?);
+            }
+            // GitLab had trouble with these; what is known of them is good enough.
+            synced.extend(known.into_iter().filter(|project| named(&unsure, project)));
+            synced.sort_by_key(|project| project.project_id);
+            synced.dedup_by_key(|project| project.project_id);
+            Ok(synced)
+        })
+        .await?;
+    Ok((projects, problems))
+}
+
+async fn look_up(client: &Client, name: &str, stop: &CancellationToken) -> Result<Looked, gitlab::Error> {
+    match client.fetch_project(name, stop).await {
+        Ok(remote) => Ok(Looked::Here(remote)),
+        Err(gitlab::Error::Missing(why)) => Ok(Looked::Gone(format!("GitLab answers 404 ({why})"))),
+        Err(
+            error @ (gitlab::Error::Failed(_) | gitlab::Error::Forbidden(_) | gitlab::Error::Refused { .. }),
+        ) => Ok(Looked::Trouble(error.to_string())),
+        Err(error) => Err(error),
+    }
+}
+
+/// Looks again at every project of the host that is known but that the config does not name.
+pub async fn sync_known(
+    source: &Source,
+    client: &Client,
+    db: &Db,
+    now: Timestamp,
+    stop: &CancellationToken,
+) -> Result<Vec<String>, Error> {
+    let host = source.host.clone();
+    let known = db.read(move |tx| projects::list(tx, Some(&host))).await?;
+    let mut problems = Vec::new();
+    for project in known {
+        let host = source.host.clone();
+        match look_up(client, &project.remote_id.to_string(), stop).await? {
+            Looked::Here(remote) => {
+                db.write(move |tx| projects::put(tx, &host, &remote, now)).await?;
+            }
+            Looked::Gone(_) => {
+                db.write(move |tx| projects::mark_removed(tx, project.project_id, now)).await?;
+            }
+            Looked::Trouble(why) => problems.push(format!("project `{}`: {why}", project.path)),
+        }
+    }
+    Ok(problems)
+}
+
+/// The targets of a run of `source`.
+pub async fn find_targets(
+    source: &Source,
+    client: &Client,
+    db: &Db,
+    now: Timestamp,
+    stop: &CancellationToken,
+) -> Result<Found, Error> {
+    let (projects, mut problems) = sync_projects(source, client, db, now, stop).await?;
+    let patterns = &source.keys.branches;
+    let mut named: BTreeSet<(i64, String)> = BTreeSet::new();
+    for project in &projects {
+        let mut branches: BTreeSet<String> =
+            patterns.iter().filter(|name| !is_pattern(name)).cloned().collect();
+        if patterns.is_empty() {
+            branches.extend(project.default_branch.clone());
+        }
+        if patterns.iter().any(|pattern| is_pattern(pattern)) {
+            match client.fetch_branches(project.remote_id, stop).await {
+                Ok(all) => branches.extend(
+                    all.into_iter().filter(|name| patterns.iter().any(|pattern| matches(pattern, name))),
+                ),
+                // An empty or disabled repository has no branches.
+                Err(gitlab::Error::Missing(_)) => {}
+                Err(error @ (gitlab::Error::Failed(_) | gitlab::Error::Forbidden(_))) => {
+                    problems.push(format!("branches of `{}`: {error}", project.path));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        named.extend(branches.into_iter().map(|branch| (project.project_id, branch)));
+    }
+    let host = source.host.clone();
+    let targets = db
+        .read(move |tx| {
+            let mut wanted = named.clone();
+            for (project_id, branch) in branches::list_ignored(tx, &host)? {
+                wanted.remove(&(project_id, branch));
+            }
+            let collected = branches::list_collected(tx, &host)?;
+            wanted.extend(collected.into_iter().map(|target| (target.project_id, target.branch_name)));
+            Ok(wanted
+                .into_iter()
+                .map(|(project_id, branch_name)| Target { project_id, branch_name, host: host.clone() })
+                .collect())
+        })
+        .await?;
+    Ok(Found { targets, problems })
+}
+
+fn is_pattern(name: &str) -> bool {
+    name.contains(['*', '?'])
+}
+
+/// Whether `name` fits `pattern`, in which `*` stands for any text and `?` for one character.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut at, mut in_name) = (0, 0);
+    let mut star = None;
+    while in_name < name.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                star = Some((at, in_name));
+                at += 1;
+            }
+            Some('?') => {
+                at += 1;
+                in_name += 1;
+            }
+            Some(c) if *c == name[in_name] => {
+                at += 1;
+                in_name += 1;
+            }
+            _ => match star {
+                // Let the last star take one character more.
+                Some((star_at, taken)) => {
+                    star = Some((star_at, taken + 1));
+                    at = star_at + 1;
+                    in_name = taken + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_names() {
+        for (pattern, name, expected) in [
+            ("main", "main", true),
+            ("main", "mainline", false),
+            ("release/*", "release/1.2", true),
+            ("release/*", "release", false),
+            ("*", "feature/x", true),
+            ("v?.*-rc", "v1.20-rc", true),
+            ("v?.*-rc", "v1.20-rc1", false),
+            ("*a*b", "xxaxxb", true),
+            ("*a*b", "xxaxxbc", false),
+            ("", "x", false),
+            ("機能/*", "機能/検索", true),
+        ] {
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_pattern_ends() {
+        assert!(!matches(&"*a".repeat(60), &"a".repeat(59)));
+    }
+}

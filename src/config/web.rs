@@ -1,0 +1,52 @@
+//! `[web]`: where `serve` listens, and how others reach its pages.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::secret::Secret;
+use super::value::HttpUrl;
+
+/// The keys of `[web]`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Web {
+    /// Where the dashboard listens; an address beyond this machine needs `[web.auth]`.
+    #[schemars(with = "String")]
+    pub listen: SocketAddr,
+    /// Where the prompt pages listen besides; it may be public and serves nothing else.
+    #[schemars(with = "Option<String>")]
+    pub prompt_listen: Option<SocketAddr>,
+    /// How readers of mails reach the prompt pages. `COPY_PAGE_BASE_URL` overrides it.
+    pub public_url: Option<HttpUrl>,
+    /// Who may see the dashboard.
+    pub auth: Option<WebAuth>,
+}
+
+/// `[web.auth]`: who may see the dashboard.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WebAuth {
+    /// The user name.
+    pub user: String,
+    /// The password.
+    pub password: Secret,
+}
+
+impl Default for Web {
+    fn default() -> Self {
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 8741));
+        Self { listen, prompt_listen: None, public_url: None, auth: None }
+    }
+}
+
+impl Web {
+    /// The address of a prompt page; without `public_url` it works on this machine only.
+    pub fn prompt_url(&self, token: &str) -> String {
+        match &self.public_url {
+            Some(base) => format!("{}/p/{token}", base.as_str().trim_end_matches('/')),
+            None => format!("http://{}/p/{token}", self.prompt_listen.unwrap_or(self.listen)),
+        }
+    }
+}

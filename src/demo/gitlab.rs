@@ -1,0 +1,232 @@
+//! A GitLab on this machine: the documented API over real git repositories, or over histories made up on the fly.
+//!
+//! It pages like GitLab (no totals, `x-next-page` and `Link`), takes a SHA or `old..new` as `ref_name`, checks tokens,
+//! limits rates and fails on request. Every request is remembered.
+
+mod answer;
+mod repository;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Request, Response};
+use tokio_util::sync::CancellationToken;
+
+pub use repository::Repository;
+
+/// A running fake; it stops when dropped.
+pub struct GitLab {
+    address: std::net::SocketAddr,
+    world: Arc<World>,
+    stop: CancellationToken,
+}
+
+/// One request, as it was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The segments of the path below `/api/v4/`, decoded.
+    pub segments: Vec<String>,
+    /// The parameters, decoded, in their order.
+    pub query: Vec<(String, String)>,
+    /// How many requests came before it.
+    pub number: usize,
+}
+
+impl Asked {
+    /// Whether a page of commits is asked for.
+    pub fn is_for_commits(&self) -> bool {
+        self.segments.last().is_some_and(|last| last == "commits")
+    }
+
+    /// The value of a parameter.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// What goes wrong with a request.
+#[derive(Clone)]
+pub enum Fault {
+    /// This answer comes instead.
+    Status(u16, Vec<(&'static str, String)>, &'static str),
+    /// No answer comes, ever.
+    Hang,
+    /// The answer is changed on its way.
+    Edit(fn(&mut serde_json::Value)),
+}
+
+impl Fault {
+    /// GitLab's answer to too many requests.
+    pub fn too_many(retry_after_secs: u32) -> Self {
+        Fault::Status(429, vec![("retry-after", retry_after_secs.to_string())], "Retry later\n")
+    }
+
+    /// GitLab's answer to a token that is over.
+    pub fn expired() -> Self {
+        let body = r#"{"error":"invalid_token","error_description":"Token is expired. You can either do re-authorization or token refresh."}"#;
+        Fault::Status(401, vec![("content-type", "application/json".into())], body)
+    }
+}
+
+type FaultRule = Arc<dyn Fn(&Asked) -> Option<Fault> + Send + Sync>;
+
+/// A project of the fake.
+#[derive(Clone)]
+pub(crate) struct FakeProject {
+    pub(crate) id: i64,
+    pub(crate) path: String,
+    pub(crate) repository: Repository,
+}
+
+/// How GitLab answers when `ref_name` is nothing it knows; both have been seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnknownRevision {
+    /// 404.
+    #[default]
+    NotFound,
+    /// 200 with an empty list.
+    Empty,
+}
+
+#[derive(Default)]
+struct Settings {
+    projects: Vec<FakeProject>,
+    token: Option<String>,
+    fault: Option<FaultRule>,
+    asked: Vec<Asked>,
+    answered: Vec<u16>,
+    unknown_revision: UnknownRevision,
+    keeps_log: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct World(Mutex<Settings>);
+
+impl World {
+    fn lock(&self) -> MutexGuard<'_, Settings> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl GitLab {
+    /// Starts one on a free port of this machine.
+    pub async fn start() -> std::io::Result<Self> {
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
+        let address = listener.local_addr()?;
+        let world = Arc::new(World::default());
+        world.lock().keeps_log = true;
+        let stop = CancellationToken::new();
+        let router = Router::new().fallback(serve).with_state(Arc::clone(&world));
+        let stopped = stop.clone();
+        tokio::spawn(async move {
+            let serving = axum::serve(listener, router);
+            tokio::select! {
+                () = stopped.cancelled() => {}
+                _ = serving => {}
+            }
+        });
+        Ok(Self { address, world, stop })
+    }
+
+    /// Its address, for the key `gitlab`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Adds a project over the git repository in `directory`.
+    pub fn add_repository(&self, id: i64, path: &str, directory: impl Into<PathBuf>) {
+        self.add(id, path, Repository::Git(directory.into()));
+    }
+
+    /// Adds a project with a made-up history of that many commits on `main`.
+    pub fn add_synthetic(&self, id: i64, path: &str, commits: usize) {
+        self.add(id, path, Repository::Synthetic { id, commits });
+    }
+
+    fn add(&self, id: i64, path: &str, repository: Repository) {
+        let mut settings = self.world.lock();
+        settings.projects.retain(|project| project.id != id);
+        settings.projects.push(FakeProject { id, path: path.to_owned(), repository });
+    }
+
+    /// Removes a project.
+    pub fn remove_project(&self, id: i64) {
+        self.world.lock().projects.retain(|project| project.id != id);
+    }
+
+    /// From now on only this token is good.
+    pub fn set_token(&self, token: &str) {
+        self.world.lock().token = Some(token.to_owned());
+    }
+
+    /// From now on `rule` says what goes wrong.
+    pub fn set_fault(&self, rule: impl Fn(&Asked) -> Option<Fault> + Send + Sync + 'static) {
+        self.world.lock().fault = Some(Arc::new(rule));
+    }
+
+    /// From now on nothing goes wrong.
+    pub fn reset_fault(&self) {
+        self.world.lock().fault = None;
+    }
+
+    /// How it answers when `ref_name` is nothing it knows.
+    pub fn set_unknown_revision(&self, answer: UnknownRevision) {
+        self.world.lock().unknown_revision = answer;
+    }
+
+    /// Stops remembering requests, for measurements.
+    pub fn forget_requests(&self) {
+        let mut settings = self.world.lock();
+        settings.keeps_log = false;
+        settings.asked.clear();
+    }
+
+    /// Every request so far.
+    pub fn requests(&self) -> Vec<Asked> {
+        self.world.lock().asked.clone()
+    }
+
+    /// The statuses of the answers so far.
+    pub fn statuses(&self) -> Vec<u16> {
+        self.world.lock().answered.clone()
+    }
+}
+
+impl Drop for GitLab {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+async fn serve(State(world): State<Arc<World>>, request: Request<Body>) -> Response<Body> {
+    let asked = answer::read_request(&request, world.lock().asked.len());
+    let (fault, token) = {
+        let mut settings = world.lock();
+        if settings.keeps_log {
+            settings.asked.push(asked.clone());
+        }
+        (settings.fault.clone().and_then(|rule| rule(&asked)), settings.token.clone())
+    };
+    let mut response = match fault {
+        Some(Fault::Hang) => std::future::pending().await,
+        Some(Fault::Status(status, headers, body)) => answer::plain(status, &headers, body),
+        _ if !answer::is_allowed(&request, token.as_deref()) => answer::message(401, "401 Unauthorized"),
+        _ => answer::answer(&world, &asked).await,
+    };
+    if let Some(Fault::Edit(edit)) = fault_of(&world, &asked) {
+        response = answer::edited(response, edit).await;
+    }
+    let mut settings = world.lock();
+    if settings.keeps_log {
+        settings.answered.push(response.status().as_u16());
+    }
+    response
+}
+
+fn fault_of(world: &World, asked: &Asked) -> Option<Fault> {
+    let rule = world.lock().fault.clone()?;
+    rule(asked).filter(|fault| matches!(fault, Fault::Edit(_)))
+}

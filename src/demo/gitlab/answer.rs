@@ -1,0 +1,179 @@
+//! Requests in, answers out, as GitLab's documentation has them.
+
+use axum::body::Body;
+use axum::http::{Request, Response};
+use percent_encoding::percent_decode_str;
+use serde_json::json;
+
+use super::{Asked, FakeProject, UnknownRevision, World};
+
+const DEFAULT_PER_PAGE: usize = 20;
+const MOST_PER_PAGE: usize = 100;
+
+pub(super) fn read_request(request: &Request<Body>, number: usize) -> Asked {
+    let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let path = request.uri().path();
+    let segments = path.trim_start_matches("/api/v4/").split('/').map(decode).collect();
+    let query = url::form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
+    Asked { segments, query: query.into_owned().collect(), number }
+}
+
+impl Asked {
+    fn number_of(&self, name: &str, default: usize) -> usize {
+        self.parameter(name).and_then(|value| value.parse().ok()).filter(|n| *n > 0).unwrap_or(default)
+    }
+}
+
+pub(super) fn is_allowed(request: &Request<Body>, token: Option<&str>) -> bool {
+    let Some(token) = token else { return true };
+    let sent = request.headers().get("private-token").and_then(|value| value.to_str().ok());
+    let bearer = request.headers().get("authorization").and_then(|value| value.to_str().ok());
+    sent == Some(token) || bearer.and_then(|value| value.strip_prefix("Bearer ")) == Some(token)
+}
+
+pub(super) fn plain(status: u16, headers: &[(&'static str, String)], body: &'static str) -> Response<Body> {
+    let mut response = Response::builder().status(status);
+    for (name, value) in headers {
+        response = response.header(*name, value);
+    }
+    response.body(Body::from(body)).unwrap_or_default()
+}
+
+pub(super) fn message(status: u16, text: &str) -> Response<Body> {
+    json_answer(status, &[], json!({ "message": text }).to_string())
+}
+
+fn json_answer(status: u16, headers: &[(&str, String)], body: String) -> Response<Body> {
+    let mut response = Response::builder().status(status).header("content-type", "application/json");
+    for (name, value) in headers {
+        response = response.header(*name, value);
+    }
+    response.body(Body::from(body)).unwrap_or_default()
+}
+
+pub(super) async fn answer(world: &World, asked: &Asked) -> Response<Body> {
+    let segments: Vec<&str> = asked.segments.iter().map(String::as_str).collect();
+    match segments.as_slice() {
+        ["groups", group, "projects"] => list_group(world, asked, group),
+        ["projects", name] => match find(world, name) {
+            Some(project) => json_answer(200, &[], project_json(&project).await.to_string()),
+            None => message(404, "404 Project Not Found"),
+        },
+        ["projects", name, "repository", rest @ ..] => match find(world, name) {
+            Some(project) => repository(world, asked, &project, rest).await,
+            None => message(404, "404 Project Not Found"),
+        },
+        _ => message(404, "404 Not Found"),
+    }
+}
+
+fn find(world: &World, name: &str) -> Option<FakeProject> {
+    let settings = world.lock();
+    settings.projects.iter().find(|project| project.path == name || project.id.to_string() == name).cloned()
+}
+
+async fn project_json(project: &FakeProject) -> serde_json::Value {
+    let default_branch = project.repository.default_branch().await;
+    json!({
+        "id": project.id,
+        "name": project.path.rsplit('/').next(),
+        "path_with_namespace": project.path,
+        "default_branch": default_branch,
+        "empty_repo": default_branch.is_none(),
+        "web_url": format!("https://gitlab.example/{}", project.path),
+        "visibility": "private",
+    })
+}
+
+fn list_group(world: &World, asked: &Asked, group: &str) -> Response<Body> {
+    let prefix = format!("{group}/");
+    let mut projects: Vec<FakeProject> = {
+        let settings = world.lock();
+        settings.projects.iter().filter(|project| project.path.starts_with(&prefix)).cloned().collect()
+    };
+    if projects.is_empty() {
+        return message(404, "404 Group Not Found");
+    }
+    projects.sort_by_key(|project| project.id);
+    let all: Vec<serde_json::Value> = projects
+        .iter()
+        .map(|project| {
+            json!({
+                "id": project.id, "path_with_namespace": project.path, "name": project.path,
+                "default_branch": "main", "empty_repo": false,
+            })
+        })
+        .collect();
+    page_of(asked, all)
+}
+
+fn page_of(asked: &Asked, all: Vec<serde_json::Value>) -> Response<Body> {
+    let per_page = asked.number_of("per_page", DEFAULT_PER_PAGE).min(MOST_PER_PAGE);
+    let page = asked.number_of("page", 1);
+    let more = all.len() > page * per_page;
+    let items: Vec<_> = all.into_iter().skip((page - 1) * per_page).take(per_page).collect();
+    let body = serde_json::Value::Array(items).to_string();
+    json_answer(200, &page_headers(asked, page, per_page, more), body)
+}
+
+/// No totals, as for commits; the next page both ways.
+fn page_headers(asked: &Asked, page: usize, per_page: usize, more: bool) -> Vec<(&'static str, String)> {
+    let next = if more { (page + 1).to_string() } else { String::new() };
+    let mut headers =
+        vec![("x-page", page.to_string()), ("x-per-page", per_page.to_string()), ("x-next-page", next)];
+    if more {
+        let path = asked.segments.join("/");
+        headers.push((
+            "link",
+            format!("<https://gitlab.example/api/v4/{path}?page={}>; rel=\"next\"", page + 1),
+        ));
+    }
+    headers
+}
+
+async fn repository(world: &World, asked: &Asked, project: &FakeProject, rest: &[&str]) -> Response<Body> {
+    match rest {
+        ["branches"] => {
+            let branches = project.repository.branches().await;
+            page_of(asked, branches.iter().map(|(name, sha)| branch_json(name, sha)).collect())
+        }
+        ["branches", name] => match project.repository.head(name).await {
+            Some(sha) => json_answer(200, &[], branch_json(name, &sha).to_string()),
+            None => message(404, "404 Branch Not Found"),
+        },
+        ["commits"] => {
+            let per_page = asked.number_of("per_page", DEFAULT_PER_PAGE).min(MOST_PER_PAGE);
+            let page = asked.number_of("page", 1);
+            let revision = match asked.parameter("ref_name") {
+                Some(revision) => revision.to_owned(),
+                None => project.repository.default_branch().await.unwrap_or_default(),
+            };
+            let with_stats = asked.parameter("with_stats") == Some("true");
+            match project.repository.list(&revision, (page - 1) * per_page, per_page, with_stats).await {
+                // GitLab supposes a next page whenever this one is full.
+                Some((count, body)) => {
+                    json_answer(200, &page_headers(asked, page, per_page, count == per_page), body)
+                }
+                None if world.lock().unknown_revision == UnknownRevision::Empty => {
+                    json_answer(200, &page_headers(asked, page, per_page, false), "[]".into())
+                }
+                None => message(404, "404 Reference Not Found"),
+            }
+        }
+        _ => message(404, "404 Not Found"),
+    }
+}
+
+fn branch_json(name: &str, sha: &str) -> serde_json::Value {
+    json!({ "name": name, "merged": false, "protected": true, "commit": { "id": sha } })
+}
+
+pub(super) async fn edited(response: Response<Body>, edit: fn(&mut serde_json::Value)) -> Response<Body> {
+    let (parts, body) = response.into_parts();
+    let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap_or_default();
+    let mut json = serde_json::from_slice(&bytes).unwrap_or_default();
+    edit(&mut json);
+    let mut parts = parts;
+    parts.headers.remove("content-length");
+    Response::from_parts(parts, Body::from(json.to_string()))
+}

@@ -1,0 +1,216 @@
+//! A Google Books API with made-up books: pages as the real one, and every way in which the real one goes wrong.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Query, State};
+use axum::http::Response;
+use axum::routing::get;
+use futures_util::stream;
+use serde_json::{Value as Json, json};
+use tokio::net::TcpListener;
+use tokio::task::AbortHandle;
+use url::Url;
+
+/// The most volumes in a page, as in the real API.
+const PAGE_LIMIT: usize = 40;
+
+/// What one request is answered with.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// The volumes that it asks for.
+    Volumes,
+    /// The same with another `totalItems`, or without one.
+    Total(Option<i64>),
+    /// Something else.
+    Raw {
+        /// The status.
+        status: u16,
+        /// Headers besides the length.
+        headers: Vec<(&'static str, String)>,
+        /// The body.
+        body: String,
+    },
+    /// The connection ends in the middle of the answer.
+    Cut,
+}
+
+impl Reply {
+    /// The error answer that Google gives for `reason`.
+    pub fn refusal(status: u16, reason: &str) -> Self {
+        let error = json!({ "code": status, "message": reason, "errors": [{ "domain": "usageLimits", "reason": reason }] });
+        Reply::Raw { status, headers: Vec::new(), body: json!({ "error": error }).to_string() }
+    }
+}
+
+/// What one request asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// `startIndex`
+    pub start_index: i64,
+    /// `maxResults`
+    pub max_results: i64,
+    /// Everything that was asked, also `q` and `key`.
+    pub all: BTreeMap<String, String>,
+}
+
+/// The server; it ends with this value.
+#[derive(Debug)]
+pub struct GoogleBooks {
+    /// What to write into `api_url`.
+    pub url: Url,
+    desk: Arc<Mutex<Desk>>,
+    task: AbortHandle,
+}
+
+#[derive(Debug, Default)]
+struct Desk {
+    volumes: Vec<Json>,
+    replies: VecDeque<Reply>,
+    asked: Vec<Asked>,
+}
+
+impl GoogleBooks {
+    /// Starts on a free port of this machine, with `volumes` to be found by any search.
+    pub async fn start(volumes: Vec<Json>) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let address = format!("http://{}/books/v1/volumes", listener.local_addr()?);
+        let url = Url::parse(&address).map_err(std::io::Error::other)?;
+        let desk = Arc::new(Mutex::new(Desk { volumes, ..Desk::default() }));
+        let router = Router::new().route("/books/v1/volumes", get(answer)).with_state(Arc::clone(&desk));
+        let task = tokio::spawn(async move {
+            let _ = axum::serve(listener, router).await;
+        });
+        Ok(Self { url, desk, task: task.abort_handle() })
+    }
+
+    /// The next request that is not spoken for gets `reply`; those after the last one get volumes.
+    pub fn reply(&self, reply: Reply) {
+        lock(&self.desk).replies.push_back(reply);
+    }
+
+    /// Replaces what there is to be found.
+    pub fn set_volumes(&self, volumes: Vec<Json>) {
+        lock(&self.desk).volumes = volumes;
+    }
+
+    /// Every request so far, in order.
+    pub fn asked(&self) -> Vec<Asked> {
+        lock(&self.desk).asked.clone()
+    }
+}
+
+impl Drop for GoogleBooks {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+fn lock(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
+    desk.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn answer(
+    State(desk): State<Arc<Mutex<Desk>>>,
+    Query(all): Query<BTreeMap<String, String>>,
+) -> Response<Body> {
+    let number =
+        |name: &str, default: i64| all.get(name).and_then(|text| text.parse().ok()).unwrap_or(default);
+    let asked = Asked {
+        start_index: number("startIndex", 0),
+        max_results: number("maxResults", 10),
+        all: all.clone(),
+    };
+    let (reply, page, total) = {
+        let mut desk = lock(&desk);
+        desk.asked.push(asked.clone());
+        let start = usize::try_from(asked.start_index).unwrap_or(usize::MAX);
+        let count = usize::try_from(asked.max_results).unwrap_or(0).min(PAGE_LIMIT);
+        let page: Vec<Json> = desk.volumes.iter().skip(start).take(count).cloned().collect();
+        let total = i64::try_from(desk.volumes.len()).unwrap_or(i64::MAX);
+        (desk.replies.pop_front().unwrap_or(Reply::Volumes), page, total)
+    };
+    match reply {
+        Reply::Volumes => send_page(page, Some(total)),
+        Reply::Total(total) => send_page(page, total),
+        Reply::Raw { status, headers, body } => {
+            let mut answer = Response::builder().status(status);
+            for (name, value) in headers {
+                answer = answer.header(name, value);
+            }
+            answer.body(Body::from(body)).unwrap_or_default()
+        }
+        Reply::Cut => {
+            let pieces =
+                [Ok("{\"totalItems\": 3, \"items\": ["), Err(std::io::Error::other("cut as requested"))];
+            Response::new(Body::from_stream(stream::iter(pieces)))
+        }
+    }
+}
+
+/// As the real one, it leaves `items` out when there are none.
+fn send_page(page: Vec<Json>, total: Option<i64>) -> Response<Body> {
+    let mut body = json!({ "kind": "books#volumes" });
+    if let Some(total) = total {
+        body["totalItems"] = total.into();
+    }
+    if !page.is_empty() {
+        body["items"] = page.into();
+    }
+    let answer = Response::builder().header("content-type", "application/json; charset=UTF-8");
+    answer.body(Body::from(body.to_string())).unwrap_or_default()
+}
+
+/// The ISBN-13 of the made-up book `number`.
+pub fn isbn(number: u32) -> String {
+    let body = format!("9784{:08}", number % 100_000_000);
+    let sum: u32 = body
+        .bytes()
+        .zip([1, 3].into_iter().cycle())
+        .map(|(byte, weight)| u32::from(byte - b'0') * weight)
+        .sum();
+    format!("{body}{}", (10 - sum % 10) % 10)
+}
+
+/// The made-up book `number` as a volume.
+pub fn volume(number: u32) -> Json {
+    const SUBJECTS: [&str; 8] =
+        ["経営戦略", "機械学習", "組織づくり", "数理統計", "文章術", "都市計画", "投資判断", "創造性"];
+    const FORMS: [&str; 6] = ["入門", "の教科書", "実践ガイド", "を疑う", "百の事例", "の歴史"];
+    const AUTHORS: [&str; 7] =
+        ["青木 遥", "石田 怜", "上野 千早", "Elena Marsh", "小川 湊", "木村 朔", "Tomas Lind"];
+    const PUBLISHERS: [&str; 4] = ["架空書房", "みなと出版", "北窓社", "Lantern Press"];
+    let pick = |list: &[&'static str], step: u32| list[(number / step) as usize % list.len()];
+    let id = format!("demo{number:08}");
+    json!({
+        "kind": "books#volume",
+        "id": id,
+        "volumeInfo": {
+            "title": format!("{}{} 第{}版", pick(&SUBJECTS, 1), pick(&FORMS, 8), number % 5 + 1),
+            "authors": [pick(&AUTHORS, 1), pick(&AUTHORS, 3)],
+            "publisher": pick(&PUBLISHERS, 2),
+            "publishedDate": format!("{}-{:02}-{:02}", 2020 + number % 6, number % 12 + 1, number % 28 + 1),
+            "description": format!("<p><b>{}</b>を、身近な例から一歩ずつ考える。</p>", pick(&SUBJECTS, 1)),
+            "industryIdentifiers": [{ "type": "ISBN_13", "identifier": isbn(number) }],
+            "imageLinks": { "thumbnail": format!("http://books.example/content?id={id}&zoom=1&edge=curl") },
+            "infoLink": format!("http://books.example/books?id={id}"),
+            "previewLink": format!("http://books.example/books?id={id}&printsec=frontcover"),
+            "language": "ja",
+        },
+    })
+}
+
+/// The made-up books from `first` on.
+pub fn volumes(first: u32, count: u32) -> Vec<Json> {
+    (first..first + count).map(volume).collect()
+}
+
+/// A volume without any ISBN.
+pub fn volume_without_isbn(number: u32) -> Json {
+    let mut volume = volume(number);
+    volume["volumeInfo"]["industryIdentifiers"] =
+        json!([{ "type": "OTHER", "identifier": format!("DEMO:{number}") }]);
+    volume
+}

@@ -1,0 +1,34 @@
+//! Bulk runs: many targets registered at once, shared by any number of workers, continued by whoever comes next.
+//!
+//! ```text
+//!            register (one transaction)                    whoever settles the last target
+//!  nothing ────────────────────────────▶ running ─────────────────────────────────────────▶ completed
+//!                                         │   ▲
+//!   target: pending ──claim──▶ leased ────┤   │ a crash or Ctrl-C: leases end, the run stays
+//!              ▲                 │        │   │
+//!              └── lease over ───┘        └── cancel ──▶ cancelled (terminal)
+//!           leased ──settle──▶ success | failed
+//! ```
+//!
+//! Every write for a target carries the fence of its lease, so a worker that stalled, was overtaken or belongs to a
+//! cancelled run can no longer change anything.
+
+pub mod decide;
+mod presence;
+mod rows;
+mod store;
+
+pub use decide::{Begin, Reopen, Running};
+pub use presence::{is_gone, shown_owner};
+pub use rows::{
+    RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus, count_pending, find_latest, find_run,
+    find_running, find_summary, is_told, list_failed, list_leased, list_pending, list_results, list_runs,
+};
+pub use store::{
+    Claimed, Settled, Verdict, cancel, claim, mark_told, register, release, release_owner, renew, settle,
+};
+
+/// The name of the lease by which the first process of a run shows that it is alive.
+pub fn lease_name(run_id: &crate::id::RunId) -> String {
+    format!("bulk:{run_id}")
+}

@@ -1,0 +1,258 @@
+//! What changes runs and their targets; every write for a target carries the fence of its lease.
+
+use std::time::Duration;
+
+use super::rows::{RunRow, Target, find_run, find_running};
+use crate::db::{self, ToValue, Tx};
+use crate::id::{Owner, RunId};
+use crate::{params, sql};
+
+/// A target that is ours to work on until the lease ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// The run it belongs to.
+    pub run_id: RunId,
+    /// The project.
+    pub project_id: i64,
+    /// The branch.
+    pub branch_name: String,
+    owner: Owner,
+    fence: i64,
+}
+
+/// How a target ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Well.
+    Success,
+    /// Not, for this reason.
+    Failed(String),
+}
+
+/// What settling a target did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// It is settled; `stored` commits were new, and the run may have ended with it.
+    Done {
+        /// Commits that the run stored for this target.
+        stored: i64,
+        /// Whether it was the last target of the run.
+        completed_run: bool,
+    },
+    /// The lease was lost: nothing was written.
+    Lost,
+}
+
+/// Registers a run with all its targets; the running one instead, if there is one.
+///
+/// The statement that adds the run does nothing when another is running, so of two that begin at once one loses
+/// and learns which run won.
+pub fn register(
+    tx: &mut Tx<'_>,
+    run_id: RunId,
+    job_name: Option<&str>,
+    targets: &[Target],
+) -> db::Result<Result<RunRow, RunRow>> {
+    if let Some(running) = find_running(tx)? {
+        return Ok(Err(running));
+    }
+    let now = tx.now();
+    let added = tx.execute(
+        sql!(
+            "INSERT INTO bulk_collection_runs (run_id, started_at_utc, status, total_targets, job_name)
+             VALUES (?1, ?2, 'running', ?3, ?4) ON CONFLICT DO NOTHING"
+        ),
+        params![run_id, now, targets.len(), job_name],
+    )?;
+    if added == 0 {
+        return Err(db::Error::Collided("another run was registered at the same moment".into()));
+    }
+    let id = run_id.to_string();
+    let values: Vec<_> = targets
+        .iter()
+        .flat_map(|target| {
+            [
+                id.to_value(),
+                target.project_id.to_value(),
+                target.branch_name.to_value(),
+                target.host.to_value(),
+                "pending".to_value(),
+            ]
+        })
+        .collect();
+    tx.execute_rows(
+        &[
+            (50, sql!("INSERT INTO bulk_collection_results (run_id, project_id, branch_name, host, status) {values 50x5}")),
+            (1, sql!("INSERT INTO bulk_collection_results (run_id, project_id, branch_name, host, status) {values 1x5}")),
+        ],
+        5,
+        &values,
+    )?;
+    match find_run(tx, &run_id)? {
+        Some(run) => Ok(Ok(run)),
+        None => Err(db::Error::Statement("a run that was just added is not there".into())),
+    }
+}
+
+/// Takes a pending target of `host` that nobody works on.
+///
+/// The outer `WHERE` repeats the inner one on purpose: on PostgreSQL two workers can pick the same row in the
+/// subquery, and only the repeated test stops the second.
+pub fn claim(
+    tx: &mut Tx<'_>,
+    run_id: &RunId,
+    host: &str,
+    owner: &Owner,
+    length: Duration,
+) -> db::Result<Option<Claimed>> {
+    let now = tx.now();
+    let claimed = tx.find(
+        sql!(
+            "UPDATE bulk_collection_results
+             SET lease_owner = ?3, lease_fence = lease_fence + 1, lease_until = ?5
+             WHERE (run_id, project_id, branch_name) IN (
+                 SELECT r.run_id, r.project_id, r.branch_name FROM bulk_collection_results r
+                 WHERE r.run_id = ?1 AND r.status = 'pending' AND r.host = ?2
+                   AND (r.lease_until IS NULL OR r.lease_until <= ?4)
+                 LIMIT 1 {skip_locked})
+               AND status = 'pending' AND (lease_until IS NULL OR lease_until <= ?4)
+               AND EXISTS (SELECT 1 FROM bulk_collection_runs b WHERE b.run_id = ?1 AND b.status = 'running')
+             RETURNING project_id, branch_name, lease_fence"
+        ),
+        params![run_id, host, owner, now, now.plus(length)],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )?;
+    Ok(claimed.map(|(project_id, branch_name, fence)| Claimed {
+        run_id: *run_id,
+        project_id,
+        branch_name,
+        owner: owner.clone(),
+        fence,
+    }))
+}
+
+/// Moves the end of the lease, counts `stored` new commits, and answers whether the target is still ours.
+///
+/// The row stays locked until COMMIT, so a transaction that begins with this is fenced as a whole.
+pub fn renew(tx: &mut Tx<'_>, claimed: &Claimed, stored: u64, length: Duration) -> db::Result<bool> {
+    let now = tx.now();
+    let renewed = tx.execute(
+        sql!(
+            "UPDATE bulk_collection_results SET lease_until = ?7, stored_count = stored_count + ?8
+             WHERE run_id = ?1 AND project_id = ?2 AND branch_name = ?3 AND status = 'pending'
+               AND lease_owner = ?4 AND lease_fence = ?5 AND lease_until > ?6"
+        ),
+        params![
+            claimed.run_id,
+            claimed.project_id,
+            claimed.branch_name,
+            claimed.owner,
+            claimed.fence,
+            now,
+            now.plus(length),
+            stored
+        ],
+    )?;
+    Ok(renewed == 1)
+}
+
+/// Gives a target back unsettled; whoever comes next continues it.
+pub fn release(tx: &mut Tx<'_>, claimed: &Claimed) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "UPDATE bulk_collection_results SET lease_owner = NULL, lease_until = NULL
+             WHERE run_id = ?1 AND project_id = ?2 AND branch_name = ?3 AND lease_owner = ?4 AND lease_fence = ?5"
+        ),
+        params![claimed.run_id, claimed.project_id, claimed.branch_name, claimed.owner, claimed.fence],
+    )?;
+    Ok(())
+}
+
+/// Gives back every target of a run that `owner`, who is gone, held.
+pub fn release_owner(tx: &mut Tx<'_>, run_id: &RunId, owner: &str) -> db::Result<u64> {
+    tx.execute(
+        sql!(
+            "UPDATE bulk_collection_results SET lease_owner = NULL, lease_until = NULL
+             WHERE run_id = ?1 AND status = 'pending' AND lease_owner = ?2"
+        ),
+        params![run_id, owner],
+    )
+}
+
+/// Settles a target, moves the counters of its run, and completes the run if it was the last one.
+pub fn settle(tx: &mut Tx<'_>, claimed: &Claimed, verdict: &Verdict) -> db::Result<Settled> {
+    let now = tx.now();
+    let (status, error) = match verdict {
+        Verdict::Success => ("success", None),
+        Verdict::Failed(why) => ("failed", Some(why.as_str())),
+    };
+    let stored = tx.find(
+        sql!(
+            "UPDATE bulk_collection_results
+             SET status = ?6, error_message = ?7, processed_at_utc = ?8,
+               new_commits_count = CASE WHEN ?6 = 'success' THEN stored_count END,
+               lease_owner = NULL, lease_until = NULL
+             WHERE run_id = ?1 AND project_id = ?2 AND branch_name = ?3 AND status = 'pending'
+               AND lease_owner = ?4 AND lease_fence = ?5 AND lease_until > ?8
+             RETURNING stored_count"
+        ),
+        params![
+            claimed.run_id,
+            claimed.project_id,
+            claimed.branch_name,
+            claimed.owner,
+            claimed.fence,
+            status,
+            error,
+            now
+        ],
+        |row| row.get::<i64>(0),
+    )?;
+    let Some(stored) = stored else { return Ok(Settled::Lost) };
+    let (good, bad) = if error.is_none() { (1, 0) } else { (0, 1) };
+    tx.execute(
+        sql!(
+            "UPDATE bulk_collection_runs SET completed_count = completed_count + ?2,
+               success_count = success_count + ?2, failed_count = failed_count + ?3 WHERE run_id = ?1"
+        ),
+        params![claimed.run_id, good, bad],
+    )?;
+    let completed = tx.execute(
+        sql!(
+            "UPDATE bulk_collection_runs SET status = 'completed', completed_at_utc = ?2
+             WHERE run_id = ?1 AND status = 'running' AND completed_count + failed_count = total_targets"
+        ),
+        params![claimed.run_id, now],
+    )?;
+    Ok(Settled::Done { stored, completed_run: completed == 1 })
+}
+
+/// Ends a running run early; its workers lose their leases at once. `false` when it is not running.
+pub fn cancel(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<bool> {
+    let now = tx.now();
+    let cancelled = tx.execute(
+        sql!(
+            "UPDATE bulk_collection_runs SET status = 'cancelled', completed_at_utc = ?2
+             WHERE run_id = ?1 AND status = 'running'"
+        ),
+        params![run_id, now],
+    )?;
+    tx.execute(
+        sql!(
+            "UPDATE bulk_collection_results SET lease_owner = NULL, lease_until = NULL
+             WHERE run_id = ?1 AND status = 'pending' AND lease_owner IS NOT NULL"
+        ),
+        params![run_id],
+    )?;
+    Ok(cancelled == 1)
+}
+
+/// Notes that the end of a run is told; `false` when somebody else was first.
+pub fn mark_told(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<bool> {
+    let now = tx.now();
+    let marked = tx.execute(
+        sql!("UPDATE bulk_collection_runs SET told_at = ?2 WHERE run_id = ?1 AND told_at IS NULL"),
+        params![run_id, now],
+    )?;
+    Ok(marked == 1)
+}

@@ -1,0 +1,162 @@
+//! `/p/{token}`: a prompt to copy, on a phone, without HTTPS and without JavaScript.
+
+use std::sync::LazyLock;
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{ConnectInfo, Path, State};
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use minijinja::{Environment, context};
+use sha2::{Digest, Sha256};
+
+use super::{Pages, Reader};
+use crate::books::token::{self, Lookup};
+use crate::text::Language;
+
+const SCRIPT: &str = include_str!("prompt.js");
+const STYLE: &str = include_str!("prompt.css");
+
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut templates = Environment::new();
+    for (name, text) in
+        [("prompt.html", include_str!("prompt.html")), ("message.html", include_str!("message.html"))]
+    {
+        templates.add_template(name, text).expect("our own template is well formed");
+    }
+    templates
+});
+
+/// Exactly our script and our style may run; nothing may be loaded or sent.
+static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
+    let hash = |text: &str| BASE64.encode(Sha256::digest(text));
+    let policy = format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; frame-ancestors 'none'; \
+         base-uri 'none'; form-action 'none'",
+        hash(SCRIPT),
+        hash(STYLE)
+    );
+    HeaderValue::from_str(&policy).expect("base64 and our own words")
+});
+
+/// 200 with the prompt, 410 when it is over, 404 when there is none, 429 for those who guess.
+pub(super) async fn show(
+    State(pages): State<Pages>,
+    ConnectInfo(Reader(from)): ConnectInfo<Reader>,
+    path: Result<Path<String>, PathRejection>,
+) -> Response {
+    let (now, language) = (pages.clock.now(), pages.language);
+    // What is not even text is no token either.
+    let text = path.map(|Path(text)| text).unwrap_or_default();
+    match pages.db.read(move |tx| token::look_up(tx, &text, now)).await {
+        Ok(Lookup::Works(found)) => {
+            let title = found.title.unwrap_or_default();
+            let words = words(language);
+            let html = TEMPLATES.get_template("prompt.html").and_then(|template| {
+                template.render(context! {
+                    lang => language.code(),
+                    heading => words.heading,
+                    title => title,
+                    prompt => found.prompt_text,
+                    copy => words.copy,
+                    copied => words.copied,
+                    selected => words.selected,
+                    how => words.how,
+                    style => STYLE,
+                    script => SCRIPT,
+                })
+            });
+            page(StatusCode::OK, html)
+        }
+        Ok(Lookup::Gone) => message(StatusCode::GONE, language),
+        // Only misses are slowed down: behind a proxy all readers have one address, and links that work must work.
+        Ok(Lookup::Unknown) => match pages.misses.wait(from.ip(), now) {
+            Some(wait) => {
+                let after = [(RETRY_AFTER, wait.as_secs().max(1).to_string())];
+                (after, message(StatusCode::TOO_MANY_REQUESTS, language)).into_response()
+            }
+            None => {
+                pages.misses.add(from.ip(), now);
+                message(StatusCode::NOT_FOUND, language)
+            }
+        },
+        Err(error) => {
+            tracing::error!("A prompt cannot be read: {error}");
+            message(StatusCode::SERVICE_UNAVAILABLE, language)
+        }
+    }
+}
+
+struct Words {
+    heading: &'static str,
+    copy: &'static str,
+    copied: &'static str,
+    selected: &'static str,
+    how: &'static str,
+}
+
+fn words(language: Language) -> Words {
+    match language {
+        Language::Ja => Words {
+            heading: "調査プロンプト",
+            copy: "コピー",
+            copied: "コピーしました",
+            selected: "選択しました。長押しでコピーしてください",
+            how: "下の文章をコピーして、お使いの AI の Deep Research に貼り付けてください。",
+        },
+        Language::En => Words {
+            heading: "Research prompt",
+            copy: "Copy",
+            copied: "Copied",
+            selected: "Selected: press and hold to copy",
+            how: "Copy the text below and paste it into the research mode of your assistant.",
+        },
+    }
+}
+
+fn message(status: StatusCode, language: Language) -> Response {
+    let (heading, text) = match (language, status) {
+        (Language::Ja, StatusCode::GONE) => (
+            "このリンクは期限切れです",
+            "有効期限が過ぎたか、取り消されました。新しいメールのリンクをお使いください。",
+        ),
+        (Language::En, StatusCode::GONE) => {
+            ("This link is over", "It has expired or was revoked. Use the link of a newer mail.")
+        }
+        (Language::Ja, StatusCode::NOT_FOUND) => {
+            ("ページが見つかりません", "リンクが途中で切れていないか、メールをもう一度ご確認ください。")
+        }
+        (Language::En, StatusCode::NOT_FOUND) => {
+            ("There is no such page", "Check in the mail that the link was not cut off.")
+        }
+        (Language::Ja, StatusCode::TOO_MANY_REQUESTS) => {
+            ("しばらくお待ちください", "少し時間をおいてから、もう一度お試しください。")
+        }
+        (Language::En, StatusCode::TOO_MANY_REQUESTS) => ("Please wait", "Try again in a moment."),
+        (Language::Ja, _) => ("ただいま表示できません", "少し時間をおいてから、もう一度お試しください。"),
+        (Language::En, _) => ("This page cannot be shown now", "Try again in a moment."),
+    };
+    let html = TEMPLATES.get_template("message.html").and_then(|template| {
+        template
+            .render(context! { lang => language.code(), heading => heading, text => text, style => STYLE })
+    });
+    page(status, html)
+}
+
+fn page(status: StatusCode, html: Result<String, minijinja::Error>) -> Response {
+    match html {
+        Ok(html) => {
+            let headers = [
+                (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
+                (CONTENT_SECURITY_POLICY, POLICY.clone()),
+            ];
+            (status, headers, html).into_response()
+        }
+        Err(error) => {
+            tracing::error!("A page cannot be rendered: {error}");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}

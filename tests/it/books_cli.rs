@@ -1,0 +1,185 @@
+//! The commands about books, as a person types them, with the real program.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Output, Stdio};
+
+use tsuzuki::demo::google_books::{isbn, volumes};
+
+use crate::books_world::World;
+use crate::databases::{self, Fixture};
+
+/// A folder with a config file, and the program in it.
+struct Shell<'a> {
+    fixture: &'a Fixture,
+}
+
+impl Shell<'_> {
+    fn write(&self, text: &str) {
+        std::fs::write(self.fixture.dir.path().join("tsuzuki.toml"), text).unwrap();
+    }
+
+    async fn run(&self, line: &str) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command
+            .args(line.split(' '))
+            .current_dir(self.fixture.dir.path())
+            .env_remove("TSUZUKI_CONFIG")
+            .env("TSUZUKI_NOW", self.fixture.clock.now().to_string())
+            .env("NO_COLOR", "1");
+        tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+    }
+
+    /// What a command prints, which has to end well.
+    async fn say(&self, line: &str) -> String {
+        let output = self.run(line).await;
+        let said =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{line}: {said}");
+        said
+    }
+
+    /// What a command that has to end with `code` says.
+    async fn refuse(&self, line: &str, code: i32) -> String {
+        let output = self.run(line).await;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{line}: {said}");
+        said
+    }
+}
+
+/// A `serve` that ends with this value.
+struct Daemon(std::process::Child);
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn serve_shows_the_pages_and_stops_when_asked() {
+    databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture| {
+        let world = World::new(&fixture, volumes(0, 7)).await;
+        // A port that was free a moment ago.
+        let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let shell = Shell { fixture: &fixture };
+        shell.write(&format!("[web]\nlisten = \"{address}\"\n{}", world.text("max_per_run = 10")));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command
+            .arg("serve")
+            .current_dir(fixture.dir.path())
+            .env_remove("TSUZUKI_CONFIG")
+            .stderr(Stdio::piped());
+        let mut daemon = Daemon(command.spawn().unwrap());
+        let mut log = BufReader::new(daemon.0.stderr.take().unwrap()).lines();
+        let listening = log.by_ref().map(Result::unwrap).find(|line| line.contains("Pages at"));
+        assert!(listening.unwrap().contains(&address.to_string()));
+        let health = crate::books_pages::ask(address, "GET", "/healthz", "").await;
+        assert_eq!((health.status, health.body.as_str()), (200, "ok\n"));
+        // The port is taken now, and this config names it.
+        assert!(shell.refuse("serve", 1).await.contains("cannot listen on"));
+        let sent = Command::new("kill").args(["-TERM", &daemon.0.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        assert_eq!(daemon.0.wait().unwrap().code(), Some(0), "asked to stop is not a failure");
+        drop(log);
+        shell.write("[web]\nlisten = \"0.0.0.0:0\"\n");
+        assert!(shell.refuse("serve", 5).await.contains("[web.auth]"));
+    });
+}
+
+#[test]
+fn books_mails_and_tokens_are_shown_and_reset() {
+    databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture| {
+        let world = World::new(&fixture, volumes(0, 7)).await;
+        let shell = Shell { fixture: &fixture };
+        shell.write(&world.text("max_per_run = 10\nmail_limit = 2"));
+
+        let plan = shell.say("run-due --dry-run").await;
+        assert!(
+            plan.contains("collect: up to 10 volumes from startIndex=0 (0 of 100 requests used today)"),
+            "{plan}"
+        );
+        assert_eq!(world.google.asked().len(), 0, "a dry run asks for nothing");
+
+        let said = shell.say("run-due").await;
+        assert!(
+            said.contains("[WARN][google-books][shelf] Exhausted: startIndex=7 >= totalItems=7"),
+            "{said}"
+        );
+        assert!(said.contains("collected 7 → with ISBN 7 → new 7 → undelivered 7 → queued 2"), "{said}");
+        assert!(said.contains("delivered 1 message(s)"), "{said}");
+
+        let books = shell.say("book ls").await;
+        assert_eq!(books.lines().count(), 8, "{books}");
+        assert_eq!(shell.say("book ls --undelivered --job shelf").await.lines().count(), 6);
+        assert_eq!(shell.say("book ls --job other").await, "");
+        let json: serde_json::Value =
+            serde_json::from_str(&shell.say("book ls --json --limit 3").await).unwrap();
+        assert_eq!(json.as_array().unwrap().len(), 3);
+        assert!(json[0]["isbn13"].is_string() && json[0]["authors"].is_array());
+
+        let story = shell.say(&format!("book show {}", isbn(5))).await;
+        for part in ["都市計画入門", "collected", "queued", "delivered"] {
+            assert!(story.contains(part), "{part}: {story}");
+        }
+        let why = shell.say(&format!("why {}", isbn(5))).await;
+        assert!(why.contains("都市計画入門") && why.contains("delivered"), "{why}");
+        assert!(shell.refuse("job test shelf", 1).await.contains("counts against the quota"));
+        let prompt = shell.say(&format!("book prompt {}", isbn(5))).await;
+        assert!(prompt.contains(&isbn(5)) && !prompt.contains("身近な例"), "{prompt}");
+        let said = shell.refuse("book show 9784101010014", 1).await;
+        assert!(said.contains("no job has found a book with ISBN 9784101010014"), "{said}");
+        assert!(shell.refuse("book show 9784101010013", 2).await.contains("its check digit is wrong"));
+
+        let status = shell.say("mail status").await;
+        assert!(status.lines().nth(1).unwrap().starts_with("shelf"), "{status}");
+        let preview = shell.say("mail preview shelf").await;
+        assert!(
+            preview.contains("【shelf】新着の本 2冊（2026-01-15）") && preview.contains("/p/0000"),
+            "{preview}"
+        );
+        assert!(shell.say("mail preview shelf --part html").await.contains("<!doctype html>"));
+        assert!(shell.refuse("mail preview shelv", 2).await.contains("did you mean `shelf`?"));
+        assert!(shell.refuse("mail reset --job shelf", 2).await.contains("--yes"));
+        assert!(
+            shell
+                .refuse("mail reset --since yesterday --yes", 2)
+                .await
+                .contains("neither a moment nor a day")
+        );
+        assert!(
+            shell
+                .say("mail reset --job shelf --since 2026-01-16 --yes")
+                .await
+                .contains("Reset 0 delivered book(s)")
+        );
+        assert!(
+            shell
+                .say("mail reset --job shelf --since 2026-01-15 --yes")
+                .await
+                .contains("Reset 2 delivered book(s)")
+        );
+        assert_eq!(shell.say("book ls --undelivered").await.lines().count(), 8);
+
+        let tokens = shell.say("token ls --json").await;
+        let tokens: serde_json::Value = serde_json::from_str(&tokens).unwrap();
+        let prefix = tokens[0]["token"].as_str().unwrap();
+        assert_eq!(
+            (tokens.as_array().unwrap().len(), prefix.len()),
+            (2, 8),
+            "a listing does not hand out tokens"
+        );
+        assert!(shell.say(&format!("token revoke {prefix}")).await.contains("Revoked token"));
+        assert_eq!(shell.say("token ls").await.lines().count(), 2);
+        assert!(shell.say("token ls --all").await.contains("revoked"));
+        assert!(shell.refuse("token revoke 1234", 2).await.contains("first eight characters"));
+
+        let said = shell.say("run-due --force").await;
+        assert!(said.contains("[shelf] Skipped: exhausted (query_set_hash="), "{said}");
+        assert!(shell.refuse("job cursor reset shelf", 2).await.contains("--yes"));
+        assert_eq!(shell.say("job cursor reset shelf --yes").await, "Reset 1 cursor(s) for job: shelf\n");
+        shell.say("run-due --force").await;
+        assert_eq!(world.google.asked().len(), 2);
+    });
+}

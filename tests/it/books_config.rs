@@ -1,0 +1,122 @@
+//! The keys of a books job, and the environment that stands above them.
+
+use tsuzuki::app::{self, App};
+use tsuzuki::books::config::Keys;
+use tsuzuki::config::{self, Config, Env, Problems};
+
+fn read(text: &str, env: &Env) -> Result<Config, Problems> {
+    config::parse(text, std::path::Path::new("tsuzuki.toml"), app::kinds(), env)
+}
+
+fn keys(config: &Config) -> Keys {
+    Keys::read(&config.jobs[0].section)
+        .unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)))
+}
+
+const JOB: &str = "[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"rust\"]\n";
+
+#[test]
+fn a_job_needs_only_its_queries() {
+    let keys = keys(&read(JOB, &Env::of([])).unwrap());
+    assert_eq!((keys.max_per_run, keys.mail_limit, keys.fallback_limit, keys.token_days), (20, 5, 3, 30));
+    assert_eq!(keys.quota, "google_books");
+    assert_eq!(keys.recheck_after.0, None);
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    for (line, message) in [
+        ("queries = []", "there is nothing to search for"),
+        ("queries = [\"a\", \" \"]", "the query is empty"),
+        ("max_per_run = 0", "`max_per_run` is at least 1"),
+        ("mail_limit = 51", "`mail_limit` is at most 50"),
+        ("token_days = 0", "`token_days` is at least 1"),
+        ("recheck_after = 7", "`7` has no unit"),
+        ("recheck_after = \"soon\"", "is not a span of time"),
+        ("google_books = { printtype = \"books\" }", "printtype"),
+        ("google_books = { printType = \"comics\" }", "comics"),
+        ("google_books = { api_url = \"googleapis.com\" }", "is not a web address"),
+    ] {
+        let text = match line.starts_with("queries") {
+            true => JOB.replace("queries = [\"rust\"]", line),
+            false => format!("{JOB}{line}\n"),
+        };
+        let problems = read(&text, &Env::of([])).unwrap_err();
+        let said = problems.render(config::Colour::Never);
+        assert!(said.contains(message) && said.contains("tsuzuki.toml:"), "{line}: {said}");
+    }
+}
+
+#[test]
+fn an_unknown_quota_is_told() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let db = tsuzuki::db::Db::open(
+            tsuzuki::db::Place::Memory,
+            tsuzuki::db::Open::Create,
+            tsuzuki::time::Clock::system(),
+        );
+        let text = format!("[quota.mine]\nper_day = 3\n{JOB}quota = \"mien\"\n");
+        let error = App::new(&read(&text, &Env::of([])).unwrap(), db.await.unwrap()).err().unwrap();
+        let app::Error::Config(problems) = error else { panic!("{error}") };
+        let said = problems.render(config::Colour::Never);
+        assert!(said.contains("there is no quota `mien`") && said.contains("did you mean `mine`"), "{said}");
+    });
+}
+
+#[test]
+fn the_environment_of_the_seed_stands_above_the_file() {
+    let env = Env::of([
+        ("GOOGLE_BOOKS_API_KEY", "s3cret-key"),
+        ("COPY_PAGE_BASE_URL", "https://copy.example/base/"),
+        ("DAILY_BOOKS_API_LIMIT", "7"),
+    ]);
+    let config = read(&format!("{JOB}google_books = {{ langRestrict = \"ja\" }}\n"), &env).unwrap();
+    let keys = keys(&config);
+    assert_eq!(keys.google_books.lang_restrict.as_deref(), Some("ja"), "what the file says besides stays");
+    assert_eq!(keys.google_books.api_key.unwrap().reveal().unwrap().expose(), "s3cret-key");
+    assert_eq!(config.quotas["google_books"].per_day, 7);
+    let web: config::Web = config.web.read().unwrap();
+    assert_eq!(web.prompt_url("t"), "https://copy.example/base/p/t");
+    let said = read(JOB, &Env::of([("COPY_PAGE_BASE_URL", "copy.example")]))
+        .unwrap_err()
+        .render(config::Colour::Never);
+    assert!(said.contains("$COPY_PAGE_BASE_URL") && said.contains("https://copy.example"), "{said}");
+}
+
+#[test]
+fn the_mail_variables_count_for_the_only_email_channel() {
+    // No list of kinds: the tables are read as they stand, whatever channels exist.
+    let read = |text: &str, env: &Env| config::parse(text, std::path::Path::new("tsuzuki.toml"), &[], env);
+    let env = Env::of([
+        ("SMTP_HOST", "mail.example"),
+        ("SMTP_PORT", "2525"),
+        ("SMTP_USER", "me"),
+        ("SMTP_PASS", "s3cret-pass"),
+        ("MAIL_TO", "a@example.com, b@example.com"),
+    ]);
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Email {
+        smtp: String,
+        user: Option<String>,
+        password: Option<config::Secret>,
+        to: Vec<String>,
+    }
+    let one = "[channel.m]\nkind = \"email\"\nsmtp = \"localhost:25\"\nto = [\"x@example.com\"]\n";
+    let email: Email = read(one, &env).unwrap().channels[0].read().unwrap();
+    assert_eq!((email.smtp.as_str(), email.user.as_deref()), ("mail.example:2525", Some("me")));
+    assert_eq!(email.to, ["a@example.com", "b@example.com"]);
+    assert_eq!(email.password.unwrap().reveal().unwrap().expose(), "s3cret-pass");
+    let host_only = Env::of([("SMTP_HOST", "mail.example")]);
+    let email: Email = read(one, &host_only).unwrap().channels[0].read().unwrap();
+    assert_eq!(email.smtp, "mail.example:25");
+    let two = format!("{one}{}", one.replace("[channel.m]", "[channel.n]"));
+    for channel in read(&two, &env).unwrap().channels {
+        let email: Email = channel.read().unwrap();
+        assert_eq!((email.smtp.as_str(), email.user), ("localhost:25", None), "of two, none is meant");
+    }
+    assert!(read("", &env).is_ok(), "without an email channel they mean nothing");
+    let said = read(one, &Env::of([("SMTP_PORT", "mail")])).unwrap_err().render(config::Colour::Never);
+    assert!(said.contains("`mail` is not a port"), "{said}");
+}

@@ -1,0 +1,544 @@
+//! Runs: shared, interrupted, killed, cancelled and taken up again, with the books balanced at every moment.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tsuzuki::commits::bulk::Ended;
+use tsuzuki::db::{Db, Open, Place};
+use tsuzuki::demo::gitlab::{Fault, GitLab};
+use tsuzuki::engine::Failure;
+use tsuzuki::engine::run::decide::{Again, Sharing};
+use tsuzuki::engine::run::{self, RunRow, RunStatus, Target};
+use tsuzuki::id::{Owner, RunId};
+use tsuzuki::time::Clock;
+
+use crate::commits::world::{Repo, TOKEN, World, config_text, rows};
+
+const LEASE: Duration = Duration::from_secs(60);
+const GROUP: &str = "group = \"team\"";
+
+/// A team of synthetic projects.
+fn add_team(gitlab: &GitLab, projects: i64, commits: usize) {
+    for id in 1..=projects {
+        gitlab.add_synthetic(id, &format!("team/p{id}"), commits);
+    }
+}
+
+/// The counters of every run agree with its rows, and the seed's rules hold.
+async fn check_books(db: &Db) -> Vec<RunRow> {
+    let books = db
+        .read(|tx| {
+            let mut books = Vec::new();
+            for run in run::list_runs(tx, 100)? {
+                let results = run::list_results(tx, &run.run_id)?;
+                books.push((run, results));
+            }
+            Ok(books)
+        })
+        .await
+        .unwrap();
+    let count =
+        |results: &[run::TargetRow], status| results.iter().filter(|row| row.status == status).count() as i64;
+    for (row, results) in &books {
+        assert_eq!(row.completed_count, count(results, run::TargetStatus::Success), "{row:?}");
+        assert_eq!(row.success_count, row.completed_count);
+        assert_eq!(row.failed_count, count(results, run::TargetStatus::Failed), "{row:?}");
+        assert_eq!(row.total_targets, results.len() as i64);
+        assert!(row.completed_count + row.failed_count <= row.total_targets);
+        assert_eq!(row.completed_at_utc.is_some(), row.status != RunStatus::Running);
+        if row.status == RunStatus::Completed {
+            assert_eq!(row.pending_count(), 0);
+        }
+        for target in results {
+            assert_eq!(target.new_commits_count.is_some(), target.status == run::TargetStatus::Success);
+            assert_eq!(target.error_message.is_some(), target.status == run::TargetStatus::Failed);
+        }
+    }
+    assert!(books.iter().filter(|(row, _)| row.status == RunStatus::Running).count() <= 1);
+    books.into_iter().map(|(row, _)| row).collect()
+}
+
+on_both_databases! {
+    async fn a_run_and_its_targets_are_registered_at_once_and_only_one_runs(fixture) {
+        let targets: Vec<Target> = (0..120).map(|n| Target { project_id: n, branch_name: "main".into(), host: "h".into() }).collect();
+        let (first, again) = (targets.clone(), targets.clone());
+        let (one, two) = (RunId::random(), RunId::random());
+        let run = fixture.db.write(move |tx| run::register(tx, one, Some("code"), &first)).await.unwrap().unwrap();
+        assert_eq!((run.total_targets, run.status, run.completed_at_utc), (120, RunStatus::Running, None));
+        let refused = fixture.db.write(move |tx| run::register(tx, two, None, &again)).await.unwrap().unwrap_err();
+        assert_eq!(refused.run_id, one);
+        check_books(&fixture.db).await;
+
+        // Many workers, each target once.
+        let workers = (0..8).map(|_| {
+            let db = fixture.db.clone();
+            tokio::spawn(async move {
+                let owner = Owner::this_process();
+                let mut mine = Vec::new();
+                loop {
+                    let me = owner.clone();
+                    let Some(claimed) = db.claim(move |tx| run::claim(tx, &one, "h", &me, LEASE)).await.unwrap() else { return mine };
+                    mine.push(claimed.project_id);
+                    let verdict = if claimed.project_id % 10 == 0 { run::Verdict::Failed("as it must".into()) } else { run::Verdict::Success };
+                    db.claim(move |tx| run::settle(tx, &claimed, &verdict)).await.unwrap();
+                }
+            })
+        });
+        let mut taken = Vec::new();
+        for worker in workers.collect::<Vec<_>>() {
+            taken.extend(worker.await.unwrap());
+        }
+        taken.sort_unstable();
+        assert_eq!(taken, (0..120).collect::<Vec<i64>>());
+        let runs = check_books(&fixture.db).await;
+        assert_eq!((runs[0].status, runs[0].success_count, runs[0].failed_count), (RunStatus::Completed, 108, 12));
+    }
+
+    async fn many_who_register_at_once_agree_on_one_run(fixture) {
+        let tries = (0..6).map(|_| {
+            let db = fixture.db.clone();
+            tokio::spawn(async move {
+                let (id, targets) = (RunId::random(), vec![Target { project_id: 1, branch_name: "main".into(), host: "h".into() }]);
+                db.write(move |tx| run::register(tx, id, None, &targets)).await.unwrap()
+            })
+        });
+        let mut ids = std::collections::BTreeSet::new();
+        let mut registered = 0;
+        for attempt in tries.collect::<Vec<_>>() {
+            let outcome = attempt.await.unwrap();
+            registered += usize::from(outcome.is_ok());
+            ids.insert(outcome.unwrap_or_else(|running| running).run_id.to_string());
+        }
+        assert_eq!((registered, ids.len()), (1, 1));
+    }
+
+    async fn a_worker_that_stalled_or_was_cancelled_writes_nothing_more(fixture) {
+        let targets = vec![Target { project_id: 1, branch_name: "main".into(), host: "h".into() }];
+        let id = RunId::random();
+        fixture.db.write(move |tx| run::register(tx, id, None, &targets)).await.unwrap().unwrap();
+        let claim = |db: Db| async move {
+            let me = Owner::this_process();
+            db.claim(move |tx| run::claim(tx, &id, "h", &me, LEASE)).await.unwrap()
+        };
+        let stalled = claim(fixture.db.clone()).await.unwrap();
+        assert_eq!(claim(fixture.db.clone()).await, None, "one at a time");
+        fixture.clock.advance(LEASE);
+        let (late, settled) = (stalled.clone(), stalled.clone());
+        assert!(!fixture.db.write(move |tx| run::renew(tx, &late, 5, LEASE)).await.unwrap());
+        assert_eq!(fixture.db.write(move |tx| run::settle(tx, &settled, &run::Verdict::Success)).await.unwrap(), run::Settled::Lost);
+        let heir = claim(fixture.db.clone()).await.unwrap();
+        let late = stalled.clone();
+        fixture.db.write(move |tx| run::release(tx, &late)).await.unwrap();
+        let held = heir.clone();
+        assert!(fixture.db.write(move |tx| run::renew(tx, &held, 1, LEASE)).await.unwrap(), "the loser frees nothing");
+        assert!(fixture.db.write(move |tx| run::cancel(tx, &id)).await.unwrap());
+        assert_eq!(fixture.db.write(move |tx| run::settle(tx, &heir, &run::Verdict::Success)).await.unwrap(), run::Settled::Lost);
+        assert!(!fixture.db.write(move |tx| run::cancel(tx, &id)).await.unwrap(), "terminal");
+        assert_eq!(claim(fixture.db.clone()).await, None);
+        check_books(&fixture.db).await;
+    }
+
+    async fn two_starts_share_nothing_unless_they_join(fixture) {
+        let world = Arc::new(World::new(&fixture.db, GROUP).await);
+        add_team(&world.gitlab, 6, 150);
+        let release = CancellationToken::new();
+        let held = Arc::new(AtomicUsize::new(0));
+        let (gate, count) = (release.clone(), Arc::clone(&held));
+        world.gitlab.set_fault(move |asked| {
+            let holds = asked.is_for_commits() && !gate.is_cancelled();
+            if holds { count.fetch_add(1, Ordering::SeqCst); }
+            holds.then(|| Fault::too_many(1))
+        });
+        let first = { let world = Arc::clone(&world); tokio::spawn(async move { world.start().await }) };
+        while held.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        let stop = CancellationToken::new();
+        let Ended::Busy(run, holder) = world.bulk(&stop).start(None, Sharing::Alone).await.unwrap() else { panic!() };
+        assert_eq!(run.status, RunStatus::Running);
+        assert!(holder.owner.contains(&format!("/{}/", std::process::id())));
+        assert_eq!(holder.taken_at, fixture.clock.now());
+        let joined = { let bulk = world.bulk(&stop); tokio::spawn(async move { bulk.start(None, Sharing::Join).await }) };
+        release.cancel();
+        let ticking = tick(&fixture.clock);
+        let outcome = first.await.unwrap().unwrap();
+        assert!(matches!(joined.await.unwrap(), Ok(Ended::Worked(_))));
+        ticking.abort();
+        let runs = check_books(&fixture.db).await;
+        assert_eq!((runs.len(), runs[0].success_count), (1, 6), "{outcome:?}");
+        assert_eq!(rows(&fixture.db).await.len(), 900);
+    }
+
+    async fn an_interruption_keeps_everything_and_the_same_run_goes_on(fixture) {
+        let world = World::new(&fixture.db, GROUP).await;
+        add_team(&world.gitlab, 5, 350);
+        let stop = CancellationToken::new();
+        let cut = stop.clone();
+        world.gitlab.set_fault(move |asked| {
+            let third = asked.is_for_commits() && asked.parameter("page") == Some("3");
+            if third { cut.cancel(); }
+            third.then_some(Fault::Hang)
+        });
+        let began = tokio::time::Instant::now();
+        assert!(matches!(world.bulk(&stop).start(None, Sharing::Alone).await, Err(Failure::Interrupted)));
+        assert!(began.elapsed() < Duration::from_secs(10));
+        let interrupted = check_books(&fixture.db).await.remove(0);
+        assert_eq!(interrupted.status, RunStatus::Running);
+        let before = rows(&fixture.db).await.len();
+        assert!(before >= 100, "pages before the interruption are kept: {before}");
+        let id = interrupted.run_id;
+        assert_eq!(fixture.db.read(move |tx| run::list_leased(tx, &id)).await.unwrap(), [], "leases are given back");
+        world.gitlab.reset_fault();
+        let asked = world.gitlab.requests().len();
+        let outcome = world.start().await.unwrap();
+        assert_eq!((outcome.run.run.run_id, outcome.run.run.status), (id, RunStatus::Completed));
+        assert_eq!(outcome.run.new_commits_count, 5 * 350, "counted over both parts");
+        assert_eq!(rows(&fixture.db).await.len(), 5 * 350);
+        let first_pages = world.gitlab.requests()[asked..].iter()
+            .filter(|asked| asked.is_for_commits() && asked.parameter("page") == Some("1")).count();
+        assert!(first_pages < 5, "a branch that was cut off goes on in the middle");
+        check_books(&fixture.db).await;
+    }
+
+    async fn cancel_ends_a_run_in_the_middle_and_resume_opens_a_new_one(fixture) {
+        let world = Arc::new(World::new(&fixture.db, &format!("{GROUP}\nconcurrency = 2")).await);
+        add_team(&world.gitlab, 4, 250);
+        world.gitlab.add_synthetic(5, "team/bad", 10);
+        let seen = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&seen);
+        world.gitlab.set_fault(move |asked| {
+            if asked.segments.get(1).is_some_and(|id| id == "5") && asked.is_for_commits() {
+                return Some(Fault::Status(403, vec![], "{\"message\":\"403 Forbidden\"}"));
+            }
+            let late = asked.is_for_commits() && asked.parameter("page") == Some("2") && asked.segments[1] == "3";
+            if late { count.fetch_add(1, Ordering::SeqCst); }
+            late.then_some(Fault::Hang)
+        });
+        let stop = CancellationToken::new();
+        let working = { let bulk = world.bulk(&stop); tokio::spawn(async move { bulk.start(None, Sharing::Alone).await }) };
+        while seen.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        let id = fixture.db.read(run::find_running).await.unwrap().unwrap().run_id;
+        assert!(fixture.db.write(move |tx| run::cancel(tx, &id)).await.unwrap());
+        stop.cancel();
+        let _ = working.await.unwrap();
+        let cancelled = check_books(&fixture.db).await.remove(0);
+        assert_eq!(cancelled.status, RunStatus::Cancelled);
+        assert!(cancelled.pending_count() >= 1);
+        world.gitlab.reset_fault();
+        fixture.clock.advance(LEASE);
+
+        let stop = CancellationToken::new();
+        let pending = cancelled.pending_count();
+        let Some(Ended::Worked(resumed)) = world.bulk(&stop).again(None, Again::Pending, Sharing::Alone).await.unwrap() else { panic!() };
+        assert_ne!(resumed.run.run.run_id, id, "cancelled is terminal");
+        assert_eq!(resumed.run.run.total_targets, pending, "pending only");
+        if cancelled.failed_count > 0 {
+            let Some(Ended::Worked(retried)) = world.bulk(&stop).again(Some(id), Again::Failed, Sharing::Alone).await.unwrap() else { panic!() };
+            assert_eq!(retried.run.run.total_targets, cancelled.failed_count, "no success is run again");
+        }
+        assert!(world.bulk(&stop).again(Some(resumed.run.run.run_id), Again::Pending, Sharing::Alone).await.unwrap().is_none());
+        assert_eq!(rows(&fixture.db).await.len(), 4 * 250 + 10);
+        check_books(&fixture.db).await;
+    }
+
+    async fn retry_failed_runs_the_failures_again_and_nothing_else(fixture) {
+        let world = World::new(&fixture.db, GROUP).await;
+        add_team(&world.gitlab, 4, 20);
+        world.gitlab.set_fault(|asked| {
+            let bad = asked.is_for_commits() && ["2", "3"].contains(&asked.segments[1].as_str());
+            bad.then(|| Fault::Status(403, vec![], "{\"message\":\"403 Forbidden\"}"))
+        });
+        let outcome = world.start().await.unwrap();
+        assert_eq!((outcome.run.run.success_count, outcome.run.run.failed_count), (2, 2));
+        assert_eq!(outcome.problems.len(), 2);
+        world.gitlab.reset_fault();
+        fixture.clock.advance(LEASE);
+        let asked = world.gitlab.requests().len();
+        let stop = CancellationToken::new();
+        let Some(Ended::Worked(retried)) = world.bulk(&stop).again(None, Again::Failed, Sharing::Alone).await.unwrap() else { panic!() };
+        assert_eq!((retried.run.run.total_targets, retried.run.run.success_count, retried.run.new_commits_count), (2, 2, 40));
+        let projects: std::collections::BTreeSet<String> =
+            world.gitlab.requests()[asked..].iter().map(|asked| asked.segments[1].clone()).collect();
+        assert_eq!(projects, ["2".to_owned(), "3".to_owned()].into());
+        assert!(world.bulk(&stop).again(None, Again::Failed, Sharing::Alone).await.unwrap().is_none());
+        check_books(&fixture.db).await;
+    }
+
+    async fn half_of_all_answers_may_be_429(fixture) {
+        let world = World::new(&fixture.db, GROUP).await;
+        add_team(&world.gitlab, 4, 450);
+        world.gitlab.set_fault(|asked| (asked.number % 2 == 0).then(|| Fault::too_many(1)));
+        let ticking = tick(&fixture.clock);
+        let outcome = world.start().await.unwrap();
+        ticking.abort();
+        assert_eq!((outcome.run.run.success_count, outcome.run.new_commits_count), (4, 4 * 450), "{:?}", outcome.problems);
+        let refused = world.gitlab.statuses().iter().filter(|status| **status == 429).count();
+        assert!(refused >= 10, "{refused}");
+        check_books(&fixture.db).await;
+    }
+
+    async fn a_token_that_expires_midway_stops_the_run_and_a_new_one_continues_it(fixture) {
+        let mut world = World::new(&fixture.db, GROUP).await;
+        add_team(&world.gitlab, 6, 250);
+        world.gitlab.set_fault(|asked| (asked.number >= 14).then(Fault::expired));
+        let failure = world.start().await.unwrap_err();
+        let Failure::Credentials(why) = &failure else { panic!("{failure}") };
+        assert!(why.contains("expired") && why.contains("read_api") && !why.contains(TOKEN), "{why}");
+        let stopped = check_books(&fixture.db).await.remove(0);
+        assert_eq!((stopped.status, stopped.failed_count), (RunStatus::Running, 0), "no target is to blame");
+        let before = rows(&fixture.db).await.len();
+        assert!(before > 0);
+        world.gitlab.reset_fault();
+        world.gitlab.set_token("glpat-renewed");
+        world.set_keys("glpat-renewed", GROUP);
+        let outcome = world.start().await.unwrap();
+        assert_eq!((outcome.run.run.run_id, outcome.run.run.success_count), (stopped.run_id, 6));
+        assert_eq!(rows(&fixture.db).await.len(), 6 * 250);
+        check_books(&fixture.db).await;
+    }
+
+    async fn a_long_wait_is_left_to_the_next_run(fixture) {
+        let world = World::new(&fixture.db, GROUP).await;
+        add_team(&world.gitlab, 2, 50);
+        world.gitlab.set_fault(|asked| asked.is_for_commits().then(|| Fault::too_many(3600)));
+        let outcome = world.start().await.unwrap();
+        assert_eq!(outcome.run.run.status, RunStatus::Running);
+        let until = outcome.waiting_until.unwrap();
+        assert!(until.since(fixture.clock.now()) > Duration::from_secs(3500));
+        world.gitlab.reset_fault();
+        fixture.clock.advance(Duration::from_secs(3700));
+        let done = world.start().await.unwrap();
+        assert_eq!((done.run.run.run_id, done.run.run.success_count), (outcome.run.run.run_id, 2));
+    }
+
+    async fn line_counts_that_gitlab_cannot_give_are_done_without(fixture) {
+        let world = World::new(&fixture.db, GROUP).await;
+        add_team(&world.gitlab, 1, 150);
+        world.gitlab.set_fault(|asked| {
+            let heavy = asked.parameter("with_stats").is_some() && asked.parameter("page") == Some("2");
+            heavy.then(|| Fault::Status(500, vec![], "{\"message\":\"500 Internal Server Error\"}"))
+        });
+        let ticking = tick(&fixture.clock);
+        let outcome = world.start().await.unwrap();
+        ticking.abort();
+        assert_eq!((outcome.run.run.success_count, outcome.run.new_commits_count), (1, 150), "{:?}", outcome.problems);
+        assert_eq!(world.branch("main").await.stats_missing, 50);
+    }
+}
+
+/// Lets a manual clock run fifty times as fast as the machine's.
+fn tick(clock: &Clock) -> tokio::task::JoinHandle<()> {
+    let clock = clock.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            clock.advance(Duration::from_millis(100));
+        }
+    })
+}
+
+fn tsuzuki(dir: &Path, arguments: &[&str], fail_at: Option<&str>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+    command.arg("-c").arg(dir.join("tsuzuki.toml")).args(arguments).current_dir(dir);
+    command.env_remove("TSUZUKI_STORE_URL").env_remove("TSUZUKI_CONFIG").env("TEST_TOKEN", TOKEN);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if let Some(point) = fail_at {
+        command.env("TSUZUKI_FAIL_AT", point);
+    }
+    command
+}
+
+async fn output(mut command: Command) -> Output {
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+}
+
+fn on_runtime<F: Future<Output = ()>>(test: impl FnOnce(std::path::PathBuf) -> F) {
+    let dir = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(test(dir.path().to_owned()));
+}
+
+async fn open(dir: &Path) -> Db {
+    Db::open(Place::File(dir.join("tsuzuki.db")), Open::Existing, Clock::system()).await.unwrap()
+}
+
+/// The program dies at a named point, again and again at different ones, and every next start goes on.
+#[test]
+fn a_process_that_dies_at_any_point_leaves_a_run_that_the_next_one_finishes() {
+    on_runtime(|dir| async move {
+        let gitlab = GitLab::start().await.unwrap();
+        gitlab.set_token(TOKEN);
+        let repo = Repo::create(&dir, "app");
+        repo.commit_many(330);
+        gitlab.add_repository(9, "team/app", &repo.dir);
+        add_team(&gitlab, 8, 320);
+        std::fs::write(dir.join("tsuzuki.toml"), config_text(&gitlab.url(), "${TEST_TOKEN}", GROUP)).unwrap();
+        let points = [
+            "commits.page",
+            "commits.page:3",
+            "commits.stored:1",
+            "commits.stored:4",
+            "commits.collected",
+            "commits.settled",
+            "commits.collected:1",
+            "commits.page:5",
+            "commits.settled:1",
+        ];
+        let mut ids = std::collections::BTreeSet::new();
+        let mut died = 0;
+        for point in points {
+            let ended = output(tsuzuki(&dir, &["bulk", "start", "-q"], Some(point))).await;
+            died += usize::from(ended.status.code().is_none());
+            let db = open(&dir).await;
+            let runs = check_books(&db).await;
+            ids.insert(runs[0].run_id.to_string());
+            let stored = rows(&db).await;
+            let unique: std::collections::BTreeSet<_> =
+                stored.iter().map(|row| (row.project_id, row.branch.clone(), row.sha.clone())).collect();
+            assert_eq!(unique.len(), stored.len());
+            db.close().await;
+        }
+        assert!(died >= 5, "only {died} of {} points were reached", points.len());
+        let ended = output(tsuzuki(&dir, &["bulk", "resume"], None)).await;
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        let db = open(&dir).await;
+        let runs = check_books(&db).await;
+        assert_eq!(ids.len(), 1, "one run, however often it was cut off");
+        assert_eq!((runs.len(), runs[0].status, runs[0].success_count), (1, RunStatus::Completed, 9));
+        let id = runs[0].run_id;
+        let summary = db.read(move |tx| run::find_summary(tx, &id)).await.unwrap().unwrap();
+        assert_eq!(summary.new_commits_count, 330 + 8 * 320, "counted once each over all lives");
+        let mine: std::collections::BTreeSet<String> =
+            rows(&db).await.into_iter().filter(|row| row.project_id == 9).map(|row| row.sha).collect();
+        assert_eq!(mine, repo.rev_list("main"));
+        db.close().await;
+    });
+}
+
+/// SIGKILL from outside while pages are on their way.
+#[test]
+fn a_process_that_is_killed_is_replaced_at_once() {
+    on_runtime(|dir| async move {
+        let gitlab = GitLab::start().await.unwrap();
+        gitlab.set_token(TOKEN);
+        add_team(&gitlab, 4, 300);
+        std::fs::write(dir.join("tsuzuki.toml"), config_text(&gitlab.url(), "${TEST_TOKEN}", GROUP)).unwrap();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        gitlab.set_fault(move |request| {
+            let late = request.is_for_commits() && request.parameter("page") == Some("3");
+            if late {
+                count.fetch_add(1, Ordering::SeqCst);
+            }
+            late.then_some(Fault::Hang)
+        });
+        let mut child = tsuzuki(&dir, &["bulk", "start", "-q"], None).spawn().unwrap();
+        while asked.load(Ordering::SeqCst) < 2 {
+            tokio::task::yield_now().await;
+        }
+        // While it lives, another start is refused and told who and since when.
+        let refused = output(tsuzuki(&dir, &["bulk", "start"], None)).await;
+        let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(6), "{words}");
+        assert!(words.contains(&format!("process {}", child.id())) && words.contains("since 20"), "{words}");
+        assert!(words.contains("--join"), "{words}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        gitlab.reset_fault();
+        let ended = output(tsuzuki(&dir, &["bulk", "start", "--json"], None)).await;
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        let told: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+        assert_eq!(told["new_commits_count"], 1200);
+        let db = open(&dir).await;
+        assert_eq!(check_books(&db).await.len(), 1);
+        assert_eq!(rows(&db).await.len(), 1200);
+        db.close().await;
+        let all = [ended.stdout, ended.stderr].concat();
+        assert!(!String::from_utf8_lossy(&all).contains(TOKEN));
+    });
+}
+
+/// Ctrl-C: within seconds, exit 130, with the command that continues.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_says_how_to_continue() {
+    on_runtime(|dir| async move {
+        let gitlab = GitLab::start().await.unwrap();
+        gitlab.set_token(TOKEN);
+        add_team(&gitlab, 2, 300);
+        std::fs::write(dir.join("tsuzuki.toml"), config_text(&gitlab.url(), "${TEST_TOKEN}", GROUP)).unwrap();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        gitlab.set_fault(move |request| {
+            let late = request.is_for_commits() && request.parameter("page") == Some("2");
+            if late {
+                count.fetch_add(1, Ordering::SeqCst);
+            }
+            late.then_some(Fault::Hang)
+        });
+        let child = tsuzuki(&dir, &["bulk", "start"], None).spawn().unwrap();
+        while asked.load(Ordering::SeqCst) < 2 {
+            tokio::task::yield_now().await;
+        }
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        let began = std::time::Instant::now();
+        let ended = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap()).await.unwrap();
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+        assert_eq!(ended.status.code(), Some(130));
+        assert!(String::from_utf8_lossy(&ended.stderr).contains("tsuzuki bulk resume"));
+        let db = open(&dir).await;
+        assert_eq!(rows(&db).await.len(), 200, "the page before is saved");
+        check_books(&db).await;
+        db.close().await;
+    });
+}
+
+/// A new database, a branch added by hand, and the listings around it.
+#[test]
+fn a_single_branch_is_collected_into_an_empty_database() {
+    on_runtime(|dir| async move {
+        let gitlab = GitLab::start().await.unwrap();
+        gitlab.set_token(TOKEN);
+        let repo = Repo::create(&dir, "app");
+        repo.commit("2024-01-01T00:00:00Z");
+        repo.commit("2024-02-01T00:00:00Z");
+        gitlab.add_repository(9, "team/app", &repo.dir);
+        std::fs::write(dir.join("tsuzuki.toml"), config_text(&gitlab.url(), "${TEST_TOKEN}", "")).unwrap();
+        let run = |arguments: &'static [&'static str]| {
+            let command = tsuzuki(&dir, arguments, None);
+            async move {
+                let ended = output(command).await;
+                let words = String::from_utf8_lossy(&ended.stderr).into_owned();
+                (ended.status.code(), String::from_utf8(ended.stdout).unwrap(), words)
+            }
+        };
+        let (code, _, words) = run(&["bulk", "start"]).await;
+        assert_eq!(code, Some(1), "{words}");
+        assert!(words.contains("tsuzuki branch add"), "{words}");
+        assert_eq!(run(&["branch", "add", "team/app", "main"]).await.0, Some(0));
+        assert_eq!(run(&["run", "code"]).await.0, Some(0));
+        let (_, listed, _) = run(&["branch", "ls", "--json"]).await;
+        let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+        assert_eq!((&listed[0]["commits"], &listed[0]["closed"]), (&2.into(), &true.into()));
+        let (_, tsv, _) = run(&["commits", "stats", "--by", "month", "--tsv"]).await;
+        assert_eq!(
+            tsv,
+            "month (UTC)\tauthor\tcommits\tadditions\tdeletions\n2024-01\tAnn Author\t1\t2\t0\n2024-02\tAnn Author\t1\t2\t0\n"
+        );
+        let (_, shown, _) = run(&["commits", "ls"]).await;
+        assert!(shown.contains("team/app") && !shown.contains('@'), "{shown}");
+        assert_eq!(run(&["branch", "rm", "app", "main"]).await.0, Some(0));
+        assert_eq!(run(&["bulk", "start"]).await.0, Some(1), "nothing is left to collect");
+        assert_eq!(run(&["bulk", "show"]).await.0, Some(0));
+        assert_eq!(run(&["bulk", "status"]).await.0, Some(0));
+        assert_eq!(run(&["project", "sync"]).await.0, Some(0));
+        assert!(run(&["project", "ls"]).await.1.contains("team/app"));
+    });
+}
