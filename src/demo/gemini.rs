@@ -162,7 +162,7 @@ async fn serve(State(desk): State<Desk>, request: Request) -> Response<Body> {
             400,
             "INVALID_ARGUMENT",
             "API key not valid.",
-            json!([{ "reason": "API_KEY_INVALID" }]),
+            &json!([{ "reason": "API_KEY_INVALID" }]),
         );
     }
     match (&parts.method, path.as_str()) {
@@ -177,7 +177,7 @@ async fn serve(State(desk): State<Desk>, request: Request) -> Response<Body> {
             };
             answer(reply, &asked).await
         }
-        _ => error(404, "NOT_FOUND", "no such method", json!([])),
+        _ => error(404, "NOT_FOUND", "no such method", &json!([])),
     }
 }
 
@@ -189,7 +189,7 @@ fn begin_upload(headers: &HeaderMap) -> Response<Body> {
     let is_start = text(headers, "x-goog-upload-command").as_deref() == Some("start");
     let host = text(headers, "host").unwrap_or_default();
     match is_start {
-        false => error(400, "INVALID_ARGUMENT", "an upload begins with `start`", json!([])),
+        false => error(400, "INVALID_ARGUMENT", "an upload begins with `start`", &json!([])),
         true => Response::builder()
             .header("x-goog-upload-url", format!("http://{host}/upload/session"))
             .body(Body::empty())
@@ -199,13 +199,13 @@ fn begin_upload(headers: &HeaderMap) -> Response<Body> {
 
 fn end_upload(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Response<Body> {
     if text(headers, "x-goog-upload-command").as_deref() != Some("upload, finalize") {
-        return error(400, "INVALID_ARGUMENT", "an upload ends with `finalize`", json!([]));
+        return error(400, "INVALID_ARGUMENT", "an upload ends with `finalize`", &json!([]));
     }
     let mut shelf = desk.lock();
     shelf.uploads += 1;
     let name = format!("files/upload-{}", shelf.uploads);
     shelf.files.push(name.clone());
-    good(json!({ "file": { "name": name, "uri": format!("https://files.invalid/{name}"), "state": "ACTIVE",
+    good(&json!({ "file": { "name": name, "uri": format!("https://files.invalid/{name}"), "state": "ACTIVE",
                            "sizeBytes": bytes.len().to_string() } }))
 }
 
@@ -213,16 +213,16 @@ fn find_file(desk: &Desk, path: &str) -> Response<Body> {
     let name = path.trim_start_matches("/v1beta/").to_owned();
     match desk.lock().files.contains(&name) {
         true => {
-            good(json!({ "name": name, "uri": format!("https://files.invalid/{name}"), "state": "ACTIVE" }))
+            good(&json!({ "name": name, "uri": format!("https://files.invalid/{name}"), "state": "ACTIVE" }))
         }
-        false => error(403, "PERMISSION_DENIED", "no such file", json!([])),
+        false => error(403, "PERMISSION_DENIED", "no such file", &json!([])),
     }
 }
 
 fn delete_file(desk: &Desk, path: &str) -> Response<Body> {
     let name = path.trim_start_matches("/v1beta/");
     desk.lock().files.retain(|file| file != name);
-    good(json!({}))
+    good(&json!({}))
 }
 
 async fn answer(reply: Reply, asked: &Asked) -> Response<Body> {
@@ -230,18 +230,18 @@ async fn answer(reply: Reply, asked: &Asked) -> Response<Body> {
         Reply::Usual => candidate(&think(asked), "STOP"),
         Reply::Text(text) => candidate(&text, "STOP"),
         Reply::Finish(reason) => candidate("", reason),
-        Reply::BlockedPrompt => good(json!({ "promptFeedback": { "blockReason": "PROHIBITED_CONTENT" },
+        Reply::BlockedPrompt => good(&json!({ "promptFeedback": { "blockReason": "PROHIBITED_CONTENT" },
                                              "usageMetadata": { "promptTokenCount": 100 } })),
-        Reply::NoCandidates => good(json!({ "usageMetadata": { "promptTokenCount": 100 } })),
+        Reply::NoCandidates => good(&json!({ "usageMetadata": { "promptTokenCount": 100 } })),
         Reply::PerMinute(secs) => {
             exhausted("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", Some(secs))
         }
         Reply::PerDay => exhausted("GenerateRequestsPerDayPerProjectPerModel-FreeTier", Some(20)),
         Reply::EchoKey(status) => {
             let key = asked.key.as_deref().unwrap_or_default();
-            error(status, "INTERNAL", &format!("request ?key={key} failed"), json!([{ "debug": key }]))
+            error(status, "INTERNAL", &format!("request ?key={key} failed"), &json!([{ "debug": key }]))
         }
-        Reply::Status(status) => error(status, "UNAVAILABLE", "the model is overloaded", json!([])),
+        Reply::Status(status) => error(status, "UNAVAILABLE", "the model is overloaded", &json!([])),
         Reply::Garbage => Response::builder().body(Body::from("<html>proxy</html>")).unwrap_or_default(),
         Reply::Fault(fault) => fault.play().await,
     }
@@ -255,24 +255,24 @@ fn exhausted(quota: &str, secs: Option<u32>) -> Response<Body> {
             json!({ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": format!("{secs}s") }),
         );
     }
-    error(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota.", Json::Array(details))
+    error(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota.", &Json::Array(details))
 }
 
 fn candidate(text: &str, finish: &str) -> Response<Body> {
-    good(json!({
+    good(&json!({
         "candidates": [{ "content": { "role": "model", "parts": [{ "text": text }] }, "finishReason": finish }],
         "usageMetadata": { "promptTokenCount": 100, "candidatesTokenCount": 50, "totalTokenCount": 150 },
     }))
 }
 
-fn good(body: Json) -> Response<Body> {
+fn good(body: &Json) -> Response<Body> {
     Response::builder()
         .header(header::CONTENT_TYPE, "application/json")
         .body(Body::from(body.to_string()))
         .unwrap_or_default()
 }
 
-fn error(status: u16, code: &str, message: &str, details: Json) -> Response<Body> {
+fn error(status: u16, code: &str, message: &str, details: &Json) -> Response<Body> {
     let body = json!({ "error": { "code": status, "status": code, "message": message, "details": details } });
     Response::builder()
         .status(status)
@@ -307,7 +307,7 @@ fn think(asked: &Asked) -> String {
             .to_string();
     }
     let summary = match is_english {
-        true => format!("The ministry published {} document(s). The details are in the attachments.", files),
+        true => format!("The ministry published {files} document(s). The details are in the attachments."),
         false => format!("架空省は「{title}」について資料{files}件を公表した。全国の世帯が対象となる。"),
     };
     json!({ "key_points": [page.chars().take(40).collect::<String>()], "draft": summary, "missing": [], "final": summary })

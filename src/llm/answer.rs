@@ -64,7 +64,7 @@ struct SummaryShape {
 /// Reads a verdict, or says what is wrong with it.
 pub(super) fn read_verdict(answer: &str) -> Result<Verdict, String> {
     let shape: VerdictShape = read_json(answer)?;
-    Ok(Verdict { worth: shape.verdict, reason: line(&shape.reason), criteria: lines(shape.criteria) })
+    Ok(Verdict { worth: shape.verdict, reason: line(&shape.reason), criteria: lines(&shape.criteria) })
 }
 
 /// Reads a summary, or says what is wrong with it.
@@ -87,7 +87,7 @@ pub(super) fn read_summary(answer: &str, wish: &Wish) -> Result<Summary, String>
         });
     }
     let text = cut_at_sentence(&text, wish.max_chars);
-    Ok(Summary { text, key_points: lines(shape.key_points), missing: lines(shape.missing) })
+    Ok(Summary { text, key_points: lines(&shape.key_points), missing: lines(&shape.missing) })
 }
 
 /// Some models wrap their JSON in a code fence; what is inside counts.
@@ -105,7 +105,7 @@ fn line(text: &str) -> String {
     text::shorten(&text::one_line(&plain(text)), MAX_REASON)
 }
 
-fn lines(texts: Vec<String>) -> Vec<String> {
+fn lines(texts: &[String]) -> Vec<String> {
     texts.iter().take(MAX_POINTS).map(|text| line(text)).filter(|text| !text.is_empty()).collect()
 }
 

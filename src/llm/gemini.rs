@@ -12,6 +12,7 @@ use super::call::{Answer, CallError, Line, Reply, Rest, quote, secret_header};
 use super::config::GeminiConfig;
 use super::prompt::Prompt;
 use super::{Content, File};
+use crate::config::value::ByteSize;
 
 mod files;
 
@@ -56,7 +57,7 @@ impl Gemini {
         files: &[File],
         complaint: Option<&str>,
     ) -> Result<Reply, CallError> {
-        let inline_max = self.config.inline_max.map_or(INLINE_MAX, |size| size.as_u64());
+        let inline_max = self.config.inline_max.map_or(INLINE_MAX, ByteSize::as_u64);
         let saved = || {
             files.iter().filter(
                 |file| matches!(&file.content, Content::Saved { media_type, .. } if takes(media_type)),

@@ -9,7 +9,7 @@ use super::budget::{Budget, Reserved};
 use super::call::Rest;
 use super::{AskError, GeminiConfig, KINDS, Llm, OpenAiConfig, Provider, gemini, openai, store};
 use crate::config::value::{TimeOfDay, Zone};
-use crate::config::{self, Problem, Problems, Section};
+use crate::config::{self, Problems, Section};
 use crate::db::Db;
 use crate::fetch::{AllowPrivate, Clients};
 use crate::ledger::quota::Quota;
@@ -67,7 +67,8 @@ fn read_one(
     clients: &Clients,
 ) -> Result<Llm, Problems> {
     let allow = |entries: &[String]| {
-        AllowPrivate::parse(entries).map_err(|error| section.problem("allow_private", error.to_string()))
+        AllowPrivate::parse(entries)
+            .map_err(|error| Problems::from(section.problem("allow_private", error.to_string())))
     };
     let llm = |provider, models: (String, String), budget, allow_private| Llm {
         name: section.name.clone(),
@@ -123,13 +124,14 @@ fn budget(
     quota: Option<&str>,
     quotas: &BTreeMap<String, Quota>,
     zone: &Zone,
-) -> Result<Budget, Problem> {
+) -> Result<Budget, Problems> {
     let quota = match quota {
         Some(name) => Some(
             quotas
                 .get(name)
                 .ok_or_else(|| {
-                    section.unknown_name("quota", "quota", name, quotas.keys().map(String::as_str))
+                    let known = quotas.keys().map(String::as_str);
+                    Problems::from(section.unknown_name("quota", "quota", name, known))
                 })?
                 .clone(),
         ),
