@@ -321,7 +321,7 @@ fn parse(text: &str) -> Vec<[String; 4]> {
             },
             Event::Text(words) => {
                 if let (Some(item), Some(field)) = (&mut item, field) {
-                    item[field].push_str(&words);
+                    item[field].push_str(&words.xml10_content());
                 }
             }
             Event::End(tag) => {

@@ -20,13 +20,13 @@ mod mastodon;
 mod notice;
 pub mod outbox;
 mod plain;
+mod progress;
 mod settings;
 mod slack;
 mod template;
 mod trial;
 mod webhook;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 pub use email::{EmailConfig, Tls};
@@ -34,6 +34,7 @@ pub use error::{Finding, SendError, Sent};
 pub use header_text::HeaderText;
 pub use mastodon::{MastodonConfig, Visibility};
 pub use notice::{Entry, MailBody, News, Notice};
+pub use progress::Progress;
 pub use settings::Settings;
 pub use slack::SlackConfig;
 pub use trial::Preview;
@@ -258,42 +259,5 @@ impl ChannelSet {
     /// Their names.
     pub fn names(&self) -> Vec<String> {
         self.0.iter().map(|channel| channel.name.clone()).collect()
-    }
-}
-
-/// How far one send has come, told by the channel while it works.
-#[derive(Debug)]
-pub struct Progress {
-    handed_over: AtomicBool,
-    budget: outbox::Budget,
-}
-
-impl Progress {
-    pub(crate) fn new(budget: outbox::Budget) -> Self {
-        Self { handed_over: AtomicBool::new(false), budget }
-    }
-
-    /// For a message that belongs to nobody else, such as a test mail.
-    pub fn unlimited() -> Self {
-        Self::new(outbox::Budget::unlimited())
-    }
-
-    /// From here on the other side may have the message: say so right before.
-    pub(crate) fn hand_over(&self) {
-        self.handed_over.store(true, Ordering::SeqCst);
-    }
-
-    /// The other side has said no: what was handed over did not count.
-    pub(crate) fn take_back(&self) {
-        self.handed_over.store(false, Ordering::SeqCst);
-    }
-
-    pub(crate) fn is_handed_over(&self) -> bool {
-        self.handed_over.load(Ordering::SeqCst)
-    }
-
-    /// Whether there is still time; ask before every step that cannot be taken back.
-    pub(crate) fn may_go_on(&self) -> bool {
-        self.budget.is_ample()
     }
 }

@@ -96,13 +96,13 @@ fn message(notice: &Notice) -> Value {
     }
     let mut lines: Vec<Value> = Vec::new();
     if let Some(link) = &notice.link {
-        lines.push(rich_line(vec![rich_link(link, link.as_str())]));
+        lines.push(rich_line(&[rich_link(link, link.as_str())]));
     }
     if !notice.entries.is_empty() {
         let items: Vec<Value> = notice.entries.iter().take(MAX_ENTRIES).map(item).collect();
         lines.push(json!({ "type": "rich_text_list", "style": "bullet", "elements": items }));
         if let Some(left) = notice.entries.len().checked_sub(MAX_ENTRIES).filter(|left| *left > 0) {
-            lines.push(rich_line(vec![rich_text(&more(left, notice.language))]));
+            lines.push(rich_line(&[rich_text(&more(left, notice.language))]));
         }
     }
     if !lines.is_empty() {
@@ -132,14 +132,14 @@ fn item(entry: &Entry) -> Value {
     if let Some(note) = entry.note.as_deref().map(text::one_line).filter(|note| !note.is_empty()) {
         parts.push(rich_text(&format!(" ({})", cut(&note, MAX_TITLE))));
     }
-    rich_line(parts)
+    rich_line(&parts)
 }
 
 fn plain(text: &str) -> Value {
     json!({ "type": "plain_text", "text": text, "emoji": false })
 }
 
-fn rich_line(elements: Vec<Value>) -> Value {
+fn rich_line(elements: &[Value]) -> Value {
     json!({ "type": "rich_text_section", "elements": elements })
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{Column, Context, Error, Exit, Result};
 use crate::app;
+use crate::channel::outbox;
 use crate::config::value::Span;
 use crate::db::{self, Db, Open, Place, SchemaState};
 
@@ -146,6 +147,13 @@ async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
     Db::open(Place::File(file.clone()), Open::Look, context.clock.clone()).await?.close().await;
     let report = db::restore(&file, &place).await?;
     context.out.note(format!("Restored {} bytes to {place}", report.bytes));
+    // What the backup shows as waiting may have been sent since.
+    let doubted = context.db().await?.write(|tx| outbox::distrust(tx, tx.now())).await?;
+    if doubted > 0 {
+        context
+            .out
+            .note(format!("{doubted} message(s) that were waiting are looked into before they are sent"));
+    }
     Ok(Exit::Fine)
 }
 

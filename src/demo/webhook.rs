@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 use url::Url;
 
-use super::faults::Script;
+use super::faults::{Fault, Script};
 
 /// One post that had its effect.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ impl Drop for WebhookServer {
 
 async fn take(State(desk): State<Desk>, headers: HeaderMap, body: Bytes) -> Response<Body> {
     let fault = desk.script.draw();
-    if fault.as_ref().is_none_or(|fault| fault.has_effect()) {
+    if fault.as_ref().is_none_or(Fault::has_effect) {
         let body = String::from_utf8_lossy(&body).into_owned();
         desk.log.lock().unwrap_or_else(PoisonError::into_inner).push(Post { headers, body });
     }

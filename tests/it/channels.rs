@@ -140,7 +140,7 @@ on_both_databases! {
 
     async fn the_limit_of_the_instance_is_read_and_kept(fixture) {
         let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
-        server.allow_characters(80);
+        server.allow_characters(60);
         let post = post_office(&fixture, &mastodon(&server, ""));
         post.add("toot", "u1", &news(1)).await;
         assert_eq!(post.send().await.sent, 1);
@@ -506,4 +506,197 @@ fn bad_channel_tables_are_refused_with_a_reason() {
         let said = read(&text);
         assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{text}\n{said}");
     }
+}
+
+/// The commands that people decide with, as they run them.
+#[test]
+fn deliveries_are_listed_shown_and_decided_on_the_command_line() {
+    crate::databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture: Fixture| {
+        let hook = WebhookServer::start().await.unwrap();
+        let smtp = SmtpServer::start().await.unwrap();
+        let toots = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+        let config = format!(
+            "[store]\nurl = \"sqlite:tsuzuki.db\"\n{}\n{}\n[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = [\"127.0.0.1\"]\n",
+            mastodon(&toots, ""),
+            email(&smtp, TO_ONE),
+            hook.url
+        );
+        std::fs::write(fixture.dir.path().join("tsuzuki.toml"), &config).unwrap();
+        let post = post_office(&fixture, &config);
+        hook.script.next(Fault::Status(400, vec![]));
+        let failed = post.add("hook", "https://example.com/<evil>", &news(1)).await[0];
+        post.send().await;
+        let run = async |args: &str| {
+            let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+            command
+                .current_dir(fixture.dir.path())
+                .args(args.split(' '))
+                .env_remove("TSUZUKI_CONFIG")
+                .env("LANG", "C");
+            let out = command.output().await.unwrap();
+            let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+            (out.status.code().unwrap(), text(&out.stdout), text(&out.stderr))
+        };
+
+        let (code, listed, _) = run("delivery ls --state failed --json").await;
+        let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+        assert_eq!((code, &listed[0]["id"], &listed[0]["state"]), (0, &failed.into(), &"failed".into()));
+        let (_, table, words) = run("delivery ls").await;
+        assert!(table.contains("failed") && words.contains("delivery retry"), "{table}{words}");
+        let (code, shown, _) = run(&format!("delivery show {failed}")).await;
+        assert!(code == 0 && shown.contains("because: the webhook answered with status 400"), "{shown}");
+        let (code, _, words) = run("delivery show 999").await;
+        assert!(code == 1 && words.contains("hint:"), "{words}");
+        let (code, _, words) = run(&format!("delivery approve {failed}")).await;
+        assert!(code == 1 && words.contains("only a held message"), "{words}");
+        let (code, _, words) = run(&format!("delivery retry {failed}")).await;
+        assert!(code == 0 && words.contains("is ready"), "{words}");
+        let (code, _, words) = run(&format!("delivery skip {failed}")).await;
+        assert!(code == 0 && words.contains("is skipped"), "{words}");
+        let (code, _, words) = run("delivery ls --state fialed").await;
+        assert!(code == 2 && words.contains("did you mean `failed`?"), "{words}");
+        let (code, _, words) = run("delivery retry --channel hok").await;
+        assert!(code == 2 && words.contains("did you mean `hook`?"), "{words}");
+        let (code, _, words) = run("delivery retry --channel hook").await;
+        assert!(code == 0 && words.contains("did not rest"), "{words}");
+
+        let (code, said, words) = run("mail test").await;
+        assert_eq!((code, said.as_str()), (0, "reader@example.com: 2.0.0 kept as 1\n"), "{words}");
+        assert_eq!(smtp.mails().len(), 1);
+        let (code, said, words) =
+            run("post preview --channel toot --title T --summary S --link https://example.com/").await;
+        assert_eq!((code, said.as_str()), (0, "T\n\nS\n\nhttps://example.com/\n"), "{words}");
+        assert!(words.contains("29 of 500 characters"), "{words}");
+        let (code, _, words) = run("post preview --title T").await;
+        assert!(code == 2 && words.contains("--channel NAME"), "{words}");
+        let (code, said, words) = run("doctor").await;
+        assert!(code == 0 && said.contains("posts as @bot") && said.contains("takes mail"), "{said}{words}");
+        assert!(toots.toots().is_empty() && hook.posts().is_empty());
+        for secret in [TOKEN, "s3cret"] {
+            assert!(!said.contains(secret) && !words.contains(secret));
+        }
+    });
+}
+
+/// A mail server with a certificate of its own; it ends with this value.
+struct TlsServer {
+    process: std::process::Child,
+    said: std::io::BufReader<std::process::ChildStdout>,
+    port: u16,
+}
+
+impl TlsServer {
+    fn start(folder: &std::path::Path, mode: &str) -> Self {
+        use std::io::BufRead as _;
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/smtp_tls.py");
+        let mut process = std::process::Command::new("python3")
+            .arg(script)
+            .args([folder.join("cert.pem"), folder.join("key.pem")])
+            .arg(mode)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = std::io::BufReader::new(process.stdout.take().unwrap());
+        let mut port = String::new();
+        said.read_line(&mut port).unwrap();
+        Self { process, said, port: port.trim().parse().unwrap() }
+    }
+
+    /// What was said to it, command by command.
+    fn finish(mut self) -> Vec<String> {
+        use std::io::BufRead as _;
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+        self.said.lines().map(Result::unwrap).collect()
+    }
+}
+
+/// Encrypted from the start or from STARTTLS on, only to a server whose certificate is trusted, or not at all.
+#[test]
+fn mail_goes_out_encrypted_or_not_at_all() {
+    crate::databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture: Fixture| {
+        let folder = fixture.dir.path();
+        let made = std::process::Command::new("openssl")
+            .args([
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:prime256v1",
+                "-nodes",
+                "-days",
+                "2",
+            ])
+            .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
+            .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+            .arg("-keyout")
+            .arg(folder.join("key.pem"))
+            .arg("-out")
+            .arg(folder.join("cert.pem"))
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        for (offers, wants, trusts, sent) in [
+            ("tls", "tls", true, true),
+            ("starttls", "starttls", true, true),
+            ("tls", "tls", false, false),
+            ("starttls", "starttls", false, false),
+            // A server, or somebody in between, that offers no encryption gets nothing.
+            ("plain", "starttls", true, false),
+        ] {
+            let server = TlsServer::start(folder, offers);
+            let ca = format!("ca_file = \"{}\"", folder.join("cert.pem").display());
+            let config = format!(
+                "[channel.mail]\nkind = \"email\"\nsmtp = \"localhost:{}\"\ntls = \"{wants}\"\nfrom = \"a@example.com\"\n\
+                 {TO_ONE}\nallow_private = [\"localhost\"]\n{}",
+                server.port,
+                if trusts { &ca } else { "" }
+            );
+            let post = post_office(&fixture, &config);
+            let what = format!("{offers} {wants} {trusts}");
+            let ids = post.add("mail", &what, &news(1)).await;
+            let report = post.send().await;
+            let why = post.row(ids[0]).await.last_error;
+            assert_eq!(report.sent, u64::from(sent), "{what}: {why:?}");
+            let said = server.finish();
+            let (clear, hidden): (Vec<_>, Vec<_>) = said
+                .iter()
+                .filter(|line| !line.starts_with("broken"))
+                .partition(|line| line.starts_with("clear"));
+            assert_eq!(hidden.iter().any(|line| *line == "tls DATA"), sent, "{what}: {said:?}");
+            assert!(
+                clear
+                    .iter()
+                    .all(|line| ["clear EHLO", "clear STARTTLS", "clear QUIT"].contains(&line.as_str())),
+                "{what}: {said:?}"
+            );
+            fixture
+                .db
+                .write(|tx| tx.execute(tsuzuki::sql!("DELETE FROM outbox"), tsuzuki::params![]))
+                .await
+                .unwrap();
+        }
+    });
+}
+
+/// A long text that breaks off before its end was certainly not accepted, so it costs no doubt.
+#[test]
+fn a_mail_that_breaks_off_in_its_text_is_simply_tried_again() {
+    crate::databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture: Fixture| {
+        let server = SmtpServer::start().await.unwrap();
+        let post = post_office(&fixture, &email(&server, TO_ONE));
+        let body = MailBody {
+            subject: "long".into(),
+            text: "x".repeat(20_000_000),
+            html: "<p>".into(),
+            list_id: None,
+        };
+        let ids = post.add("mail", "u1", &News { mail: Some(body), ..news(1) }).await;
+        server.next(Phase::Text, Trouble::Cut);
+        post.send().await;
+        let row = post.row(ids[0]).await;
+        assert_eq!(row.state, State::Ready, "{:?}", row.last_error);
+        assert!(server.mails().is_empty());
+    });
 }

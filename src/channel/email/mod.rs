@@ -21,7 +21,7 @@ use super::notice::{MailBody, News};
 use super::outbox::Row;
 use super::settings::channel_config;
 use super::{Channel, Check, Outside, Progress};
-use crate::config::{Problem, Secret, Section};
+use crate::config::{Problems, Secret, Section};
 use crate::fail;
 use smtp::{Reuse, Server};
 pub(super) use words::test_mail;
@@ -78,8 +78,11 @@ pub(super) struct Email {
     list_unsubscribe: Option<HeaderText>,
 }
 
+/// A connection that is kept for the next mail, and since when.
+type Open = (Box<AsyncSmtpConnection>, Instant);
+
 enum Transport {
-    Smtp(Server, Mutex<Option<(AsyncSmtpConnection, Instant)>>),
+    Smtp(Server, Mutex<Option<Open>>),
     File(PathBuf),
     Memory(Mutex<Vec<Vec<u8>>>),
 }
@@ -95,16 +98,15 @@ impl std::fmt::Debug for Transport {
 }
 
 impl Email {
-    pub(super) fn new(config: EmailConfig, section: &Section) -> Result<Self, Problem> {
+    pub(super) fn new(config: EmailConfig, section: &Section) -> Result<Self, Problems> {
         let mailbox = |key: &str, text: &str| {
             text.trim().parse::<Mailbox>().map_err(|_| {
-                section
-                    .problem(key, format!("`{text}` is not a mail address"))
-                    .with_hint("write `name@example.com` or `Name <name@example.com>`")
+                let problem = section.problem(key, format!("`{text}` is not a mail address"));
+                Problems::from(problem.with_hint("write `name@example.com` or `Name <name@example.com>`"))
             })
         };
         if config.to.is_empty() {
-            return Err(section.problem("to", "nobody would get any mail"));
+            return Err(section.problem("to", "nobody would get any mail").into());
         }
         let to = config.to.iter().enumerate().map(|(at, text)| mailbox(&format!("to.{at}"), text));
         let bracketed = config.list_id.as_deref().map(|id| match id.contains('<') {
@@ -183,7 +185,7 @@ impl Email {
     async fn send_over_smtp(
         &self,
         server: &Server,
-        kept: Option<AsyncSmtpConnection>,
+        kept: Option<Box<AsyncSmtpConnection>>,
         channel: &Channel,
         outside: &Outside,
         to: &Address,
@@ -194,9 +196,9 @@ impl Email {
         let mut connection = match kept {
             Some(mut connection) => match connection.test_connected().await {
                 true => connection,
-                false => smtp::connect(server, &self.config, &channel.settings, outside).await?,
+                false => Box::new(smtp::connect(server, &self.config, &channel.settings, outside).await?),
             },
-            None => smtp::connect(server, &self.config, &channel.settings, outside).await?,
+            None => Box::new(smtp::connect(server, &self.config, &channel.settings, outside).await?),
         };
         fail::point("email.connected");
         let result = smtp::deliver(&mut connection, &self.from.email, to, mail, progress).await;
@@ -214,7 +216,7 @@ impl Email {
         }
     }
 
-    fn keep(&self, connection: AsyncSmtpConnection) {
+    fn keep(&self, connection: Box<AsyncSmtpConnection>) {
         if let Transport::Smtp(_, kept) = &self.transport {
             *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((connection, Instant::now()));
         }
@@ -283,15 +285,15 @@ impl Email {
     }
 }
 
-fn take_fresh(kept: &Mutex<Option<(AsyncSmtpConnection, Instant)>>) -> Option<AsyncSmtpConnection> {
+fn take_fresh(kept: &Mutex<Option<Open>>) -> Option<Box<AsyncSmtpConnection>> {
     let taken = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
     taken.filter(|(_, since)| since.elapsed() < KEEP_OPEN).map(|(connection, _)| connection)
 }
 
-fn read_transport(config: &EmailConfig, section: &Section) -> Result<Transport, Problem> {
+fn read_transport(config: &EmailConfig, section: &Section) -> Result<Transport, Problems> {
     if let Some(directory) = config.smtp.strip_prefix("file:") {
         return match directory.is_empty() {
-            true => Err(section.problem("smtp", "`file:` is followed by a directory")),
+            true => Err(section.problem("smtp", "`file:` is followed by a directory").into()),
             false => Ok(Transport::File(directory.into())),
         };
     }
@@ -299,9 +301,8 @@ fn read_transport(config: &EmailConfig, section: &Section) -> Result<Transport, 
         return Ok(Transport::Memory(Mutex::default()));
     }
     let bad = || {
-        section
-            .problem("smtp", format!("`{}` is not a mail server", config.smtp))
-            .with_hint("write `smtp.example.com:587`, `file:DIRECTORY` or `memory:`")
+        let problem = section.problem("smtp", format!("`{}` is not a mail server", config.smtp));
+        Problems::from(problem.with_hint("write `smtp.example.com:587`, `file:DIRECTORY` or `memory:`"))
     };
     let (host, port) = match config.smtp.rsplit_once(':') {
         Some((host, port)) => (host, port.parse::<u16>().ok().filter(|port| *port != 0).ok_or_else(bad)?),
@@ -314,7 +315,8 @@ fn read_transport(config: &EmailConfig, section: &Section) -> Result<Transport, 
     if tls == Tls::None && config.user.is_some() && !is_loopback(host) {
         return Err(section
             .problem("tls", "the password would be sent unencrypted")
-            .with_hint("use `tls = \"starttls\"`, or remove `user`"));
+            .with_hint("use `tls = \"starttls\"`, or remove `user`")
+            .into());
     }
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
     Ok(Transport::Smtp(Server { host, port, tls }, Mutex::default()))

@@ -19,7 +19,7 @@ use super::settings::channel_config;
 use super::template::Template;
 use super::{Channel, Check, Outside, Progress, count};
 use crate::config::value::HttpUrl;
-use crate::config::{Problem, Secret, Section};
+use crate::config::{Problems, Secret, Section};
 use crate::text;
 use crate::time::Timestamp;
 use fit::{Limits, fit};
@@ -98,13 +98,14 @@ pub(super) struct Mastodon {
 }
 
 impl Mastodon {
-    pub(super) fn new(config: MastodonConfig, section: &Section) -> Result<Self, Problem> {
+    pub(super) fn new(config: MastodonConfig, section: &Section) -> Result<Self, Problems> {
         let source = config.template.as_deref().unwrap_or(DEFAULT_TEMPLATE);
         let template = Template::new(source).map_err(|why| section.problem("template", why))?;
         if !template.uses("link") {
             return Err(section
                 .problem("template", "the template has no `{{ link }}`")
-                .with_hint("readers need it, and so do we to find a post again after a crash"));
+                .with_hint("readers need it, and so do we to find a post again after a crash")
+                .into());
         }
         let mastodon = Self { config, template, limits: Mutex::default() };
         let sample = super::Notice { link: Some(mastodon.config.instance.url().clone()), ..sample() };

@@ -456,7 +456,7 @@ mod tests {
             match (turn(&tokyo, activity, at(time)), expected) {
                 (Turn::Now, None) => {}
                 (Turn::NotBefore(until, _), Some(expected)) => {
-                    assert_eq!(until.to_string(), expected, "{time}")
+                    assert_eq!(until.to_string(), expected, "{time}");
                 }
                 (turn, expected) => panic!("{time} {activity:?}: {turn:?}, not {expected:?}"),
             }

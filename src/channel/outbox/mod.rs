@@ -12,8 +12,11 @@
 //! crash leaves in `sending` is `unknown` until the channel's resolver has looked.
 
 mod by_hand;
+mod claim;
 pub mod decide;
 mod model;
+mod record;
+mod report;
 mod sender;
 mod settle;
 mod store;
@@ -21,8 +24,8 @@ mod store;
 pub use by_hand::{Answer, approve, approve_job, resume_channel, retry, skip, skip_job};
 pub use decide::{OnUnknown, should_hold};
 pub use model::{Added, Attempted, Doubt, NewMessage, Outcome, Row, State};
-pub(crate) use sender::Budget;
-pub use sender::{SendReport, Sender};
+pub use report::SendReport;
+pub use sender::Sender;
 pub use settle::{Settled, Topics};
 pub use store::{
     Filter, Tally, add, count_open, distrust, find, find_by_key, find_open, list, list_orphans, tally,

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::json;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::decide::{self, Resolved, Rest, Step, Turn, Unresolved};
-use super::model::{Outcome, Row, State};
+use super::decide::{self, Resolved, Turn, Unresolved};
+use super::model::{Row, State};
+use super::report::SendReport;
 use super::settle::{self, Topics};
-use super::store;
+use super::{claim, store};
 use crate::channel::error::{Finding, SendError, Sent};
+use crate::channel::progress::Budget;
 use crate::channel::{Channel, ChannelSet, Outside, Progress};
 use crate::db::{self, Db, Tx};
 use crate::fail;
@@ -33,59 +34,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(3600);
 /// Sends what is due; cheap to clone.
 #[derive(Clone)]
 pub struct Sender {
-    db: Db,
-    channels: Arc<ChannelSet>,
-    outside: Outside,
-    topics: Topics,
-    owner: Owner,
-}
-
-/// What a pass did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct SendReport {
-    /// Messages that were accepted.
-    pub sent: u64,
-    /// Messages that were put off.
-    pub deferred: u64,
-    /// Messages that may have been sent; the next passes look into them.
-    pub unknown: u64,
-    /// Messages that will not be sent.
-    pub failed: u64,
-    /// Messages that now wait for a person.
-    pub held: u64,
-    /// Messages that another sender took over because we were too slow.
-    pub lost: u64,
-    /// When the next message is due, as far as this pass has seen.
-    pub next_at: Option<Timestamp>,
-    /// Channels that wait for new credentials.
-    pub locked: Vec<String>,
-    /// Channels that messages wait for, but that the config does not name.
-    pub orphans: Vec<String>,
-}
-
-impl SendReport {
-    fn add(&mut self, other: SendReport) {
-        self.sent += other.sent;
-        self.deferred += other.deferred;
-        self.unknown += other.unknown;
-        self.failed += other.failed;
-        self.held += other.held;
-        self.lost += other.lost;
-        self.next_at = [self.next_at, other.next_at].into_iter().flatten().min();
-        self.locked.extend(other.locked);
-        self.orphans.extend(other.orphans);
-    }
-
-    fn count(&mut self, state: State) {
-        match state {
-            State::Sent => self.sent += 1,
-            State::Ready | State::Sending => self.deferred += 1,
-            State::Unknown => self.unknown += 1,
-            State::Failed => self.failed += 1,
-            State::Held => self.held += 1,
-            State::Skipped => {}
-        }
-    }
+    pub(super) db: Db,
+    pub(super) channels: Arc<ChannelSet>,
+    pub(super) outside: Outside,
+    pub(super) topics: Topics,
+    pub(super) owner: Owner,
 }
 
 /// The answer to a claim.
@@ -97,7 +50,7 @@ enum Taken {
 }
 
 /// What became of one message.
-enum Ended {
+pub(super) enum Ended {
     Step(State),
     /// The lease was over before we could write: whoever comes next looks into it.
     Lost,
@@ -183,7 +136,7 @@ impl Sender {
         channel.close().await;
         if report.next_at.is_none() {
             let name = channel.name.clone();
-            report.next_at = self.db.read(move |tx| store::find_next_due(tx, &name)).await?;
+            report.next_at = self.db.read(move |tx| claim::find_next_due(tx, &name)).await?;
         }
         Ok(report)
     }
@@ -197,7 +150,7 @@ impl Sender {
         let stale_before = self.outside.clock.now().minus(LOOK_EVERY);
         let due = {
             let name = name.clone();
-            self.db.read(move |tx| store::is_due(tx, &name, stale_before)).await?
+            self.db.read(move |tx| claim::is_due(tx, &name, stale_before)).await?
         };
         if !due {
             return Ok(Taken::Nothing);
@@ -206,24 +159,24 @@ impl Sender {
         self.db
             .claim(move |tx| {
                 let now = tx.now();
-                let memory = store::lock_channel(tx, &name)?;
+                let memory = claim::lock_channel(tx, &name)?;
                 if decide::is_idle(memory.looked_at, now) {
-                    store::doubt_idle(tx, &name, now.minus(decide::IDLE))?;
+                    claim::doubt_idle(tx, &name, now.minus(decide::IDLE))?;
                 }
-                store::put_looked_at(tx, &name, now)?;
-                store::mark_abandoned(tx, &name, &settings)?;
+                claim::put_looked_at(tx, &name, now)?;
+                claim::mark_abandoned(tx, &name, &settings)?;
                 if let Some(rest) = find_rest(tx, &name, &memory, &print, now)? {
                     return Ok(rest);
                 }
-                let activity = store::activity(tx, &name, &memory, &settings)?;
+                let activity = claim::activity(tx, &name, &memory, &settings)?;
                 if let Turn::NotBefore(until, why) = decide::turn(&settings, activity, now) {
                     return Ok(Taken::Wait { until: Some(until), is_pace: why == "pace", is_locked: false });
                 }
                 let lease_until = now.plus(settings.lease());
-                if let Some(row) = store::claim_unknown(tx, &name, &owner, lease_until)? {
+                if let Some(row) = claim::claim_unknown(tx, &name, &owner, lease_until)? {
                     return Ok(Taken::LookInto(row));
                 }
-                let ready = store::claim_ready(tx, &name, &owner, lease_until)?;
+                let ready = claim::claim_ready(tx, &name, &owner, lease_until)?;
                 fail::point("outbox.claiming");
                 Ok(ready.map_or(Taken::Nothing, Taken::Send))
             })
@@ -299,7 +252,7 @@ impl Sender {
                     .db
                     .claim(move |tx| {
                         let now = tx.now();
-                        let again = store::mark_sending_again(tx, &held, &owner, now.plus(lease))?;
+                        let again = claim::mark_sending_again(tx, &held, &owner, now.plus(lease))?;
                         if let Some(row) = &again {
                             settle::note(tx, row, "sent_again", Some(&why), now)?;
                         }
@@ -330,109 +283,13 @@ impl Sender {
         }
         Ok(Finding::NotSent)
     }
-
-    /// Writes a step down, as often as it takes while the lease lasts: what is sent must not be forgotten.
-    async fn record(&self, channel: &Channel, row: Row, step: Step, budget: &Budget) -> db::Result<Ended> {
-        let mut wait = Duration::from_millis(50);
-        let print = channel.credentials_print();
-        loop {
-            let written = self.write(&row, &step, &print, Owners::Tell).await;
-            let error = match written {
-                Ok(true) => break,
-                Ok(false) => {
-                    tracing::warn!(delivery = row.id, "The lease was over, so nothing was written");
-                    return Ok(Ended::Lost);
-                }
-                Err(error) => error,
-            };
-            // An owner that cannot take the news must not make us send twice: note the outcome, tell it later.
-            if matches!(
-                error,
-                db::Error::Constraint(_) | db::Error::Statement(_) | db::Error::Unexpected { .. }
-            ) && matches!(self.write(&row, &step, &print, Owners::Later).await, Ok(true))
-            {
-                tracing::error!(
-                    delivery = row.id,
-                    topic = row.topic,
-                    "Its owner cannot be told yet: {error}"
-                );
-                break;
-            }
-            if budget.left() < wait {
-                return Err(error);
-            }
-            tracing::warn!(delivery = row.id, "Cannot be written down yet: {error}");
-            tokio::time::sleep(wait).await;
-            wait = (wait * 2).min(Duration::from_secs(2));
-        }
-        fail::point("outbox.recorded");
-        say(&row, &step);
-        Ok(Ended::Step(step.state))
-    }
-
-    async fn write(&self, row: &Row, step: &Step, print: &str, owners: Owners) -> db::Result<bool> {
-        let (row, step, owner, topics) = (row.clone(), step.clone(), self.owner.clone(), self.topics.clone());
-        let print = print.to_owned();
-        self.db
-            .write(move |tx| {
-                let now = tx.now();
-                if !store::apply(tx, &row, &owner, &step)? {
-                    return Ok(false);
-                }
-                let after = Row {
-                    state: step.state,
-                    attempts: step.attempts,
-                    remote_id: step.remote_id.clone().or_else(|| row.remote_id.clone()),
-                    last_error: step.error.clone(),
-                    ..row.clone()
-                };
-                let code = if step.state == State::Ready { "deferred" } else { step.state.as_str() };
-                settle::note(tx, &after, code, step.error.as_deref(), now)?;
-                if let Some(rest) = &step.rest {
-                    put_rest(tx, &after, rest, &print, now)?;
-                }
-                if let (Some(outcome), Owners::Tell) = (Outcome::of(step.state), owners) {
-                    topics.tell(tx, &after, outcome, now)?;
-                }
-                fail::point("outbox.recording");
-                Ok(true)
-            })
-            .await
-    }
-
-    /// Tells owners what they could not be told when it happened.
-    async fn tell_untold(&self) -> db::Result<()> {
-        let untold = self.db.read(|tx| store::list_untold(tx, 100)).await?;
-        for row in untold {
-            let (id, topic) = (row.id, row.topic.clone());
-            let topics = self.topics.clone();
-            let told = self
-                .db
-                .write(move |tx| match Outcome::of(row.state) {
-                    Some(outcome) => topics.tell(tx, &row, outcome, tx.now()),
-                    None => Ok(()),
-                })
-                .await;
-            if let Err(error) = told {
-                tracing::error!(delivery = id, topic, "Its owner still cannot be told: {error}");
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Whether owners are told now or in a later pass.
-#[derive(Clone, Copy)]
-enum Owners {
-    Tell,
-    Later,
 }
 
 /// The rest that the channel has to keep, unless its credentials have changed since it was locked.
 fn find_rest(
     tx: &mut Tx<'_>,
     channel: &str,
-    memory: &store::Memory,
+    memory: &claim::Memory,
     print: &str,
     now: Timestamp,
 ) -> db::Result<Option<Taken>> {
@@ -441,94 +298,12 @@ fn find_rest(
     match &memory.locked_with {
         Some(locked_with) if locked_with != print => {
             pause::reset(tx, &name)?;
-            store::put_locked_with(tx, channel, None)?;
+            claim::put_locked_with(tx, channel, None)?;
             event::add(tx, None, &name, "credentials_changed", &json!({}), now)?;
             Ok(None)
         }
         locked => {
             Ok(Some(Taken::Wait { until: rest.paused_until, is_pace: false, is_locked: locked.is_some() }))
         }
-    }
-}
-
-/// Lets the channel rest; the first to do so raises the alert.
-fn put_rest(tx: &mut Tx<'_>, row: &Row, rest: &Rest, print: &str, now: Timestamp) -> db::Result<()> {
-    let name = format!("channel:{}", row.channel);
-    let why = row.last_error.as_deref().unwrap_or("it asked us to wait");
-    let (until, code) = match rest {
-        Rest::Until(until) => (Some(*until), "asked_to_wait"),
-        Rest::Locked => (None, "credentials_rejected"),
-    };
-    if *rest == Rest::Locked {
-        store::put_locked_with(tx, &row.channel, Some(print))?;
-    }
-    if pause::put(tx, &name, until, why, now)? {
-        event::add(tx, None, &name, code, &json!({ "why": why, "until": until }), now)?;
-    }
-    Ok(())
-}
-
-/// Says once, where it is handled, what became of a message; never to whom it went.
-fn say(row: &Row, step: &Step) {
-    let why = step.error.as_deref().unwrap_or_default();
-    let (id, channel) = (row.id, row.channel.as_str());
-    match (step.state, &step.rest) {
-        (_, Some(Rest::Locked)) => tracing::error!(
-            delivery = id,
-            channel,
-            "`{channel}` rejects our credentials and rests until they change: {why}"
-        ),
-        (State::Sent, _) => tracing::info!(delivery = id, channel, "Sent `{}` to {channel}", row.subject),
-        (State::Failed, _) => tracing::error!(
-            delivery = id,
-            channel,
-            "`{}` was not sent to {channel}: {why} (`tsuzuki delivery retry {id}` tries again)",
-            row.subject
-        ),
-        (State::Held, _) => tracing::warn!(
-            delivery = id,
-            channel,
-            "`{}` waits for you: {why} (`tsuzuki delivery approve {id}` or `skip {id}`)",
-            row.subject
-        ),
-        (state, _) => tracing::warn!(
-            delivery = id,
-            channel,
-            "`{}` is {} until {}: {why}",
-            row.subject,
-            state.as_str(),
-            step.not_before
-        ),
-    }
-}
-
-/// How long a claimed message is ours, by two clocks: one stands still when the machine sleeps, one can be set.
-#[derive(Clone, Debug)]
-pub(crate) struct Budget {
-    clock: Clock,
-    began: Instant,
-    began_at: Timestamp,
-    length: Duration,
-}
-
-impl Budget {
-    fn new(clock: &Clock, length: Duration) -> Self {
-        Self { clock: clock.clone(), began: Instant::now(), began_at: clock.now(), length }
-    }
-
-    /// One that does not end while anybody waits.
-    pub(crate) fn unlimited() -> Self {
-        Self::new(&Clock::system(), Duration::from_secs(3600 * 24))
-    }
-
-    /// What is left of it.
-    pub(crate) fn left(&self) -> Duration {
-        let spent = self.began.elapsed().max(self.clock.now().since(self.began_at));
-        self.length.saturating_sub(spent)
-    }
-
-    /// Whether enough is left to begin something that cannot be taken back.
-    pub(crate) fn is_ample(&self) -> bool {
-        self.left() > self.length / 8
     }
 }

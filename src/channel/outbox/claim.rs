@@ -1,0 +1,264 @@
+//! The SQL of taking messages: one sender at a time per channel, one fence per claim.
+
+use serde_json::json;
+
+use super::decide::{self, Activity, Step};
+use super::model::Row;
+use super::store::{about, columns, read};
+use crate::channel::settings::Settings;
+use crate::db::{self, Tx};
+use crate::id::Owner;
+use crate::ledger::event;
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// Whether a sender has anything to do for a channel; cheap, for the many times when it has not.
+pub(super) fn is_due(tx: &mut Tx<'_>, channel: &str, stale_before: Timestamp) -> db::Result<bool> {
+    let now = tx.now();
+    let due = tx.count(
+        sql!(
+            "SELECT CAST(EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'ready' AND not_before <= ?2)
+                OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'unknown' AND not_before <= ?2)
+                OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'sending' AND lease_until <= ?2)
+                OR (EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'ready')
+                    AND NOT EXISTS (SELECT 1 FROM outbox_channels WHERE channel = ?1 AND looked_at > ?3))
+              AS INTEGER)"
+        ),
+        params![channel, now, stale_before],
+    )?;
+    Ok(due != 0)
+}
+
+/// When the next message of a channel is due, if any waits.
+pub(super) fn find_next_due(tx: &mut Tx<'_>, channel: &str) -> db::Result<Option<Timestamp>> {
+    tx.find(
+        sql!(
+            "SELECT MIN(due) FROM (
+               SELECT MIN(not_before) AS due FROM outbox WHERE channel = ?1 AND state = 'ready'
+               UNION ALL SELECT MIN(not_before) FROM outbox WHERE channel = ?1 AND state = 'unknown'
+               UNION ALL SELECT MIN(lease_until) FROM outbox WHERE channel = ?1 AND state = 'sending') AS times"
+        ),
+        params![channel],
+        |row| row.get::<Option<Timestamp>>(0),
+    )
+    .map(Option::flatten)
+}
+
+/// What senders remember about a channel.
+pub(super) struct Memory {
+    pub(super) looked_at: Option<Timestamp>,
+    pub(super) last_attempt_at: Option<Timestamp>,
+    pub(super) locked_with: Option<String>,
+}
+
+/// Locks the channel until COMMIT, so that pace and daily limit hold for any number of senders.
+pub(super) fn lock_channel(tx: &mut Tx<'_>, channel: &str) -> db::Result<Memory> {
+    let now = tx.now();
+    let is_new = tx.execute(
+        sql!("INSERT INTO outbox_channels (channel, looked_at) VALUES (?1, ?2) ON CONFLICT (channel) DO NOTHING"),
+        params![channel, now],
+    )? == 1;
+    let memory = tx.find(
+        sql!(
+            "SELECT looked_at, last_attempt_at, locked_with FROM outbox_channels WHERE channel = ?1 {for_update}"
+        ),
+        params![channel],
+        |row| Ok(Memory { looked_at: row.get(0)?, last_attempt_at: row.get(1)?, locked_with: row.get(2)? }),
+    )?;
+    let memory = memory.unwrap_or(Memory { looked_at: None, last_attempt_at: None, locked_with: None });
+    Ok(if is_new { Memory { looked_at: None, ..memory } } else { memory })
+}
+
+pub(super) fn put_looked_at(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<()> {
+    tx.execute(sql!("UPDATE outbox_channels SET looked_at = ?2 WHERE channel = ?1"), params![channel, now])?;
+    Ok(())
+}
+
+pub(super) fn put_locked_with(tx: &mut Tx<'_>, channel: &str, print: Option<&str>) -> db::Result<()> {
+    let now = tx.now();
+    tx.execute(
+        sql!(
+            "INSERT INTO outbox_channels (channel, looked_at, locked_with) VALUES (?1, ?2, ?3)
+             ON CONFLICT (channel) DO UPDATE SET locked_with = excluded.locked_with"
+        ),
+        params![channel, now, print],
+    )?;
+    Ok(())
+}
+
+/// What counts for the channel's limits at this moment.
+pub(super) fn activity(
+    tx: &mut Tx<'_>,
+    channel: &str,
+    memory: &Memory,
+    settings: &Settings,
+) -> db::Result<Activity> {
+    let today = match settings.max_per_day {
+        None => 0,
+        Some(_) => tx.count(
+            sql!(
+                "SELECT CAST(COUNT(*) AS BIGINT) FROM outbox WHERE channel = ?1 AND last_attempt_at >= ?2
+                 AND state IN ('sending', 'sent', 'unknown')"
+            ),
+            params![channel, decide::day_start(&settings.zone, tx.now())],
+        )?,
+    };
+    Ok(Activity { last_attempt_at: memory.last_attempt_at, today: u32::try_from(today).unwrap_or(u32::MAX) })
+}
+
+/// Doubts what has waited since before the outbox was left alone; answers how many messages that is.
+pub(super) fn doubt_idle(tx: &mut Tx<'_>, channel: &str, created_before: Timestamp) -> db::Result<u64> {
+    let now = tx.now();
+    tx.execute(
+        sql!(
+            "UPDATE outbox SET state = 'unknown', doubt = 'idle',
+               not_before = CASE WHEN not_before > ?3 THEN not_before ELSE ?3 END
+             WHERE channel = ?1 AND state = 'ready' AND created_at < ?2"
+        ),
+        params![channel, created_before, now],
+    )
+}
+
+/// Turns what dead senders left behind into `unknown`.
+pub(super) fn mark_abandoned(tx: &mut Tx<'_>, channel: &str, settings: &Settings) -> db::Result<Vec<i64>> {
+    let now = tx.now();
+    let dead = tx.list(
+        sql!(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM outbox WHERE channel = ?1 AND state = 'sending' AND lease_until <= ?2 ORDER BY id LIMIT 500"
+        )),
+        params![channel, now],
+        read,
+    )?;
+    let mut marked = Vec::new();
+    for row in dead {
+        let not_before = decide::look_after(row.lease_until.unwrap_or(now), settings).max(now);
+        let changed = tx.execute(
+            sql!(
+                "UPDATE outbox SET state = 'unknown', not_before = ?3, lease_owner = NULL, lease_until = NULL,
+                   lease_fence = lease_fence + 1, last_error = 'the sender did not come back'
+                 WHERE id = ?1 AND state = 'sending' AND lease_fence = ?2"
+            ),
+            params![row.id, row.lease_fence, not_before],
+        )?;
+        if changed == 1 {
+            let detail = json!({ "why": "the sender did not come back", "not_before": not_before });
+            event::add(tx, Some(&row.job_name), &about(row.id), "unknown", &detail, now)?;
+            marked.push(row.id);
+        }
+    }
+    Ok(marked)
+}
+
+/// Takes the message that has waited longest and marks it `sending`, or `None` when none is due.
+///
+/// The outer `WHERE` repeats the inner one on purpose: on PostgreSQL two senders can pick the same row in the
+/// subquery, and only the repeated test stops the second.
+pub(super) fn claim_ready(
+    tx: &mut Tx<'_>,
+    channel: &str,
+    owner: &Owner,
+    lease_until: Timestamp,
+) -> db::Result<Option<Row>> {
+    let now = tx.now();
+    let taken = tx.find(
+        sql!(concat!(
+            "UPDATE outbox SET state = 'sending', attempts = attempts + 1,
+               first_attempt_at = COALESCE(first_attempt_at, ?2), last_attempt_at = ?2,
+               lease_owner = ?3, lease_fence = lease_fence + 1, lease_until = ?4
+             WHERE id = (SELECT id FROM outbox WHERE channel = ?1 AND state = 'ready' AND not_before <= ?2
+                         ORDER BY not_before, id LIMIT 1 {skip_locked})
+               AND state = 'ready' AND not_before <= ?2
+             RETURNING ",
+            columns!()
+        )),
+        params![channel, now, owner, lease_until],
+        read,
+    )?;
+    if taken.is_some() {
+        mark_left(tx, channel, now)?;
+    }
+    Ok(taken)
+}
+
+/// Takes a message whose outcome is to be looked into; its state does not change.
+pub(super) fn claim_unknown(
+    tx: &mut Tx<'_>,
+    channel: &str,
+    owner: &Owner,
+    lease_until: Timestamp,
+) -> db::Result<Option<Row>> {
+    let now = tx.now();
+    tx.find(
+        sql!(concat!(
+            "UPDATE outbox SET lease_owner = ?3, lease_fence = lease_fence + 1, lease_until = ?4
+             WHERE id = (SELECT id FROM outbox WHERE channel = ?1 AND state = 'unknown' AND not_before <= ?2
+                           AND (lease_until IS NULL OR lease_until <= ?2)
+                         ORDER BY not_before, id LIMIT 1 {skip_locked})
+               AND state = 'unknown' AND not_before <= ?2 AND (lease_until IS NULL OR lease_until <= ?2)
+             RETURNING ",
+            columns!()
+        )),
+        params![channel, now, owner, lease_until],
+        read,
+    )
+}
+
+/// Marks a message `sending` that is looked into and is to be sent again; `None` if it is no longer ours.
+pub(super) fn mark_sending_again(
+    tx: &mut Tx<'_>,
+    row: &Row,
+    owner: &Owner,
+    lease_until: Timestamp,
+) -> db::Result<Option<Row>> {
+    let now = tx.now();
+    let taken = tx.find(
+        sql!(concat!(
+            "UPDATE outbox SET state = 'sending', attempts = attempts + 1, doubt = NULL,
+               first_attempt_at = COALESCE(first_attempt_at, ?4), last_attempt_at = ?4, lease_until = ?5
+             WHERE id = ?1 AND state = 'unknown' AND lease_owner = ?2 AND lease_fence = ?3 AND lease_until > ?4
+             RETURNING ",
+            columns!()
+        )),
+        params![row.id, owner, row.lease_fence, now, lease_until],
+        read,
+    )?;
+    if taken.is_some() {
+        mark_left(tx, &row.channel, now)?;
+    }
+    Ok(taken)
+}
+
+fn mark_left(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<()> {
+    tx.execute(
+        sql!("UPDATE outbox_channels SET last_attempt_at = ?2 WHERE channel = ?1"),
+        params![channel, now],
+    )?;
+    Ok(())
+}
+
+/// Writes a decided step of a message that `owner` holds; `false` when the lease is over or in other hands.
+pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Step) -> db::Result<bool> {
+    let now = tx.now();
+    let changed = tx.execute(
+        sql!(
+            "UPDATE outbox SET state = ?5, not_before = ?6, attempts = ?7, remote_id = COALESCE(?8, remote_id),
+               last_error = ?9, lease_owner = NULL, lease_until = NULL, settled_at = NULL
+             WHERE id = ?1 AND lease_owner = ?2 AND lease_fence = ?3 AND lease_until > ?4
+               AND state IN ('sending', 'unknown')"
+        ),
+        params![
+            row.id,
+            owner,
+            row.lease_fence,
+            now,
+            step.state.as_str(),
+            step.not_before,
+            step.attempts,
+            step.remote_id.as_deref(),
+            step.error.as_deref(),
+        ],
+    )?;
+    Ok(changed == 1)
+}

@@ -1,0 +1,171 @@
+//! Writes down what came of a message, and tells its owner in the same transaction.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::decide::{Rest, Step};
+use super::model::{Outcome, Row, State};
+use super::sender::{Ended, Sender};
+use super::{claim, settle, store};
+use crate::channel::Channel;
+use crate::channel::progress::Budget;
+use crate::db::{self, Tx};
+use crate::fail;
+use crate::ledger::{event, pause};
+use crate::time::Timestamp;
+
+impl Sender {
+    /// Writes a step down, as often as it takes while the lease lasts: what is sent must not be forgotten.
+    pub(super) async fn record(
+        &self,
+        channel: &Channel,
+        row: Row,
+        step: Step,
+        budget: &Budget,
+    ) -> db::Result<Ended> {
+        let mut wait = Duration::from_millis(50);
+        let print = channel.credentials_print();
+        loop {
+            let written = self.write(&row, &step, &print, Owners::Tell).await;
+            let error = match written {
+                Ok(true) => break,
+                Ok(false) => {
+                    tracing::warn!(delivery = row.id, "The lease was over, so nothing was written");
+                    return Ok(Ended::Lost);
+                }
+                Err(error) => error,
+            };
+            // An owner that cannot take the news must not make us send twice: note the outcome, tell it later.
+            if matches!(
+                error,
+                db::Error::Constraint(_) | db::Error::Statement(_) | db::Error::Unexpected { .. }
+            ) && matches!(self.write(&row, &step, &print, Owners::Later).await, Ok(true))
+            {
+                tracing::error!(
+                    delivery = row.id,
+                    topic = row.topic,
+                    "Its owner cannot be told yet: {error}"
+                );
+                break;
+            }
+            if budget.left() < wait {
+                return Err(error);
+            }
+            tracing::warn!(delivery = row.id, "Cannot be written down yet: {error}");
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(Duration::from_secs(2));
+        }
+        fail::point("outbox.recorded");
+        say(&row, &step);
+        Ok(Ended::Step(step.state))
+    }
+
+    async fn write(&self, row: &Row, step: &Step, print: &str, owners: Owners) -> db::Result<bool> {
+        let (row, step, owner, topics) = (row.clone(), step.clone(), self.owner.clone(), self.topics.clone());
+        let print = print.to_owned();
+        self.db
+            .write(move |tx| {
+                let now = tx.now();
+                if !claim::apply(tx, &row, &owner, &step)? {
+                    return Ok(false);
+                }
+                let after = Row {
+                    state: step.state,
+                    attempts: step.attempts,
+                    remote_id: step.remote_id.clone().or_else(|| row.remote_id.clone()),
+                    last_error: step.error.clone(),
+                    ..row.clone()
+                };
+                let code = if step.state == State::Ready { "deferred" } else { step.state.as_str() };
+                settle::note(tx, &after, code, step.error.as_deref(), now)?;
+                if let Some(rest) = &step.rest {
+                    put_rest(tx, &after, rest, &print, now)?;
+                }
+                if let (Some(outcome), Owners::Tell) = (Outcome::of(step.state), owners) {
+                    topics.tell(tx, &after, outcome, now)?;
+                }
+                fail::point("outbox.recording");
+                Ok(true)
+            })
+            .await
+    }
+
+    /// Tells owners what they could not be told when it happened.
+    pub(super) async fn tell_untold(&self) -> db::Result<()> {
+        let untold = self.db.read(|tx| store::list_untold(tx, 100)).await?;
+        for row in untold {
+            let (id, topic) = (row.id, row.topic.clone());
+            let topics = self.topics.clone();
+            let told = self
+                .db
+                .write(move |tx| match Outcome::of(row.state) {
+                    Some(outcome) => topics.tell(tx, &row, outcome, tx.now()),
+                    None => Ok(()),
+                })
+                .await;
+            if let Err(error) = told {
+                tracing::error!(delivery = id, topic, "Its owner still cannot be told: {error}");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether owners are told now or in a later pass.
+#[derive(Clone, Copy)]
+enum Owners {
+    Tell,
+    Later,
+}
+
+/// Lets the channel rest; the first to do so raises the alert.
+fn put_rest(tx: &mut Tx<'_>, row: &Row, rest: &Rest, print: &str, now: Timestamp) -> db::Result<()> {
+    let name = format!("channel:{}", row.channel);
+    let why = row.last_error.as_deref().unwrap_or("it asked us to wait");
+    let (until, code) = match rest {
+        Rest::Until(until) => (Some(*until), "asked_to_wait"),
+        Rest::Locked => (None, "credentials_rejected"),
+    };
+    if *rest == Rest::Locked {
+        claim::put_locked_with(tx, &row.channel, Some(print))?;
+    }
+    if pause::put(tx, &name, until, why, now)? {
+        event::add(tx, None, &name, code, &json!({ "why": why, "until": until }), now)?;
+    }
+    Ok(())
+}
+
+/// Says once, where it is handled, what became of a message; never to whom it went.
+fn say(row: &Row, step: &Step) {
+    let why = step.error.as_deref().unwrap_or_default();
+    let (id, channel) = (row.id, row.channel.as_str());
+    match (step.state, &step.rest) {
+        (_, Some(Rest::Locked)) => tracing::error!(
+            delivery = id,
+            channel,
+            "`{channel}` rejects our credentials and rests until they change: {why}"
+        ),
+        (State::Sent, _) => tracing::info!(delivery = id, channel, "Sent `{}` to {channel}", row.subject),
+        (State::Failed, _) => tracing::error!(
+            delivery = id,
+            channel,
+            "`{}` was not sent to {channel}: {why} (`tsuzuki delivery retry {id}` tries again)",
+            row.subject
+        ),
+        (State::Held, _) => tracing::warn!(
+            delivery = id,
+            channel,
+            "`{}` waits for you: {why} (`tsuzuki delivery approve {id}` or `skip {id}`)",
+            row.subject
+        ),
+        (state, _) => tracing::warn!(
+            delivery = id,
+            channel,
+            "`{}` is {} until {}: {why}",
+            row.subject,
+            state.as_str(),
+            step.not_before
+        ),
+    }
+}
