@@ -13,13 +13,20 @@ CREATE TABLE items (
   job_name TEXT NOT NULL,
   not_before TEXT,
   entry_key TEXT,
-  page_hash TEXT
+  page_hash TEXT,
+  -- 1 when it came with more new entries than `hold_above` allows: its post waits for a person.
+  is_held INTEGER NOT NULL DEFAULT 0,
+  -- The summary as posted, and what the model said about it last.
+  summary TEXT,
+  verdict TEXT
 );
 
 -- With one job this is the seed's rule that a URL occurs once.
 CREATE UNIQUE INDEX idx_items_url ON items (job_name, url);
 CREATE INDEX idx_items_status_last_checked_at ON items (status, last_checked_at);
 CREATE INDEX idx_items_status_published_at ON items (status, published_at);
+CREATE INDEX idx_items_address ON items (url, job_name);
+CREATE INDEX idx_items_job ON items (job_name, id);
 CREATE INDEX idx_items_job_status_last_checked_at ON items (job_name, status, last_checked_at);
 CREATE INDEX idx_items_job_status_published_at ON items (job_name, status, published_at);
 
@@ -28,7 +35,13 @@ CREATE TABLE press_feeds (
   feed_url TEXT NOT NULL,
   etag TEXT,
   last_modified TEXT,
+  -- The resource that the validators belong to.
+  validated_url TEXT,
   first_success_at TEXT,
   last_success_at TEXT,
+  -- When its body was last read whole.
+  last_read_at TEXT,
+  -- From when on it is read whole again: the date of an entry that was left alone because it lay in the future.
+  read_again_at TEXT,
   PRIMARY KEY (job_name, feed_url)
 );

@@ -12,3 +12,20 @@ CREATE TABLE llm_answers (
   created_at TEXT NOT NULL
 );
 CREATE INDEX idx_llm_answers_created ON llm_answers (created_at);
+
+-- What was asked of a provider on a day and by a job: counted before the request leaves, corrected after its answer.
+CREATE TABLE llm_usage (
+  provider TEXT NOT NULL,
+  date TEXT NOT NULL,
+  job_name TEXT NOT NULL,
+  requests INTEGER NOT NULL DEFAULT 0,
+  tokens INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (provider, date, job_name)
+);
+
+-- How a provider has been: failures in a row make its rests longer, a change of its key, model or address ends them.
+CREATE TABLE llm_health (
+  provider TEXT PRIMARY KEY NOT NULL,
+  failures_in_a_row INTEGER NOT NULL DEFAULT 0,
+  rests_with TEXT
+);

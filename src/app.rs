@@ -17,6 +17,8 @@ use crate::engine::{Job, Parts, Schedule, Work};
 use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher};
 use crate::ledger::event;
 use crate::ledger::quota::Quota;
+use crate::llm::{self, LlmSet};
+use crate::press;
 use crate::time::{Clock, Timestamp};
 
 /// A pipeline, as the rest of the program sees it.
@@ -34,6 +36,12 @@ struct Pipeline {
 type Make = fn(&config::Job, &Parts) -> Result<Arc<dyn Work>, Problems>;
 
 const PIPELINES: &[Pipeline] = &[
+    Pipeline {
+        kind: Kind::job::<press::Keys>(press::KIND),
+        every: press::EVERY,
+        make: press::make,
+        topics: press::topics,
+    },
     Pipeline {
         kind: Kind::job::<books::config::Keys>(books::KIND).with_check(books::config::check),
         every: books::EVERY,
@@ -58,7 +66,7 @@ const PIPELINES: &[Pipeline] = &[
 type FindStory = fn(&mut Tx<'_>, &str, usize, Timestamp) -> db::Result<Option<Json>>;
 
 /// Asked one after the other by `why`.
-const STORIES: &[FindStory] = &[blogs::look::story, books::view::story];
+const STORIES: &[FindStory] = &[press::look::story, blogs::look::story, books::view::story];
 
 /// What the pipelines' own tables tell about `thing`.
 pub fn list_stories(tx: &mut Tx<'_>, thing: &str, limit: usize, now: Timestamp) -> db::Result<Vec<Json>> {
@@ -88,7 +96,8 @@ const PRUNED_AT_ONCE: usize = 2_000;
 pub fn kinds() -> &'static [Kind] {
     static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
         let pipelines = PIPELINES.iter().map(|pipeline| pipeline.kind);
-        pipelines.chain(channel::KINDS.iter().copied()).chain([Kind::web::<config::Web>()]).collect()
+        let outside = channel::KINDS.iter().chain(llm::KINDS).copied();
+        pipelines.chain(outside).chain([Kind::web::<config::Web>()]).collect()
     });
     &KINDS
 }
@@ -119,6 +128,9 @@ impl App {
         let fetcher = fetcher(&config.app, clock.clone())?;
         let mut problems = blogs::config::check_ids(&config.jobs);
         let channels = problems.note(ChannelSet::read(&config.channels, &config.app.timezone));
+        let quotas = quotas(config);
+        let llms = LlmSet::read(&config.llms, &quotas, &config.app.timezone, &db, fetcher.clients());
+        let llms = problems.note(llms);
         let web = problems.note(config.web.read());
         let parts = Parts {
             app: config.app.clone(),
@@ -126,7 +138,8 @@ impl App {
             clock,
             db,
             fetcher,
-            quotas: quotas(config),
+            llms: Arc::new(llms.unwrap_or_default()),
+            quotas,
             channels: Arc::new(channels.unwrap_or_default()),
             web: web.unwrap_or_default(),
         };

@@ -16,6 +16,7 @@ mod doctor;
 mod error;
 mod init;
 pub mod inspect;
+mod item;
 mod job;
 mod log;
 mod mail;
@@ -145,6 +146,8 @@ enum Command {
     Mail(mail::Args),
     /// List and end the links to prompts
     Token(token::Args),
+    /// List, show, retry and skip what press jobs have found
+    Item(item::Args),
     /// Collect commits in runs that can be shared, interrupted and continued
     Bulk(bulk::Args),
     /// Count and list commits
@@ -219,6 +222,7 @@ async fn dispatch(command: Command, context: &Context) -> Result {
         Command::Why(args) => why::run(&args, context).await,
         Command::Inspect(args) => inspect::command(&args, context).await,
         Command::Job(args) => job::run(args, context).await,
+        Command::Item(args) => item::run(args, context).await,
         Command::Bulk(args) => bulk::run(args, context).await,
         Command::Commits(args) => commits::run(args, context).await,
         Command::Project(args) => project::run(args, context).await,

@@ -8,6 +8,7 @@ use crate::config;
 use crate::db::Db;
 use crate::fetch::Fetcher;
 use crate::ledger::quota::Quota;
+use crate::llm::LlmSet;
 use crate::time::Clock;
 
 /// The tools of this process.
@@ -25,6 +26,8 @@ pub struct Parts {
     pub channels: Arc<ChannelSet>,
     /// What channels need to render a message.
     pub outside: Outside,
+    /// `[llm.NAME]`: the models that can be asked.
+    pub llms: Arc<LlmSet>,
     /// `[web]`: where prompts are shown.
     pub web: config::Web,
     /// `[quota.NAME]`, ready to reserve from.

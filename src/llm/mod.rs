@@ -1,1 +1,337 @@
-//! (being written)
+//! Asking a model: is this worth telling, and what does it say? Two providers, one set of promises.
+//!
+//! ```text
+//! Document ─ prompt ─▶ cache? ─▶ resting? ─▶ reserve ─▶ provider ─▶ checked? ─▶ stored with its cost
+//!                        │           │          │           │           │ no: once more, saying why
+//!                        ▼           ▼          ▼           ▼           ▼
+//!                      answer      wait       wait        rest       rejected
+//! ```
+//!
+//! A provider that is down, busy or used up rests until a moment; whoever asks is told to wait and loses nothing.
+//! What comes from pages is data in every prompt, and what a model answers is data to us.
+
+mod answer;
+mod budget;
+mod call;
+mod config;
+mod gemini;
+mod openai;
+mod prompt;
+mod set;
+pub mod store;
+
+use std::path::PathBuf;
+
+pub use answer::{Summary, Verdict, Worth, plain};
+pub use budget::Budget;
+pub use config::{BudgetKeys, GeminiConfig, OpenAiConfig};
+pub use set::LlmSet;
+
+use crate::config::Kind;
+use crate::db::{self, Db};
+use crate::fail;
+use crate::fetch::{AllowPrivate, Clients};
+use crate::hash;
+use crate::id::JobName;
+use crate::text::Language;
+use crate::time::{Clock, Timestamp};
+use budget::Reserved;
+use call::{CallError, Reply};
+use prompt::Prompt;
+
+/// The kinds of LLMs, for the config file.
+pub const KINDS: &[Kind] = &[Kind::llm::<GeminiConfig>("gemini"), Kind::llm::<OpenAiConfig>("openai")];
+
+/// A model provider of the config file, ready to be asked.
+pub struct Llm {
+    /// Its name in the config file.
+    pub name: String,
+    provider: Provider,
+    screen_model: String,
+    summary_model: String,
+    budget: Budget,
+    db: Db,
+    clock: Clock,
+    clients: Clients,
+    allow_private: AllowPrivate,
+}
+
+#[derive(Debug)]
+enum Provider {
+    Gemini(gemini::Gemini),
+    OpenAi(openai::OpenAi),
+}
+
+/// What the model is shown. All of it comes from outside and is data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Document {
+    /// The title.
+    pub title: String,
+    /// The main text of the page.
+    pub text: String,
+    /// The files that belong to it.
+    pub files: Vec<File>,
+}
+
+/// A file of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its name, as the page calls it.
+    pub name: String,
+    /// Its size in bytes, if known.
+    pub bytes: Option<u64>,
+    /// What there is of it.
+    pub content: Content,
+}
+
+/// What there is of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Only its name: nobody has looked into it.
+    Named,
+    /// It is larger than the job allows.
+    TooLarge,
+    /// It could not be fetched.
+    Missing,
+    /// It lies on our disk.
+    Saved {
+        /// Where.
+        path: PathBuf,
+        /// Its media type.
+        media_type: &'static str,
+        /// SHA-256 of its bytes.
+        hash: String,
+    },
+}
+
+/// How the answer is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// The language of the answer.
+    pub language: Language,
+    /// Instructions in place of ours.
+    pub instructions: Option<String>,
+    /// The most characters of a summary.
+    pub max_chars: usize,
+}
+
+/// An answer, and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered<T> {
+    /// The answer.
+    pub answer: T,
+    /// Whether it was known already and nothing was asked.
+    pub is_cached: bool,
+    /// Tokens that went in.
+    pub tokens_in: u64,
+    /// Tokens that came out.
+    pub tokens_out: u64,
+}
+
+/// Why there is no answer; each variant is what the caller does next.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// Wait: the provider rests. What was asked about is not to blame.
+    #[error("{why}")]
+    Resting {
+        /// Until when.
+        until: Timestamp,
+        /// Why.
+        why: String,
+        /// Whether it is our own budget or the provider's quota that is used up.
+        is_budget: bool,
+    },
+    /// Wait, and tell the operator: the provider does not accept our key.
+    #[error("{why}")]
+    Locked {
+        /// Until when it rests.
+        until: Timestamp,
+        /// Why.
+        why: String,
+    },
+    /// The provider answered, and there is no use in what it said about this document.
+    #[error("{why}")]
+    Rejected {
+        /// What was wrong with the answers.
+        why: String,
+    },
+    /// The database refused.
+    #[error(transparent)]
+    Db(#[from] db::Error),
+}
+
+/// Why a provider cannot be asked now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// Until when.
+    pub until: Timestamp,
+    /// Why.
+    pub why: String,
+    /// Whether it is our own budget or the provider's quota that is used up.
+    pub is_budget: bool,
+}
+
+/// What a model is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Whether a page is worth telling.
+    Screen,
+    /// What it says.
+    Summary,
+}
+
+impl Purpose {
+    /// As it stands in the database.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Purpose::Screen => "screen",
+            Purpose::Summary => "summary",
+        }
+    }
+}
+
+impl Llm {
+    /// Asks whether a page is worth telling, not worth it, or not finished yet.
+    pub async fn screen(
+        &self,
+        job: &JobName,
+        document: &Document,
+        wish: &Wish,
+    ) -> Result<Answered<Verdict>, AskError> {
+        let prompt = prompt::screening(document, wish);
+        self.ask(job, &self.screen_model, &prompt, &[], answer::read_verdict).await
+    }
+
+    /// Asks for a summary of a page and its files.
+    pub async fn summarize(
+        &self,
+        job: &JobName,
+        document: &Document,
+        wish: &Wish,
+    ) -> Result<Answered<Summary>, AskError> {
+        let prompt = prompt::summary(document, wish, |media_type| self.takes(media_type));
+        let read = |text: &str| answer::read_summary(text, wish);
+        self.ask(job, &self.summary_model, &prompt, &document.files, read).await
+    }
+
+    /// Whether the summarising model reads files of this media type; others are told by name and size only.
+    pub fn takes(&self, media_type: &str) -> bool {
+        match &self.provider {
+            Provider::Gemini(_) => gemini::takes(media_type),
+            Provider::OpenAi(_) => openai::takes(media_type),
+        }
+    }
+
+    /// Why the provider cannot be asked now, if so: it rests, or the budget does not allow a request of that size.
+    ///
+    /// Ask it before anything is fetched for a question; `sizes` are those of the files, in bytes.
+    pub async fn find_obstacle(
+        &self,
+        job: &JobName,
+        purpose: Purpose,
+        sizes: &[u64],
+    ) -> db::Result<Option<Obstacle>> {
+        match self.check_rest().await {
+            Ok(()) | Err(AskError::Rejected { .. }) => {}
+            Err(AskError::Resting { until, why, is_budget }) => {
+                return Ok(Some(Obstacle { until, why, is_budget }));
+            }
+            Err(AskError::Locked { until, why }) => {
+                return Ok(Some(Obstacle { until, why, is_budget: false }));
+            }
+            Err(AskError::Db(error)) => return Err(error),
+        }
+        let (budget, name, job, now) =
+            (self.budget.clone(), self.name.clone(), job.clone(), self.clock.now());
+        let tokens = budget::estimate_from_sizes(purpose, sizes);
+        let refused = self.db.read(move |tx| budget.find_obstacle(tx, &name, &job, tokens, now)).await?;
+        Ok(refused.map(|refused| Obstacle { until: refused.until, why: refused.why, is_budget: true }))
+    }
+
+    async fn ask<T>(
+        &self,
+        job: &JobName,
+        model: &str,
+        prompt: &Prompt,
+        files: &[File],
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Answered<T>, AskError> {
+        let key = hash::sha256_parts(&[&prompt.content_hash, &prompt.version, model]);
+        let wanted = key.clone();
+        let known = self.db.read(move |tx| store::find_answer(tx, &wanted)).await?;
+        if let Some(known) = known
+            && let Ok(answer) = read(&known.answer_json)
+        {
+            let store::Stored { tokens_in, tokens_out, .. } = known;
+            return Ok(Answered { answer, is_cached: true, tokens_in, tokens_out });
+        }
+        self.check_rest().await?;
+        let mut complaint: Option<String> = None;
+        loop {
+            let reserved = self.reserve(job, prompt, files).await?;
+            fail::point("llm.reserved");
+            let called = self.call(model, prompt, files, complaint.as_deref()).await;
+            fail::point("llm.answered");
+            let is_repair = complaint.is_some();
+            match called {
+                Ok(Reply { text, tokens_in, tokens_out }) => match read(&text) {
+                    Ok(answer) => {
+                        let stored = store::NewAnswer {
+                            key: key.clone(),
+                            provider: self.name.clone(),
+                            model: model.to_owned(),
+                            purpose: prompt.purpose,
+                            answer_json: text,
+                            tokens_in,
+                            tokens_out,
+                            job_name: job.clone(),
+                        };
+                        self.settle(reserved, tokens_in + tokens_out, Some(stored)).await?;
+                        fail::point("llm.stored");
+                        return Ok(Answered { answer, is_cached: false, tokens_in, tokens_out });
+                    }
+                    Err(why) => {
+                        self.settle(reserved, tokens_in + tokens_out, None).await?;
+                        complaint = Some(why);
+                    }
+                },
+                Err(CallError::Unusable { why, tokens, can_repair }) => {
+                    self.settle(reserved, tokens, None).await?;
+                    if !can_repair {
+                        return Err(AskError::Rejected { why });
+                    }
+                    complaint = Some(why);
+                }
+                Err(CallError::Rest(rest)) => return Err(self.rest(reserved, rest).await?),
+            }
+            if is_repair {
+                let why = complaint.unwrap_or_default();
+                return Err(AskError::Rejected { why: format!("{why} (asked twice)") });
+            }
+        }
+    }
+
+    async fn call(
+        &self,
+        model: &str,
+        prompt: &Prompt,
+        files: &[File],
+        complaint: Option<&str>,
+    ) -> Result<Reply, CallError> {
+        let line =
+            call::Line { clients: &self.clients, allow_private: &self.allow_private, clock: &self.clock };
+        match &self.provider {
+            Provider::Gemini(gemini) => gemini.call(&line, model, prompt, files, complaint).await,
+            Provider::OpenAi(openai) => openai.call(&line, model, prompt, files, complaint).await,
+        }
+    }
+
+    async fn reserve(&self, job: &JobName, prompt: &Prompt, files: &[File]) -> Result<Reserved, AskError> {
+        let (budget, name, job) = (self.budget.clone(), self.name.clone(), job.clone());
+        let (tokens, now) = (budget::estimate(prompt, files), self.clock.now());
+        self.db
+            .write(move |tx| budget.reserve(tx, &name, &job, tokens, now))
+            .await?
+            .map_err(|refused| AskError::Resting { until: refused.until, why: refused.why, is_budget: true })
+    }
+}

@@ -1,1 +1,342 @@
-//! (being written)
+//! Press releases: feed → screen → summarise → post.
+//!
+//! ```text
+//! collect ──▶ unprocessed ──screen──▶ pending ──summarise──▶ outbox ──sent──▶ processed
+//!                  ▲   │                  │                    │
+//!                  └── deferred ◀─────────┴──────failed────────┘   until the retry limit
+//! ```
+//!
+//! A run reads the feed and takes `items_per_run` steps; a step is one screening or one summary, in the order of the
+//! seed: a pending item first, else the one that was looked at longest ago. A provider that rests ends the run and
+//! costs no item a try.
+
+pub mod by_hand;
+mod collect;
+pub mod config;
+pub mod decide;
+mod files;
+pub mod look;
+pub mod model;
+mod page;
+mod post;
+mod screen;
+pub mod store;
+mod summarize;
+mod workspace;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+
+pub use collect::Collected;
+pub use config::Keys;
+pub use model::{Item, Reason, Status};
+pub use workspace::Workspace;
+
+use crate::channel::outbox::Topics;
+use crate::config::value::FirstRun;
+use crate::config::{Job, Problems};
+use crate::db::{self, Db};
+use crate::engine::work::Boxed;
+use crate::engine::{Failure, Parts, Plan, Report, Turn, Update, Work};
+use crate::fetch::AllowPrivate;
+use crate::id::JobName;
+use crate::llm::{AskError, Llm, Purpose, Wish};
+use crate::time::Timestamp;
+use decide::{Event, Limits};
+
+/// The kind, as in the config file.
+pub const KIND: &str = "press";
+/// How often a job runs by default.
+pub const EVERY: Duration = Duration::from_secs(5 * 60);
+/// Whose messages ours are.
+pub const TOPIC: &str = "press.post";
+
+/// A press job, ready to run.
+pub struct Press {
+    name: JobName,
+    keys: Keys,
+    llm: String,
+    deliver: Vec<String>,
+    first_run: FirstRun,
+    hold_above: u32,
+    allow_private: AllowPrivate,
+    parts: Parts,
+}
+
+/// One of the things that a run does, for running it alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Only {
+    /// Read the feed.
+    Collect,
+    /// Screen `items_per_run` items.
+    Screen,
+    /// Summarise and queue `items_per_run` items.
+    Post,
+}
+
+impl Only {
+    /// All of them.
+    pub const ALL: [Only; 3] = [Only::Collect, Only::Screen, Only::Post];
+
+    /// Its word on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Only::Collect => "collect",
+            Only::Screen => "screen",
+            Only::Post => "post",
+        }
+    }
+}
+
+/// What a step came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// An item has moved on, as the line says.
+    Moved(String),
+    /// The provider rests; no item was touched.
+    Waiting {
+        /// Until when.
+        until: Timestamp,
+        /// Why.
+        why: String,
+    },
+    /// There is nothing to do now.
+    Nothing,
+}
+
+/// Makes a job of its table.
+pub fn make(job: &Job, parts: &Parts) -> Result<Arc<dyn Work>, Problems> {
+    Ok(Arc::new(Press::new(job, parts)?))
+}
+
+/// Registers what becomes of an item when its post has ended.
+pub fn topics(topics: Topics) -> Topics {
+    topics.on(TOPIC, post::settled)
+}
+
+impl Press {
+    /// Reads a job's table.
+    pub fn new(job: &Job, parts: &Parts) -> Result<Self, Problems> {
+        let (keys, llm) = Keys::read(job, &parts.llms)?;
+        let allow_private = AllowPrivate::parse(&job.allow_private)
+            .map_err(|error| job.section.problem("allow_private", error.to_string()))?;
+        Ok(Self {
+            name: job.name.clone(),
+            keys,
+            llm,
+            deliver: job.deliver.clone(),
+            first_run: job.first_run.unwrap_or(FirstRun::Baseline),
+            hold_above: job.hold_above,
+            allow_private,
+            parts: parts.clone(),
+        })
+    }
+
+    /// Does only one of the things that a run does.
+    pub async fn run_only(&self, turn: &Turn, only: Only) -> Result<Report, Failure> {
+        let mut report = Telling::default();
+        match only {
+            Only::Collect => self.collect_into(turn, &mut report).await?,
+            Only::Screen | Only::Post => self.step_into(turn, Some(only), &mut report).await?,
+        }
+        Ok(report.finish())
+    }
+
+    async fn run_whole(&self, turn: &Turn) -> Result<Report, Failure> {
+        let mut report = Telling::default();
+        self.collect_into(turn, &mut report).await?;
+        self.step_into(turn, None, &mut report).await?;
+        Ok(report.finish())
+    }
+
+    async fn collect_into(&self, turn: &Turn, report: &mut Telling) -> Result<(), Failure> {
+        turn.progress.tell(&turn.job, Update::Now(format!("reading {}", self.keys.feed)));
+        match until_stopped(turn, collect::collect(self, turn)).await? {
+            Ok(collected) => report.lines.push(collected.to_string()),
+            // The items that we have do not depend on the feed being there.
+            Err(why) => report.problems.push(format!("the feed could not be read: {why}")),
+        }
+        Ok(())
+    }
+
+    async fn step_into(&self, turn: &Turn, only: Option<Only>, report: &mut Telling) -> Result<(), Failure> {
+        for _ in 0..self.keys.items_per_run {
+            turn.check_stop()?;
+            match self.step(turn, only).await? {
+                Step::Moved(line) => report.lines.push(line),
+                Step::Waiting { until, why } => {
+                    report.lines.push(format!("waiting until {until}: {why}"));
+                    report.waiting_until = Some(until);
+                    break;
+                }
+                Step::Nothing => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes one step: one summary if an item is pending, else one screening.
+    async fn step(&self, turn: &Turn, only: Option<Only>) -> Result<Step, Failure> {
+        loop {
+            let (name, now) = (self.name.clone(), turn.now());
+            let picked = turn
+                .db
+                .read(move |tx| {
+                    if only != Some(Only::Screen)
+                        && let Some(item) = store::find_pending(tx, &name)?
+                    {
+                        return Ok(Some(item));
+                    }
+                    if only == Some(Only::Post) { Ok(None) } else { store::find_to_screen(tx, &name, now) }
+                })
+                .await?;
+            let Some(item) = picked else { return Ok(Step::Nothing) };
+            if item.retry_count > self.keys.max_retries {
+                // Its last failure was a post, which knows no limits; or the limit was lowered.
+                self.close(turn, &item).await?;
+                continue;
+            }
+            turn.progress.tell(&turn.job, Update::Now(item.title.clone()));
+            let purpose = if item.status == Status::Pending { Purpose::Summary } else { Purpose::Screen };
+            // Nothing is fetched for a provider that cannot be asked.
+            if let Some(obstacle) = self.llm()?.find_obstacle(&self.name, purpose, &[]).await? {
+                return summarize::without_model(self, turn, &item, obstacle).await;
+            }
+            return match purpose {
+                Purpose::Summary => until_stopped(turn, summarize::one(self, turn, item)).await,
+                Purpose::Screen => until_stopped(turn, screen::one(self, turn, item)).await,
+            };
+        }
+    }
+
+    async fn close(&self, turn: &Turn, item: &Item) -> Result<(), Failure> {
+        let now = turn.now();
+        let to = decide::Transition {
+            status: Status::Processed,
+            reason: Some(Reason::RetryLimitExceeded),
+            retry_count: item.retry_count,
+            last_checked_at: now,
+            not_before: None,
+        };
+        let (item, last) = (item.clone(), item.reason.map(Reason::word));
+        turn.write(move |tx| store::apply(tx, &item, &to, "closed", &json!({ "last": last })).map(drop)).await
+    }
+
+    /// Decides what becomes of `item` by `event`, and writes it with its story.
+    async fn finish(
+        &self,
+        turn: &Turn,
+        item: &Item,
+        event: Event,
+        detail: Json,
+        seen: Option<Seen>,
+    ) -> Result<Step, Failure> {
+        let Some(to) = decide::after(item, event, &self.limits(), turn.now()) else {
+            return Ok(Step::Nothing);
+        };
+        let line = format!("{}: {}", event.code(), item.title);
+        let item = item.clone();
+        let took = turn
+            .write(move |tx| {
+                let took = store::apply(tx, &item, &to, event.code(), &detail)?;
+                if took && let Some(seen) = &seen {
+                    store::put_verdict(tx, item.id, &seen.page_hash, seen.verdict.as_deref())?;
+                }
+                Ok(took)
+            })
+            .await?;
+        Ok(Step::Moved(if took { line } else { "somebody else has changed the item meanwhile".to_owned() }))
+    }
+
+    fn limits(&self) -> Limits {
+        self.keys.limits()
+    }
+
+    fn llm(&self) -> Result<&Llm, Failure> {
+        let missing = || Failure::Config(format!("there is no LLM `{}`", self.llm));
+        self.parts.llms.find(&self.llm).ok_or_else(missing)
+    }
+
+    fn wish(&self, instructions: Option<&String>) -> Wish {
+        Wish {
+            language: self.parts.app.language,
+            instructions: instructions.cloned(),
+            max_chars: usize::try_from(self.keys.summary_chars).unwrap_or(usize::MAX),
+        }
+    }
+}
+
+/// What was seen of an item's page, to be remembered with what was decided.
+#[derive(Clone, Debug)]
+struct Seen {
+    page_hash: String,
+    verdict: Option<String>,
+}
+
+/// An answer that is none: the step waits, the run fails, or the item is to blame.
+fn no_answer(error: AskError) -> Result<Result<Step, String>, Failure> {
+    match error {
+        AskError::Resting { until, why, .. } => Ok(Ok(Step::Waiting { until, why })),
+        AskError::Locked { why, .. } => Err(Failure::Credentials(why)),
+        AskError::Rejected { why } => Ok(Err(why)),
+        AskError::Db(error) => Err(error.into()),
+    }
+}
+
+/// Runs `work` until it is done or the run is to stop; what was not written is as if it had not happened.
+async fn until_stopped<T>(turn: &Turn, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::select! {
+        biased;
+        () = turn.stop.cancelled() => Err(Failure::Interrupted),
+        done = work => done,
+    }
+}
+
+/// A report on its way.
+#[derive(Default)]
+struct Telling {
+    lines: Vec<String>,
+    problems: Vec<String>,
+    waiting_until: Option<Timestamp>,
+}
+
+impl Telling {
+    fn finish(self) -> Report {
+        let summary = if self.lines.is_empty() { "nothing to do".to_owned() } else { self.lines.join("; ") };
+        Report { summary, problems: self.problems, waiting_until: self.waiting_until }
+    }
+}
+
+impl Work for Press {
+    fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>> {
+        Box::pin(self.run_whole(turn))
+    }
+
+    fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
+        Box::pin(async move {
+            let name = self.name.clone();
+            let (pending, to_screen, waiting) = db
+                .read(move |tx| {
+                    let waiting = store::count(tx, &name, Status::Unprocessed)?
+                        + store::count(tx, &name, Status::Deferred)?;
+                    Ok((store::find_pending(tx, &name)?, store::find_to_screen(tx, &name, now)?, waiting))
+                })
+                .await?;
+            let mut steps = vec![format!("read {}", self.keys.feed)];
+            match (pending, to_screen) {
+                (Some(item), _) => steps.push(format!("summarise and post: {}", item.title)),
+                (None, Some(item)) => steps.push(format!("screen: {} ({waiting} waiting)", item.title)),
+                (None, None) => steps.push(format!("no item is due ({waiting} waiting)")),
+            }
+            if let Ok(llm) = self.llm()
+                && let Some(obstacle) = llm.find_obstacle(&self.name, Purpose::Screen, &[]).await?
+            {
+                steps.push(format!("wait until {}: {}", obstacle.until, obstacle.why));
+            }
+            Ok(Plan { steps })
+        })
+    }
+}

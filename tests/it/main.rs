@@ -29,6 +29,7 @@ mod fetching;
 mod kill;
 mod ledger;
 mod outbox;
+mod press;
 mod reference;
 mod running;
 mod seed_contract;

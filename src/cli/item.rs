@@ -1,0 +1,182 @@
+//! `item`: what press jobs have found, where it stands and why, and what a person decides about it.
+
+use clap::Subcommand;
+
+use super::{Column, Context, Error, Exit, Result};
+use crate::press::by_hand::{self, Answer};
+use crate::press::store::{self, Filter};
+use crate::press::{Item, Reason, Status};
+use crate::text;
+
+/// Options of `item`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List items, newest first
+    Ls {
+        /// Only this job
+        #[arg(long, value_name = "NAME")]
+        job: Option<String>,
+        /// Only this state: unprocessed, deferred, pending or processed (or 0 to 3)
+        #[arg(long, value_parser = state)]
+        state: Option<Status>,
+        /// Only this reason: not_valuable, page_not_ready, download_failed, … (or 0 to 6)
+        #[arg(long, value_parser = reason)]
+        reason: Option<Reason>,
+        /// At most this many
+        #[arg(long, default_value_t = 30)]
+        limit: usize,
+    },
+    /// Show one item with everything that is known about it
+    Show(Which),
+    /// Look at an item again from the beginning, with no tries counted
+    Retry(Which),
+    /// Decide against an item; it will not be looked at again
+    Skip(Which),
+}
+
+/// Which item is meant.
+#[derive(Debug, clap::Args)]
+struct Which {
+    /// Its number or address
+    item: String,
+    /// The job, when several have the address
+    #[arg(long, value_name = "NAME")]
+    job: Option<String>,
+}
+
+fn state(text: &str) -> std::result::Result<Status, String> {
+    Status::parse(text).ok_or_else(|| format!("known: {}", Status::ALL.map(Status::word).join(", ")))
+}
+
+fn reason(text: &str) -> std::result::Result<Reason, String> {
+    Reason::parse(text).ok_or_else(|| format!("known: {}", Reason::ALL.map(Reason::word).join(", ")))
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result {
+    match args.command {
+        Command::Ls { job, state, reason, limit } => {
+            list(Filter { job, status: state, reason }, limit, context).await
+        }
+        Command::Show(which) => show(&which, context).await,
+        Command::Retry(which) => change(&which, by_hand::retry, context).await,
+        Command::Skip(which) => change(&which, by_hand::skip, context).await,
+    }
+}
+
+async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
+    let items = context.db().await?.read(move |tx| store::list(tx, &filter, limit)).await?;
+    let zone = context.config().await?.app.timezone.time_zone().clone();
+    let columns = [
+        Column::right("id"),
+        Column::left("job"),
+        Column::left("state"),
+        Column::left("reason"),
+        Column::right("tries"),
+        Column::left("published"),
+        Column::left("title"),
+    ];
+    context.out.listing(&columns, &items, |item| {
+        vec![
+            item.id.to_string(),
+            item.job_name.clone(),
+            item.status.word().to_owned(),
+            item.reason.map_or("-", Reason::word).to_owned(),
+            item.retry_count.to_string(),
+            item.published_at.to_local_minute(&zone),
+            text::shorten(&text::one_line(&item.title), 60),
+        ]
+    })?;
+    Ok(Exit::Fine)
+}
+
+async fn show(which: &Which, context: &Context) -> Result {
+    let item = find(which, context).await?;
+    if context.out.is_json() {
+        context.out.json(&item)?;
+        return Ok(Exit::Fine);
+    }
+    let zone = context.config().await?.app.timezone.time_zone().clone();
+    let at = |moment: crate::time::Timestamp| moment.to_local_minute(&zone);
+    let line = |text: &str| text::one_line(text);
+    let state = match item.reason {
+        Some(reason) => format!("{} ({}), {}", item.status.word(), reason.word(), tries(item.retry_count)),
+        None => format!("{}, {}", item.status.word(), tries(item.retry_count)),
+    };
+    for (name, value) in [
+        ("item", Some(format!("{} of {}", item.id, item.job_name))),
+        ("title", Some(line(&item.title))),
+        ("url", Some(line(&item.url))),
+        ("state", Some(state)),
+        ("published", Some(at(item.published_at))),
+        ("found", Some(at(item.created_at))),
+        ("checked", Some(at(item.last_checked_at))),
+        ("not before", item.not_before.map(at)),
+        ("held", item.is_held.then(|| "its post waits for you".to_owned())),
+        ("verdict", item.verdict.as_deref().map(line)),
+        ("summary", item.summary.as_deref().map(line)),
+    ] {
+        if let Some(value) = value {
+            context.out.line(format!("{name:<11}{value}"))?;
+        }
+    }
+    context.out.note(format!("`tsuzuki why {}` tells its story", line(&item.url)));
+    Ok(Exit::Fine)
+}
+
+fn tries(count: u32) -> String {
+    match count {
+        0 => "never tried in vain".to_owned(),
+        1 => "tried in vain once".to_owned(),
+        count => format!("tried in vain {count} times"),
+    }
+}
+
+type Change = fn(&mut crate::db::Tx<'_>, &Item, crate::time::Timestamp) -> crate::db::Result<Answer>;
+
+async fn change(which: &Which, change: Change, context: &Context) -> Result {
+    let (item, now) = (find(which, context).await?, context.clock.now());
+    let (title, id) = (text::one_line(&item.title), item.id);
+    match context.db().await?.write(move |tx| change(tx, &item, now)).await? {
+        Answer::Done { status } => {
+            context.out.note(format!("item {id} is now {}: {title}", status.word()));
+            Ok(Exit::Fine)
+        }
+        Answer::NotNow { why, hint } => {
+            Err(Error::failed(format!("item {id} stays as it is: {why}")).hint(hint))
+        }
+    }
+}
+
+/// The item that is meant, by number or by address.
+async fn find(which: &Which, context: &Context) -> Result<Item> {
+    let (word, job) = (which.item.clone(), which.job.clone());
+    let found = context
+        .db()
+        .await?
+        .read(move |tx| {
+            let mut found: Vec<Item> = match word.parse::<i64>() {
+                Ok(id) => store::find(tx, id)?.into_iter().collect(),
+                Err(_) => store::list_by_url(tx, &word)?,
+            };
+            found.retain(|item| job.as_ref().is_none_or(|job| *job == item.job_name));
+            Ok(found)
+        })
+        .await?;
+    let mut found = found.into_iter();
+    match (found.next(), found.next()) {
+        (Some(item), None) => Ok(item),
+        (None, _) => Err(Error::failed(format!("there is no item `{}`", text::one_line(&which.item)))
+            .hint("`tsuzuki item ls` lists the items")),
+        (Some(one), Some(other)) => Err(Error::usage(format!(
+            "several jobs have this address: `{}`, `{}`",
+            one.job_name, other.job_name
+        ))
+        .hint("name one of them with --job")),
+    }
+}

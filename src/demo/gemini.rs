@@ -1,0 +1,315 @@
+//! A Gemini that never thinks: generateContent and the Files API, with every kind of reply and fault on request.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, Response, header};
+use serde_json::{Value as Json, json};
+use tokio::net::TcpListener;
+use tokio::task::AbortHandle;
+use url::Url;
+
+use super::faults::Fault;
+
+/// The API key that it accepts.
+pub const KEY: &str = "loopback-gemini-key-0123456789";
+
+/// How one question is answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// As it thinks itself.
+    Usual,
+    /// With this text as the model's answer.
+    Text(String),
+    /// With a candidate that ended for this reason.
+    Finish(&'static str),
+    /// The prompt is blocked.
+    BlockedPrompt,
+    /// No candidate at all.
+    NoCandidates,
+    /// Too many requests in this minute; come back after so many seconds.
+    PerMinute(u32),
+    /// Too many requests today.
+    PerDay,
+    /// This status, with a message that repeats the caller's key.
+    EchoKey(u16),
+    /// This status.
+    Status(u16),
+    /// A body that is no answer of this API.
+    Garbage,
+    /// As told.
+    Fault(Fault),
+}
+
+/// One request that came in.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Its method and address, query included.
+    pub line: String,
+    /// The key it came with.
+    pub key: Option<String>,
+    /// Its body, if it is JSON.
+    pub body: Json,
+    /// How long its body is.
+    pub bytes: usize,
+}
+
+impl Asked {
+    /// Whether it is a question to a model.
+    pub fn is_question(&self) -> bool {
+        self.line.contains(":generateContent")
+    }
+
+    /// The text of the question.
+    pub fn text(&self) -> &str {
+        self.body["contents"][0]["parts"][0]["text"].as_str().unwrap_or_default()
+    }
+}
+
+/// The server; it ends with this value.
+#[derive(Debug)]
+pub struct Gemini {
+    /// Its address.
+    pub url: Url,
+    desk: Desk,
+    task: AbortHandle,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Desk(Arc<Mutex<Shelf>>);
+
+#[derive(Debug, Default)]
+struct Shelf {
+    next: VecDeque<Reply>,
+    always: Option<Reply>,
+    log: Vec<Asked>,
+    files: Vec<String>,
+    uploads: u32,
+}
+
+impl Gemini {
+    /// Starts on a free port of this machine.
+    pub async fn start() -> std::io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let url =
+            Url::parse(&format!("http://{}/", listener.local_addr()?)).map_err(std::io::Error::other)?;
+        let desk = Desk::default();
+        let router = Router::new()
+            .fallback(serve)
+            .layer(axum::extract::DefaultBodyLimit::disable())
+            .with_state(desk.clone());
+        let task = tokio::spawn(async move {
+            let _ = axum::serve(listener, router).await;
+        });
+        Ok(Self { url, desk, task: task.abort_handle() })
+    }
+
+    /// The next question that is not spoken for gets this reply.
+    pub fn next(&self, reply: Reply) {
+        self.desk.lock().next.push_back(reply);
+    }
+
+    /// Every question that is not spoken for gets this reply; `None` ends it.
+    pub fn always(&self, reply: Option<Reply>) {
+        self.desk.lock().always = reply;
+    }
+
+    /// Every request so far.
+    pub fn log(&self) -> Vec<Asked> {
+        self.desk.lock().log.clone()
+    }
+
+    /// Every question to a model so far.
+    pub fn questions(&self) -> Vec<Asked> {
+        self.log().into_iter().filter(Asked::is_question).collect()
+    }
+
+    /// Uploads that nobody has deleted.
+    pub fn files(&self) -> Vec<String> {
+        self.desk.lock().files.clone()
+    }
+}
+
+impl Drop for Gemini {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, Shelf> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn serve(State(desk): State<Desk>, request: Request) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap_or_default();
+    let key = text(&parts.headers, "x-goog-api-key");
+    let asked = Asked {
+        line: format!("{} {}", parts.method, parts.uri),
+        key: key.clone(),
+        body: serde_json::from_slice(&bytes).unwrap_or_default(),
+        bytes: bytes.len(),
+    };
+    let path = parts.uri.path().to_owned();
+    desk.lock().log.push(asked.clone());
+    if key.as_deref() != Some(KEY) {
+        return error(
+            400,
+            "INVALID_ARGUMENT",
+            "API key not valid.",
+            &json!([{ "reason": "API_KEY_INVALID" }]),
+        );
+    }
+    match (&parts.method, path.as_str()) {
+        (&Method::POST, "/upload/v1beta/files") => begin_upload(&parts.headers),
+        (&Method::POST, "/upload/session") => end_upload(&desk, &parts.headers, &bytes),
+        (&Method::GET, path) if path.starts_with("/v1beta/files/") => find_file(&desk, path),
+        (&Method::DELETE, path) if path.starts_with("/v1beta/files/") => delete_file(&desk, path),
+        (&Method::POST, path) if path.ends_with(":generateContent") => {
+            let reply = {
+                let mut shelf = desk.lock();
+                shelf.next.pop_front().or_else(|| shelf.always.clone()).unwrap_or(Reply::Usual)
+            };
+            answer(reply, &asked).await
+        }
+        _ => error(404, "NOT_FOUND", "no such method", &json!([])),
+    }
+}
+
+fn text(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers.get(name)?.to_str().ok().map(str::to_owned)
+}
+
+fn begin_upload(headers: &HeaderMap) -> Response<Body> {
+    let is_start = text(headers, "x-goog-upload-command").as_deref() == Some("start");
+    let host = text(headers, "host").unwrap_or_default();
+    match is_start {
+        false => error(400, "INVALID_ARGUMENT", "an upload begins with `start`", &json!([])),
+        true => Response::builder()
+            .header("x-goog-upload-url", format!("http://{host}/upload/session"))
+            .body(Body::empty())
+            .unwrap_or_default(),
+    }
+}
+
+fn end_upload(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Response<Body> {
+    if text(headers, "x-goog-upload-command").as_deref() != Some("upload, finalize") {
+        return error(400, "INVALID_ARGUMENT", "an upload ends with `finalize`", &json!([]));
+    }
+    let mut shelf = desk.lock();
+    shelf.uploads += 1;
+    let name = format!("files/upload-{}", shelf.uploads);
+    shelf.files.push(name.clone());
+    good(&json!({ "file": { "name": name, "uri": format!("https://files.invalid/{name}"), "state": "ACTIVE",
+                           "sizeBytes": bytes.len().to_string() } }))
+}
+
+fn find_file(desk: &Desk, path: &str) -> Response<Body> {
+    let name = path.trim_start_matches("/v1beta/").to_owned();
+    match desk.lock().files.contains(&name) {
+        true => {
+            good(&json!({ "name": name, "uri": format!("https://files.invalid/{name}"), "state": "ACTIVE" }))
+        }
+        false => error(403, "PERMISSION_DENIED", "no such file", &json!([])),
+    }
+}
+
+fn delete_file(desk: &Desk, path: &str) -> Response<Body> {
+    let name = path.trim_start_matches("/v1beta/");
+    desk.lock().files.retain(|file| file != name);
+    good(&json!({}))
+}
+
+async fn answer(reply: Reply, asked: &Asked) -> Response<Body> {
+    match reply {
+        Reply::Usual => candidate(&think(asked), "STOP"),
+        Reply::Text(text) => candidate(&text, "STOP"),
+        Reply::Finish(reason) => candidate("", reason),
+        Reply::BlockedPrompt => good(&json!({ "promptFeedback": { "blockReason": "PROHIBITED_CONTENT" },
+                                             "usageMetadata": { "promptTokenCount": 100 } })),
+        Reply::NoCandidates => good(&json!({ "usageMetadata": { "promptTokenCount": 100 } })),
+        Reply::PerMinute(secs) => {
+            exhausted("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", Some(secs))
+        }
+        Reply::PerDay => exhausted("GenerateRequestsPerDayPerProjectPerModel-FreeTier", Some(20)),
+        Reply::EchoKey(status) => {
+            let key = asked.key.as_deref().unwrap_or_default();
+            error(status, "INTERNAL", &format!("request ?key={key} failed"), &json!([{ "debug": key }]))
+        }
+        Reply::Status(status) => error(status, "UNAVAILABLE", "the model is overloaded", &json!([])),
+        Reply::Garbage => Response::builder().body(Body::from("<html>proxy</html>")).unwrap_or_default(),
+        Reply::Fault(fault) => fault.play().await,
+    }
+}
+
+fn exhausted(quota: &str, secs: Option<u32>) -> Response<Body> {
+    let mut details = vec![json!({ "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+                                   "violations": [{ "quotaId": quota }] })];
+    if let Some(secs) = secs {
+        details.push(
+            json!({ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": format!("{secs}s") }),
+        );
+    }
+    error(429, "RESOURCE_EXHAUSTED", "You exceeded your current quota.", &Json::Array(details))
+}
+
+fn candidate(text: &str, finish: &str) -> Response<Body> {
+    good(&json!({
+        "candidates": [{ "content": { "role": "model", "parts": [{ "text": text }] }, "finishReason": finish }],
+        "usageMetadata": { "promptTokenCount": 100, "candidatesTokenCount": 50, "totalTokenCount": 150 },
+    }))
+}
+
+fn good(body: &Json) -> Response<Body> {
+    Response::builder()
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Body::from(body.to_string()))
+        .unwrap_or_default()
+}
+
+fn error(status: u16, code: &str, message: &str, details: &Json) -> Response<Body> {
+    let body = json!({ "error": { "code": status, "status": code, "message": message, "details": details } });
+    Response::builder()
+        .status(status)
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Body::from(body.to_string()))
+        .unwrap_or_default()
+}
+
+/// What stands between the marks around `what`.
+fn fenced<'a>(text: &'a str, what: &str) -> &'a str {
+    let Some(start) = text.find(&format!("<<<{what} ")) else { return "" };
+    let inner = text[start..].split_once(">>>\n").map_or("", |(_, inner)| inner);
+    inner.split_once(&format!("\n<<<END {what}")).map_or("", |(inner, _)| inner)
+}
+
+/// An answer by plain rules: "later" is not ready, files are worth it, the rest is not.
+fn think(asked: &Asked) -> String {
+    let text = asked.text();
+    let (title, page) = (fenced(text, "TITLE"), fenced(text, "PAGE"));
+    let files = fenced(text, "ATTACHMENTS").lines().filter(|line| line.starts_with("- ")).count();
+    let is_english = asked.body["systemInstruction"]["parts"][0]["text"]
+        .as_str()
+        .is_some_and(|system| system.contains("in English") || system.contains("not_worth: personnel"));
+    let is_screening = !asked.body["generationConfig"]["responseSchema"]["properties"]["verdict"].is_null();
+    if is_screening {
+        let (verdict, reason) = match (page.contains("後日"), files) {
+            (true, _) => ("not_ready", "資料は後日掲載される"),
+            (false, 0) => ("not_worth", "資料がなく、要約する内容がない"),
+            (false, _) => ("worth", "公表資料がある"),
+        };
+        return json!({ "verdict": verdict, "reason": reason, "criteria": [format!("添付 {files} 件")] })
+            .to_string();
+    }
+    let summary = match is_english {
+        true => format!("The ministry published {files} document(s). The details are in the attachments."),
+        false => format!("架空省は「{title}」について資料{files}件を公表した。全国の世帯が対象となる。"),
+    };
+    json!({ "key_points": [page.chars().take(40).collect::<String>()], "draft": summary, "missing": [], "final": summary })
+        .to_string()
+}

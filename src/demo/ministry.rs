@@ -1,0 +1,269 @@
+//! A ministry's web site: an RDF feed of titles in Shift_JIS, pages of several shapes, and PDFs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{Method, Response, header};
+use tokio::net::TcpListener;
+use tokio::task::AbortHandle;
+use url::Url;
+
+use super::faults::{Fault, Script};
+use crate::hash;
+use crate::time::Timestamp;
+
+/// A press release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// The last part of its address, without `.html`.
+    pub slug: String,
+    /// Its title.
+    pub title: String,
+    /// Its date, if the feed tells one.
+    pub date: Option<Timestamp>,
+    /// What its page looks like.
+    pub shape: Shape,
+}
+
+/// What a page looks like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A few words and no file: nothing to summarise.
+    Bare,
+    /// A finished page with files, by name and size in bytes.
+    WithFiles(Vec<(String, usize)>),
+    /// Documents are announced for later.
+    Later,
+    /// One PDF among links to other pages and other sites.
+    AmongLinks,
+    /// Any HTML.
+    Html(String),
+}
+
+/// The site; it ends with this value.
+#[derive(Debug)]
+pub struct Ministry {
+    /// Its address.
+    pub url: Url,
+    desk: Desk,
+    task: AbortHandle,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Desk {
+    shelf: Arc<Mutex<Shelf>>,
+}
+
+#[derive(Debug, Default)]
+struct Shelf {
+    releases: Vec<Release>,
+    /// Answers by path, instead of what would be there: media type and body.
+    instead: BTreeMap<String, (String, Vec<u8>)>,
+    faults: BTreeMap<String, Script>,
+    log: Vec<String>,
+}
+
+impl Ministry {
+    /// Starts on a free port of this machine, without any release.
+    pub async fn start() -> std::io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let url =
+            Url::parse(&format!("http://{}/", listener.local_addr()?)).map_err(std::io::Error::other)?;
+        let desk = Desk::default();
+        let router = Router::new().fallback(serve).with_state(desk.clone());
+        let task = tokio::spawn(async move {
+            let _ = axum::serve(listener, router).await;
+        });
+        Ok(Self { url, desk, task: task.abort_handle() })
+    }
+
+    /// Publishes a release, or replaces the one with its slug.
+    pub fn publish(&self, slug: &str, title: &str, date: Option<Timestamp>, shape: Shape) {
+        let mut shelf = self.desk.lock();
+        shelf.releases.retain(|release| release.slug != slug);
+        shelf.releases.insert(0, Release { slug: slug.into(), title: title.into(), date, shape });
+    }
+
+    /// Changes the page of a release.
+    pub fn change(&self, slug: &str, shape: Shape) {
+        let mut shelf = self.desk.lock();
+        if let Some(release) = shelf.releases.iter_mut().find(|release| release.slug == slug) {
+            release.shape = shape;
+        }
+    }
+
+    /// Takes a release out of the feed; its page goes, too.
+    pub fn withdraw(&self, slug: &str) {
+        self.desk.lock().releases.retain(|release| release.slug != slug);
+    }
+
+    /// Answers at `path` with these bytes instead.
+    pub fn instead(&self, path: &str, media_type: &str, body: impl Into<Vec<u8>>) {
+        self.desk.lock().instead.insert(path.to_owned(), (media_type.to_owned(), body.into()));
+    }
+
+    /// What goes wrong at `path`.
+    pub fn script(&self, path: &str) -> Script {
+        self.desk.lock().faults.entry(path.to_owned()).or_default().clone()
+    }
+
+    /// The address of the feed.
+    pub fn feed(&self) -> String {
+        format!("{}news.rdf", self.url)
+    }
+
+    /// The address of a release.
+    pub fn page(&self, slug: &str) -> String {
+        format!("{}news/{slug}.html", self.url)
+    }
+
+    /// Every request so far: method and path.
+    pub fn log(&self) -> Vec<String> {
+        self.desk.lock().log.clone()
+    }
+}
+
+impl Drop for Ministry {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, Shelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn serve(State(desk): State<Desk>, request: Request) -> Response<Body> {
+    let path = request.uri().path().to_owned();
+    let base = request
+        .headers()
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok())
+        .map_or_else(|| "http://127.0.0.1".to_owned(), |host| format!("http://{host}"));
+    let (fault, answer) = {
+        let mut shelf = desk.lock();
+        shelf.log.push(format!("{} {path}", request.method()));
+        let fault = shelf.faults.get(&path).and_then(Script::draw);
+        (fault, find(&shelf, &path, &base))
+    };
+    if let Some(fault) = fault {
+        let mut response = Fault::play(fault).await;
+        response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("text/html"));
+        return response;
+    }
+    let Some((media_type, body)) = answer else {
+        return Response::builder().status(404).body(Body::from("not found")).unwrap_or_default();
+    };
+    let tag = format!("\"{}\"", hash::short(&hash::sha256_hex(&body)));
+    let builder = Response::builder()
+        .header(header::CONTENT_TYPE, media_type)
+        .header(header::ETAG, &tag)
+        .header(header::CONTENT_LENGTH, body.len());
+    let is_known = request.headers().get(header::IF_NONE_MATCH).is_some_and(|known| *known == *tag);
+    if is_known {
+        return Response::builder()
+            .status(304)
+            .header(header::ETAG, tag)
+            .body(Body::empty())
+            .unwrap_or_default();
+    }
+    let body = if request.method() == Method::HEAD { Body::empty() } else { Body::from(body) };
+    builder.body(body).unwrap_or_default()
+}
+
+fn find(shelf: &Shelf, path: &str, base: &str) -> Option<(String, Vec<u8>)> {
+    if let Some(instead) = shelf.instead.get(path) {
+        return Some(instead.clone());
+    }
+    if path == "/news.rdf" {
+        return Some(("application/rdf+xml".to_owned(), in_shift_jis(&render_feed(&shelf.releases, base))));
+    }
+    if let Some(slug) = path.strip_prefix("/news/").and_then(|rest| rest.strip_suffix(".html")) {
+        let release = shelf.releases.iter().find(|release| release.slug == slug)?;
+        return Some(("text/html".to_owned(), in_shift_jis(&render_page(release))));
+    }
+    if let Some(name) = path.strip_prefix("/files/") {
+        let (_, size) = shelf
+            .releases
+            .iter()
+            .flat_map(|release| files_of(&release.shape))
+            .find(|(file, _)| file == name)?;
+        return Some(("application/pdf".to_owned(), render_pdf(name, size)));
+    }
+    None
+}
+
+/// Text as the ministry's servers send it.
+fn in_shift_jis(text: &str) -> Vec<u8> {
+    encoding_rs::SHIFT_JIS.encode(text).0.into_owned()
+}
+
+fn render_feed(releases: &[Release], base: &str) -> String {
+    let mut out = format!(
+        "<?xml version=\"1.0\" encoding=\"Shift_JIS\"?>\n\
+         <rdf:RDF xmlns=\"http://purl.org/rss/1.0/\" xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" \
+         xmlns:dc=\"http://purl.org/dc/elements/1.1/\" xml:lang=\"ja\">\n\
+         <channel rdf:about=\"{base}/news.rdf\"><title>架空省 新着情報①</title><link>{base}/</link>\
+         <description>報道資料</description></channel>\n"
+    );
+    for release in releases {
+        let link = format!("{base}/news/{}.html", release.slug);
+        let date = release.date.map_or(String::new(), |date| format!("<dc:date>{date}</dc:date>"));
+        let title = release.title.replace('&', "&amp;").replace('<', "&lt;");
+        let _ = writeln!(
+            out,
+            "<item rdf:about=\"{link}\"><title>{title}</title><link>{link}</link>{date}</item>"
+        );
+    }
+    out.push_str("</rdf:RDF>\n");
+    out
+}
+
+fn files_of(shape: &Shape) -> Vec<(String, usize)> {
+    match shape {
+        Shape::WithFiles(files) => files.clone(),
+        Shape::AmongLinks => vec![("keikaku.pdf".to_owned(), 3000)],
+        Shape::Bare | Shape::Later | Shape::Html(_) => Vec::new(),
+    }
+}
+
+fn render_page(release: &Release) -> String {
+    let title = &release.title;
+    let main = match &release.shape {
+        Shape::Bare => "<p>大臣の閣議後記者会見を下記のとおり開催します。</p>".to_owned(),
+        Shape::Later => "<p>研究会の第３回会合を開催しました。資料及び議事録は後日掲載します。</p>".to_owned(),
+        Shape::AmongLinks => "<p>地域の通信網に関する計画㈱を取りまとめました。</p>\
+             <ul><li><a href=\"/index.html\">トップ</a></li><li><a href=\"../files/keikaku.pdf\">計画本文（PDF）</a></li>\
+             <li><a href=\"https://other.example/\">関係機関</a></li><li><a href=\"#top\">先頭へ</a></li></ul>"
+            .to_owned(),
+        Shape::WithFiles(files) => {
+            let mut out = "<p>家計に関する調査の結果を公表します。対象は全国の世帯です。</p><ul>".to_owned();
+            for (name, _) in files {
+                let _ = write!(out, "<li><a href=\"/files/{name}\">別紙（{name}）</a></li>");
+            }
+            out + "</ul>"
+        }
+        Shape::Html(html) => html.clone(),
+    };
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"ja\"><head><meta charset=\"Shift_JIS\"><title>架空省｜{title}</title></head>\
+         <body><header>架空省</header><nav><a href=\"/\">ホーム</a></nav>\
+         <div id=\"contentsBody\"><h1>{title}</h1>{main}</div><footer>〒100-0000 架空省</footer></body></html>"
+    )
+}
+
+/// Something that begins and ends as a PDF does, of the wanted size.
+fn render_pdf(name: &str, size: usize) -> Vec<u8> {
+    let mut bytes = format!("%PDF-1.4\n% {name}\n").into_bytes();
+    while bytes.len() + 6 < size {
+        bytes.push(b' ');
+    }
+    bytes.extend_from_slice(b"\n%%EOF");
+    bytes
+}

@@ -1,0 +1,106 @@
+//! A service that speaks chat completions and answers what it is told to.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, Response, header};
+use serde_json::{Value as Json, json};
+use tokio::net::TcpListener;
+use tokio::task::AbortHandle;
+use url::Url;
+
+/// One request that came in.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Its `Authorization` header.
+    pub authorization: Option<String>,
+    /// Its body.
+    pub body: Json,
+}
+
+/// The server; it ends with this value.
+#[derive(Debug)]
+pub struct OpenAi {
+    /// Its address, as `base_url` wants it.
+    pub url: Url,
+    desk: Desk,
+    task: AbortHandle,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Desk(Arc<Mutex<Shelf>>);
+
+#[derive(Debug, Default)]
+struct Shelf {
+    next: VecDeque<(u16, Json)>,
+    log: Vec<Asked>,
+}
+
+impl OpenAi {
+    /// Starts on a free port of this machine.
+    pub async fn start() -> std::io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let url =
+            Url::parse(&format!("http://{}/v1", listener.local_addr()?)).map_err(std::io::Error::other)?;
+        let desk = Desk::default();
+        let router =
+            Router::new().route("/v1/chat/completions", axum::routing::post(serve)).with_state(desk.clone());
+        let task = tokio::spawn(async move {
+            let _ = axum::serve(listener, router).await;
+        });
+        Ok(Self { url, desk, task: task.abort_handle() })
+    }
+
+    /// The next question that is not spoken for is answered with this text.
+    pub fn next(&self, content: impl Into<String>) {
+        let content: String = content.into();
+        let body = json!({
+            "choices": [{ "message": { "role": "assistant", "content": content }, "finish_reason": "stop" }],
+            "usage": { "prompt_tokens": 100, "completion_tokens": 50 },
+        });
+        self.next_raw(200, body);
+    }
+
+    /// The next question that is not spoken for gets this status and body.
+    pub fn next_raw(&self, status: u16, body: Json) {
+        self.desk.lock().next.push_back((status, body));
+    }
+
+    /// Every question so far.
+    pub fn log(&self) -> Vec<Asked> {
+        self.desk.lock().log.clone()
+    }
+}
+
+impl Drop for OpenAi {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, Shelf> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn serve(State(desk): State<Desk>, headers: HeaderMap, body: Bytes) -> Response<Body> {
+    let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let asked = Asked {
+        authorization: authorization.map(str::to_owned),
+        body: serde_json::from_slice(&body).unwrap_or_default(),
+    };
+    let (status, answer) = {
+        let mut shelf = desk.lock();
+        shelf.log.push(asked);
+        shelf.next.pop_front().unwrap_or((503, json!({ "error": { "message": "nothing to say" } })))
+    };
+    Response::builder()
+        .status(status)
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Body::from(answer.to_string()))
+        .unwrap_or_default()
+}

@@ -1,0 +1,137 @@
+//! What may be asked of a provider: reserved before a request leaves, corrected after its answer.
+
+use super::config::BudgetKeys;
+use super::prompt::{Prompt, max_output_tokens};
+use super::{Content, File, Purpose, store};
+use crate::config;
+use crate::db::{self, Tx};
+use crate::id::JobName;
+use crate::ledger::quota::{Grant, Quota};
+use crate::time::Timestamp;
+
+/// The limits of one provider.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    /// Requests a day, counted in `api_usage`.
+    pub quota: Option<Quota>,
+    /// When the provider's day begins.
+    pub day: config::Quota,
+    /// Tokens a day and per job, requests per job.
+    pub keys: BudgetKeys,
+}
+
+/// What was reserved for one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reserved {
+    pub(super) date: String,
+    pub(super) job: JobName,
+    pub(super) tokens: i64,
+}
+
+/// The budget does not allow the request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// When it will.
+    pub until: Timestamp,
+    /// What is used up.
+    pub why: String,
+}
+
+impl Budget {
+    /// Counts one request and its estimated tokens, or nothing at all.
+    ///
+    /// Everything is checked before anything is counted: the transaction is serialised with all others.
+    pub fn reserve(
+        &self,
+        tx: &mut Tx<'_>,
+        provider: &str,
+        job: &JobName,
+        tokens: i64,
+        now: Timestamp,
+    ) -> db::Result<Result<Reserved, Refused>> {
+        if let Some(refused) = self.find_obstacle(tx, provider, job, tokens, now)? {
+            return Ok(Err(refused));
+        }
+        if let Some(quota) = &self.quota
+            && let Grant::Exhausted { resets_at } = quota.reserve(tx, 1, now)?
+        {
+            return Ok(Err(Refused { until: resets_at, why: used_up(provider, quota) }));
+        }
+        let date = self.day.date_at(now).to_string();
+        store::add_usage(tx, provider, &date, job, 1, tokens)?;
+        Ok(Ok(Reserved { date, job: job.clone(), tokens }))
+    }
+
+    /// What stands against one more request with so many tokens; counts nothing.
+    pub fn find_obstacle(
+        &self,
+        tx: &mut Tx<'_>,
+        provider: &str,
+        job: &JobName,
+        tokens: i64,
+        now: Timestamp,
+    ) -> db::Result<Option<Refused>> {
+        let until = self.day.next_day_at(now);
+        let date = self.day.date_at(now).to_string();
+        let refused = |why: String| Ok(Some(Refused { until, why: format!("`{provider}` waits: {why}") }));
+        let day = store::sum_usage(tx, provider, &date)?;
+        let own = store::find_usage(tx, provider, &date, job)?;
+        let exceeds = |used: i64, more: i64, limit: Option<u64>| {
+            limit.is_some_and(|limit| used.saturating_add(more) > i64::try_from(limit).unwrap_or(i64::MAX))
+        };
+        if exceeds(day.tokens, tokens, self.keys.tokens_per_day) {
+            return refused(format!(
+                "{} tokens were used today, and {tokens} more may be needed",
+                day.tokens
+            ));
+        }
+        if exceeds(own.tokens, tokens, self.keys.tokens_per_job) {
+            return refused(format!(
+                "`{job}` has used {} tokens today, and {tokens} more may be needed",
+                own.tokens
+            ));
+        }
+        if exceeds(own.requests, 1, self.keys.requests_per_job) {
+            return refused(format!("`{job}` has made {} requests today", own.requests));
+        }
+        match &self.quota {
+            Some(quota) if quota.used(tx, now)? >= i64::from(quota.rule.per_day) => {
+                Ok(Some(Refused { until: quota.resets_at(now), why: used_up(provider, quota) }))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+fn used_up(provider: &str, quota: &Quota) -> String {
+    format!("`{provider}` waits: the quota `{}` is used up for today", quota.provider)
+}
+
+/// Tokens of one page of a document, as Gemini counts them.
+const TOKENS_PER_PAGE: u64 = 258;
+/// A page that takes fewer bytes is rare: the estimate is to be on the safe side.
+const BYTES_PER_PAGE: u64 = 8 * 1024;
+/// The most pages that a provider reads.
+const MAX_PAGES: u64 = 1000;
+
+/// The most tokens that a request is likely to take: one per character, pages by size, and the whole answer.
+pub(super) fn estimate(prompt: &Prompt, files: &[File]) -> i64 {
+    let words = (prompt.system.chars().count() + prompt.text.chars().count()) as u64;
+    let saved = files.iter().filter(|file| matches!(file.content, Content::Saved { .. }));
+    let pages: u64 = saved.map(|file| tokens_of_file(file.bytes.unwrap_or(0))).sum();
+    to_signed(words + pages + u64::from(prompt.max_output_tokens))
+}
+
+/// The same before anything was fetched but the sizes of the files.
+pub(super) fn estimate_from_sizes(purpose: Purpose, sizes: &[u64]) -> i64 {
+    let files: u64 = sizes.iter().map(|bytes| tokens_of_file(*bytes)).sum();
+    to_signed(u64::from(max_output_tokens(purpose)) + files)
+}
+
+fn tokens_of_file(bytes: u64) -> u64 {
+    bytes.div_ceil(BYTES_PER_PAGE).clamp(1, MAX_PAGES) * TOKENS_PER_PAGE
+}
+
+fn to_signed(tokens: u64) -> i64 {
+    i64::try_from(tokens).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,169 @@
+//! One request to a provider, and what its failures mean: rest, or nothing to be done with this document.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::header::{HeaderMap, HeaderValue};
+use url::Url;
+
+use crate::config::{Secret, redact};
+use crate::fetch::{AllowPrivate, Clients, header};
+use crate::text;
+use crate::time::{Clock, Timestamp};
+
+/// More than this of an answer is not read.
+const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+/// What messages quote of an error, in columns.
+const QUOTE: usize = 300;
+
+/// The way to a provider.
+pub(super) struct Line<'a> {
+    pub(super) clients: &'a Clients,
+    pub(super) allow_private: &'a AllowPrivate,
+    pub(super) clock: &'a Clock,
+}
+
+/// What a provider answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Reply {
+    pub(super) text: String,
+    pub(super) tokens_in: u64,
+    pub(super) tokens_out: u64,
+}
+
+/// Why a call brought no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum CallError {
+    /// The provider works; with this document it has no answer for us.
+    Unusable { why: String, tokens: u64, can_repair: bool },
+    /// The provider is to be left alone for a while.
+    Rest(Rest),
+}
+
+/// Why a provider rests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// Too many requests at this moment; it says, or we guess, how long.
+    Busy { why: String, after: Duration },
+    /// Its quota of the day is used up.
+    UsedUp { why: String },
+    /// It fails or cannot be reached.
+    Down { why: String, after: Option<Duration>, may_have_counted: bool },
+    /// It does not accept our key, or we have none.
+    Locked { why: String },
+}
+
+impl Rest {
+    pub(super) fn down(why: impl Into<String>) -> Self {
+        Rest::Down { why: why.into(), after: None, may_have_counted: false }
+    }
+
+    /// Whether the provider may have worked on the request all the same.
+    pub(super) fn may_have_counted(&self) -> bool {
+        matches!(self, Rest::Down { may_have_counted: true, .. })
+    }
+}
+
+impl From<Rest> for CallError {
+    fn from(rest: Rest) -> Self {
+        CallError::Rest(rest)
+    }
+}
+
+/// An HTTP answer of a provider.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+    pub(super) at: Timestamp,
+}
+
+impl Answer {
+    pub(super) fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        header::retry_after(&self.headers, self.at)
+    }
+}
+
+impl Line<'_> {
+    /// Sends one request and reads its answer within `timeout`; no redirect is followed.
+    pub(super) async fn send(
+        &self,
+        request: reqwest::RequestBuilder,
+        timeout: Duration,
+    ) -> Result<Answer, CallError> {
+        let (client, request) = request.build_split();
+        let request = request
+            .map_err(|error| Rest::down(format!("the request cannot be made: {}", deepest(&error))))?;
+        let host = request.url().host_str().unwrap_or_default().to_owned();
+        let asked = tokio::time::timeout(timeout, async {
+            let mut response = client.execute(request).await?;
+            let (status, headers) = (response.status().as_u16(), response.headers().clone());
+            let mut body = BytesMut::new();
+            while let Some(piece) = response.chunk().await? {
+                if body.len() + piece.len() > MAX_ANSWER_BYTES {
+                    break;
+                }
+                body.extend_from_slice(&piece);
+            }
+            Ok::<_, reqwest::Error>((status, headers, body.freeze()))
+        })
+        .await;
+        match asked {
+            Ok(Ok((status, headers, body))) => Ok(Answer { status, headers, body, at: self.clock.now() }),
+            Ok(Err(error)) => Err(Rest::Down {
+                why: format!("no answer from {host}: {}", deepest(&error)),
+                after: None,
+                may_have_counted: !(error.is_connect() || error.is_builder()),
+            }
+            .into()),
+            Err(_) => Err(Rest::Down {
+                why: format!("no answer from {host} within {} s", timeout.as_secs()),
+                after: None,
+                may_have_counted: true,
+            }
+            .into()),
+        }
+    }
+
+    /// A client for `url`, which the address guard has judged.
+    pub(super) fn client(&self, url: &Url) -> Result<reqwest::Client, CallError> {
+        self.clients.client_for(url, self.allow_private).map_err(|error| {
+            let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+            Rest::down(format!("{error}{hint}")).into()
+        })
+    }
+}
+
+/// The secret as a header value that logs do not show.
+pub(super) fn secret_header(secret: &Secret, prefix: &str) -> Result<HeaderValue, CallError> {
+    let locked = |why: String| CallError::Rest(Rest::Locked { why });
+    let revealed = secret.reveal().map_err(|missing| locked(missing.to_string()))?;
+    let mut value = HeaderValue::from_str(&format!("{prefix}{}", revealed.expose()))
+        .map_err(|_| locked("the API key cannot stand in a header".to_owned()))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// What somebody else wrote, on one short line and without our secrets.
+pub(super) fn quote(message: &str) -> String {
+    text::shorten(&redact(&text::one_line(message)), QUOTE)
+}
+
+/// The innermost cause, on one line, without the address.
+fn deepest(error: &reqwest::Error) -> String {
+    let mut last: &dyn std::error::Error = error;
+    while let Some(next) = last.source() {
+        last = next;
+    }
+    let said = last.to_string();
+    if std::ptr::eq(last, error as &dyn std::error::Error as *const dyn std::error::Error) {
+        // The outermost error names the address; its kind says enough.
+        return if error.is_timeout() { "too slow".to_owned() } else { "the connection broke".to_owned() };
+    }
+    quote(&said)
+}

@@ -1,0 +1,118 @@
+//! The Files API: upload in one piece, wait until it can be used, delete after use.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::json;
+use url::Url;
+
+use super::{Gemini, KEY_HEADER, judge, lost};
+use crate::llm::call::{CallError, Line, Rest};
+
+/// How often we look whether an upload can be used, and how long we wait in between.
+const LOOKS: u32 = 30;
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// Deleting is a courtesy: the other side deletes after two days by itself.
+const DELETE_WITHIN: Duration = Duration::from_secs(20);
+
+/// A file on the other side.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Upload {
+    /// `files/…`, for looking and deleting.
+    name: String,
+    /// What a prompt calls it by.
+    pub(super) uri: String,
+    #[serde(default)]
+    state: String,
+}
+
+#[derive(Deserialize)]
+struct Uploaded {
+    file: Upload,
+}
+
+impl Gemini {
+    /// Uploads a file and waits until it can be used.
+    pub(super) async fn upload(
+        &self,
+        line: &Line<'_>,
+        path: &Path,
+        media_type: &str,
+    ) -> Result<Upload, CallError> {
+        let file = tokio::fs::File::open(path).await.map_err(|error| lost(&error))?;
+        let bytes = file.metadata().await.map_err(|error| lost(&error))?.len();
+        let start = self.url("upload/v1beta/files")?;
+        let request = line
+            .client(&start)?
+            .post(start.clone())
+            .header(KEY_HEADER, self.key()?)
+            .header("x-goog-upload-protocol", "resumable")
+            .header("x-goog-upload-command", "start")
+            .header("x-goog-upload-header-content-length", bytes)
+            .header("x-goog-upload-header-content-type", media_type)
+            .json(&json!({ "file": { "displayName": "attachment" } }));
+        let answer = line.send(request, self.timeout).await?;
+        if !answer.is_success() {
+            return Err(judge(&answer));
+        }
+        let target = answer.headers.get("x-goog-upload-url").and_then(|value| value.to_str().ok());
+        let target = target.and_then(|target| Url::parse(target).ok());
+        // The file and our key go where we started, and nowhere else.
+        let Some(target) = target.filter(|target| target.origin() == start.origin()) else {
+            return Err(Rest::down("the Files API names no usable place to upload to").into());
+        };
+        let request = line
+            .client(&target)?
+            .post(target)
+            .header(KEY_HEADER, self.key()?)
+            .header("content-length", bytes)
+            .header("x-goog-upload-offset", 0)
+            .header("x-goog-upload-command", "upload, finalize")
+            .body(reqwest::Body::from(file));
+        let answer = line.send(request, self.timeout * 2).await?;
+        if !answer.is_success() {
+            return Err(judge(&answer));
+        }
+        let uploaded: Uploaded = serde_json::from_slice(&answer.body)
+            .map_err(|_| Rest::down("the Files API does not say where the upload went"))?;
+        self.wait_until_usable(line, uploaded.file).await
+    }
+
+    async fn wait_until_usable(&self, line: &Line<'_>, mut upload: Upload) -> Result<Upload, CallError> {
+        for _ in 0..LOOKS {
+            match upload.state.as_str() {
+                "ACTIVE" | "" => return Ok(upload),
+                "FAILED" => {
+                    self.delete(line, &upload).await;
+                    let why = "the provider cannot read the file".to_owned();
+                    return Err(CallError::Unusable { why, tokens: 0, can_repair: false });
+                }
+                _ => tokio::time::sleep(LOOK_EVERY).await,
+            }
+            let url = self.url(&format!("v1beta/{}", upload.name))?;
+            let request = line.client(&url)?.get(url).header(KEY_HEADER, self.key()?);
+            let answer = line.send(request, self.timeout).await?;
+            if !answer.is_success() {
+                return Err(judge(&answer));
+            }
+            upload = serde_json::from_slice(&answer.body)
+                .map_err(|_| Rest::down("the Files API does not say how the upload is"))?;
+        }
+        self.delete(line, &upload).await;
+        Err(Rest::down("the Files API did not get ready with an upload").into())
+    }
+
+    /// Deletes an upload; a failure is no matter.
+    pub(super) async fn delete(&self, line: &Line<'_>, upload: &Upload) {
+        let outcome = async {
+            let url = self.url(&format!("v1beta/{}", upload.name))?;
+            let request = line.client(&url)?.delete(url).header(KEY_HEADER, self.key()?);
+            line.send(request, DELETE_WITHIN).await
+        }
+        .await;
+        if !outcome.is_ok_and(|answer| answer.is_success()) {
+            tracing::debug!("An upload could not be deleted; the provider does it in two days");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Every kind of reply that Gemini gives, and what it means to us.
+
+use super::*;
+use bytes::Bytes;
+use reqwest::header::HeaderMap;
+
+fn reply(body: Json) -> Result<Reply, CallError> {
+    read_reply(body.to_string().as_bytes())
+}
+
+fn candidate(finish: &str, text: &str) -> Json {
+    json!({ "candidates": [{ "content": { "parts": [{ "text": text }] }, "finishReason": finish }],
+            "usageMetadata": { "promptTokenCount": 10, "candidatesTokenCount": 4, "thoughtsTokenCount": 6 } })
+}
+
+fn judged(status: u16, body: Json) -> CallError {
+    let at = "2026-01-15T00:00:00Z".parse().unwrap();
+    judge(&Answer { status, headers: HeaderMap::new(), body: Bytes::from(body.to_string()), at })
+}
+
+#[test]
+fn a_finished_answer_is_read_without_its_thoughts() {
+    let body = json!({ "candidates": [{ "content": { "parts": [
+        { "text": "thinking", "thought": true }, { "text": "{\"a\":" }, { "text": "1}" }] }, "finishReason": "STOP" }],
+        "usageMetadata": { "promptTokenCount": 10, "candidatesTokenCount": 4, "thoughtsTokenCount": 6 } });
+    let reply = reply(body).unwrap();
+    assert_eq!(reply, Reply { text: "{\"a\":1}".into(), tokens_in: 10, tokens_out: 10 });
+}
+
+#[test]
+fn an_answer_without_use_says_whether_asking_again_helps() {
+    for (body, can_repair, word) in [
+        (json!({ "promptFeedback": { "blockReason": "SAFETY" } }), false, "prompt was blocked"),
+        (candidate("SAFETY", ""), false, "SAFETY"),
+        (candidate("PROHIBITED_CONTENT", ""), false, "PROHIBITED_CONTENT"),
+        (candidate("MAX_TOKENS", "{"), true, "MAX_TOKENS"),
+        (candidate("RECITATION", ""), true, "RECITATION"),
+        (candidate("OTHER", ""), true, "OTHER"),
+        (candidate("STOP", " "), true, "empty"),
+        (json!({ "candidates": [] }), true, "no candidate"),
+        (json!({}), true, "no candidate"),
+    ] {
+        match reply(body.clone()) {
+            Err(CallError::Unusable { why, can_repair: found, .. }) => {
+                assert_eq!(found, can_repair, "{body}");
+                assert!(why.contains(word), "{why}");
+            }
+            other => panic!("{body}: {other:?}"),
+        }
+    }
+    assert!(matches!(read_reply(b"<html>"), Err(CallError::Rest(Rest::Down { .. }))));
+}
+
+#[test]
+fn minute_and_day_are_told_apart() {
+    let quota = |id: &str| json!({ "@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{ "quotaId": id }] });
+    let delay = json!({ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.07s" });
+    let error = |details: Json| json!({ "error": { "status": "RESOURCE_EXHAUSTED", "message": "m", "details": details } });
+    let minute =
+        judged(429, error(json!([quota("GenerateRequestsPerMinutePerProjectPerModel-FreeTier"), delay])));
+    assert!(
+        matches!(minute, CallError::Rest(Rest::Busy { after, .. }) if after == Duration::from_secs_f64(34.07))
+    );
+    let day = judged(
+        429,
+        error(json!([
+            quota("GenerateRequestsPerMinutePerProject"),
+            quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier"),
+            delay
+        ])),
+    );
+    assert!(matches!(day, CallError::Rest(Rest::UsedUp { .. })), "{day:?}");
+    assert!(
+        matches!(judged(429, json!({})), CallError::Rest(Rest::Busy { after, .. }) if after == USUAL_WAIT)
+    );
+}
+
+#[test]
+fn a_status_says_who_is_to_blame() {
+    let error = |status: &str, message: &str| json!({ "error": { "status": status, "message": message } });
+    for (status, body, blame) in [
+        (401, json!({}), "locked"),
+        (403, error("PERMISSION_DENIED", "no"), "locked"),
+        (400, error("INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."), "locked"),
+        (400, error("FAILED_PRECONDITION", "User location is not supported"), "locked"),
+        (404, error("NOT_FOUND", "models/x is not found"), "locked"),
+        (400, error("INVALID_ARGUMENT", "The document has no pages."), "document"),
+        (413, json!({}), "document"),
+        (500, error("INTERNAL", "x"), "down"),
+        (503, error("UNAVAILABLE", "overloaded"), "down"),
+        (302, json!({}), "down"),
+    ] {
+        let found = match judged(status, body.clone()) {
+            CallError::Unusable { .. } => "document",
+            CallError::Rest(Rest::Locked { .. }) => "locked",
+            CallError::Rest(Rest::Down { .. }) => "down",
+            CallError::Rest(_) => "other",
+        };
+        assert_eq!(found, blame, "{status} {body}");
+    }
+}
+
+#[test]
+fn the_schema_is_written_as_the_api_wants_it() {
+    let ours = json!({ "type": "object", "properties": { "type": { "type": "string", "enum": ["a"] } },
+                       "required": ["type"], "additionalProperties": false });
+    let theirs = json!({ "type": "OBJECT", "properties": { "type": { "type": "STRING", "enum": ["a"] } }, "required": ["type"] });
+    assert_eq!(to_gemini_schema(&ours), theirs);
+}

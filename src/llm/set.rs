@@ -1,0 +1,246 @@
+//! The model providers of a config file, and the rests that they take.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::budget::{Budget, Reserved};
+use super::call::Rest;
+use super::{AskError, GeminiConfig, KINDS, Llm, OpenAiConfig, Provider, gemini, openai, store};
+use crate::config::value::{TimeOfDay, Zone};
+use crate::config::{self, Problems, Section};
+use crate::db::Db;
+use crate::fetch::{AllowPrivate, Clients};
+use crate::ledger::quota::Quota;
+use crate::ledger::{event, pause};
+
+/// How long an answer may take unless the config says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// Rests after failures in a row, shortest first; the last one repeats.
+const RESTS: [Duration; 4] = [
+    Duration::from_secs(60),
+    Duration::from_secs(5 * 60),
+    Duration::from_secs(15 * 60),
+    Duration::from_secs(3600),
+];
+/// How long a provider rests that does not accept our key, unless the key changes.
+const LOCKED: Duration = Duration::from_secs(6 * 3600);
+
+/// The model providers of a config file.
+#[derive(Default)]
+pub struct LlmSet(Vec<Llm>);
+
+impl LlmSet {
+    /// Reads every `[llm.NAME]` table; `zone` is that of `[app]`.
+    pub fn read(
+        sections: &[Section],
+        quotas: &BTreeMap<String, Quota>,
+        zone: &Zone,
+        db: &Db,
+        clients: &Clients,
+    ) -> Result<Self, Problems> {
+        let mut problems = Problems::default();
+        let llms = sections
+            .iter()
+            .filter_map(|section| problems.note(read_one(section, quotas, zone, db, clients)))
+            .collect();
+        if problems.is_empty() { Ok(Self(llms)) } else { Err(problems) }
+    }
+
+    /// The provider of that name.
+    pub fn find(&self, name: &str) -> Option<&Llm> {
+        self.0.iter().find(|llm| llm.name == name)
+    }
+
+    /// Their names, in the order of the file.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|llm| llm.name.as_str())
+    }
+}
+
+fn read_one(
+    section: &Section,
+    quotas: &BTreeMap<String, Quota>,
+    zone: &Zone,
+    db: &Db,
+    clients: &Clients,
+) -> Result<Llm, Problems> {
+    let allow = |entries: &[String]| {
+        AllowPrivate::parse(entries)
+            .map_err(|error| Problems::from(section.problem("allow_private", error.to_string())))
+    };
+    let llm = |provider, models: (String, String), budget, allow_private| Llm {
+        name: section.name.clone(),
+        provider,
+        screen_model: models.0,
+        summary_model: models.1,
+        budget,
+        db: db.clone(),
+        clock: db.clock().clone(),
+        clients: clients.clone(),
+        allow_private,
+    };
+    match section.kind.as_str() {
+        "gemini" => {
+            let keys: GeminiConfig = section.read()?;
+            let pacific: Zone = "America/Los_Angeles".parse().unwrap_or_else(|_| zone.clone());
+            let budget = Budget {
+                keys: keys.budget.clone(),
+                ..budget(section, keys.quota.as_deref(), quotas, &pacific)?
+            };
+            let models = (
+                keys.screen_model.clone().unwrap_or_else(|| "gemini-2.5-flash-lite".to_owned()),
+                keys.summary_model.clone().unwrap_or_else(|| "gemini-2.5-flash".to_owned()),
+            );
+            for (key, model) in [("screen_model", &models.0), ("summary_model", &models.1)] {
+                if !model.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')) {
+                    return Err(section.problem(key, format!("`{model}` is not the name of a model")).into());
+                }
+            }
+            let allow_private = allow(&keys.allow_private)?;
+            let timeout = keys.timeout.map_or(TIMEOUT, Into::into);
+            Ok(llm(Provider::Gemini(gemini::Gemini::new(keys, timeout)), models, budget, allow_private))
+        }
+        "openai" => {
+            let keys: OpenAiConfig = section.read()?;
+            let budget =
+                Budget { keys: keys.budget.clone(), ..budget(section, keys.quota.as_deref(), quotas, zone)? };
+            let screen = keys.screen_model.clone();
+            let models = (screen.clone(), keys.summary_model.clone().unwrap_or(screen));
+            let allow_private = allow(&keys.allow_private)?;
+            let timeout = keys.timeout.map_or(TIMEOUT, Into::into);
+            Ok(llm(Provider::OpenAi(openai::OpenAi::new(keys, timeout)), models, budget, allow_private))
+        }
+        other => {
+            Err(section.unknown_name("kind", "kind of LLM", other, KINDS.iter().map(|kind| kind.name)).into())
+        }
+    }
+}
+
+/// The budget without its own keys: how requests are counted, and when the provider's day begins.
+fn budget(
+    section: &Section,
+    quota: Option<&str>,
+    quotas: &BTreeMap<String, Quota>,
+    zone: &Zone,
+) -> Result<Budget, Problems> {
+    let quota = match quota {
+        Some(name) => Some(
+            quotas
+                .get(name)
+                .ok_or_else(|| {
+                    let known = quotas.keys().map(String::as_str);
+                    Problems::from(section.unknown_name("quota", "quota", name, known))
+                })?
+                .clone(),
+        ),
+        None => quotas.get(&section.name).cloned(),
+    };
+    let day = quota.as_ref().map_or_else(
+        || config::Quota { per_day: u32::MAX, day_starts: TimeOfDay::MIDNIGHT, zone: zone.clone() },
+        |quota| quota.rule.clone(),
+    );
+    Ok(Budget { quota, day, keys: super::BudgetKeys::default() })
+}
+
+impl Llm {
+    /// An error while the provider rests. A rest ends early when its key, a model or its address changes.
+    pub(super) async fn check_rest(&self) -> Result<(), AskError> {
+        let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
+        let rest = self
+            .db
+            .read(move |tx| {
+                let Some(rest) = pause::find(tx, &rest_name(&name), now)? else { return Ok(None) };
+                let rests_with = store::find_health(tx, &name)?.rests_with;
+                Ok(rests_with.is_none_or(|with| with == print).then_some(rest))
+            })
+            .await?;
+        match rest {
+            None => Ok(()),
+            Some(rest) => Err(AskError::Resting {
+                until: rest.paused_until.unwrap_or_else(|| self.clock.now().plus(LOCKED)),
+                why: format!("`{}` rests: {}", self.name, rest.reason),
+                is_budget: rest.reason.starts_with(USED_UP),
+            }),
+        }
+    }
+
+    /// Lets the provider rest, and says until when. What was reserved is given back unless it may have been used.
+    pub(super) async fn rest(&self, reserved: Reserved, rest: Rest) -> Result<AskError, AskError> {
+        let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
+        let day_ends = self.budget.day.next_day_at(now);
+        let (until, rest, why) = self
+            .db
+            .write(move |tx| {
+                if !rest.may_have_counted() {
+                    store::add_usage(tx, &name, &reserved.date, &reserved.job, 0, -reserved.tokens)?;
+                }
+                let failures = store::find_health(tx, &name)?.failures_in_a_row;
+                let growing = RESTS[usize::try_from(failures).unwrap_or(0).min(RESTS.len() - 1)];
+                let (until, code, why) = match &rest {
+                    Rest::Busy { why, after } => (now.plus(*after), "provider_busy", why.clone()),
+                    Rest::UsedUp { why } => {
+                        (day_ends, "provider_used_up", format!("{USED_UP} for today: {why}"))
+                    }
+                    Rest::Down { why, after, .. } => {
+                        (now.plus(after.unwrap_or(growing).max(growing)), "provider_down", why.clone())
+                    }
+                    Rest::Locked { why } => (now.plus(LOCKED), "provider_locked", why.clone()),
+                };
+                let failed = i64::from(matches!(rest, Rest::Down { .. }));
+                store::put_health(tx, &name, failures + failed, Some(&print))?;
+                pause::put(tx, &rest_name(&name), Some(until), &why, now)?;
+                let detail = json!({ "why": why, "until": until });
+                event::add(tx, Some(&reserved.job), &rest_name(&name), code, &detail, now)?;
+                Ok((until, rest.clone(), why))
+            })
+            .await?;
+        tracing::warn!(provider = self.name, %until, "`{}` rests: {why}", self.name);
+        Ok(match rest {
+            Rest::Locked { .. } => AskError::Locked { until, why },
+            rest => AskError::Resting { until, why, is_budget: matches!(rest, Rest::UsedUp { .. }) },
+        })
+    }
+
+    /// Corrects what was reserved by what was used, stores the answer if there is one, and notes that all is well.
+    pub(super) async fn settle(
+        &self,
+        reserved: Reserved,
+        tokens: u64,
+        answer: Option<store::NewAnswer>,
+    ) -> Result<(), AskError> {
+        let (name, now) = (self.name.clone(), self.clock.now());
+        self.db
+            .write(move |tx| {
+                let used = i64::try_from(tokens).unwrap_or(i64::MAX);
+                store::add_usage(tx, &name, &reserved.date, &reserved.job, 0, used - reserved.tokens)?;
+                if let Some(answer) = &answer {
+                    store::put_answer(tx, answer, now)?;
+                }
+                store::put_health(tx, &name, 0, None)?;
+                pause::reset(tx, &rest_name(&name))?;
+                Ok(())
+            })
+            .await?;
+        Ok(())
+    }
+
+    /// Tells whether key, models or address have changed, without telling anything about them: 16 bits of a hash.
+    fn print(&self) -> String {
+        let (key, address) = match &self.provider {
+            Provider::Gemini(gemini) => (gemini.key_text(), gemini.address()),
+            Provider::OpenAi(openai) => (openai.key_text(), openai.address()),
+        };
+        let whole =
+            crate::hash::sha256_parts(&[&self.name, &key, address, &self.screen_model, &self.summary_model]);
+        whole.get(..4).unwrap_or_default().to_owned()
+    }
+}
+
+/// How the reason begins when a day's quota is used up.
+const USED_UP: &str = "used up";
+
+fn rest_name(provider: &str) -> String {
+    format!("provider:{provider}")
+}

@@ -1,0 +1,168 @@
+//! The SQL of answers, usage and health.
+
+use super::Purpose;
+use crate::db::{self, Tx};
+use crate::id::JobName;
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// An answer that is known already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// The answer as the model gave it.
+    pub answer_json: String,
+    /// Tokens that went in.
+    pub tokens_in: u64,
+    /// Tokens that came out.
+    pub tokens_out: u64,
+}
+
+/// An answer to keep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewAnswer {
+    /// Content, prompt version and model, hashed.
+    pub key: String,
+    /// Who gave it.
+    pub provider: String,
+    /// Which model.
+    pub model: String,
+    /// What for.
+    pub purpose: Purpose,
+    /// The answer as the model gave it.
+    pub answer_json: String,
+    /// Tokens that went in.
+    pub tokens_in: u64,
+    /// Tokens that came out.
+    pub tokens_out: u64,
+    /// The job that asked.
+    pub job_name: JobName,
+}
+
+/// What was used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Requests.
+    pub requests: i64,
+    /// Tokens, estimates of requests under way included.
+    pub tokens: i64,
+}
+
+/// How a provider has been.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Failures since it last answered.
+    pub failures_in_a_row: i64,
+    /// The print of the settings under which it rests.
+    pub rests_with: Option<String>,
+}
+
+/// The answer with that key.
+pub fn find_answer(tx: &mut Tx<'_>, key: &str) -> db::Result<Option<Stored>> {
+    let count = |value: i64| u64::try_from(value).unwrap_or(0);
+    tx.find(
+        sql!("SELECT answer_json, tokens_in, tokens_out FROM llm_answers WHERE key = ?1"),
+        params![key],
+        |row| {
+            Ok(Stored {
+                answer_json: row.get(0)?,
+                tokens_in: count(row.get(1)?),
+                tokens_out: count(row.get(2)?),
+            })
+        },
+    )
+}
+
+/// Keeps an answer; a newer one for the same question replaces it.
+pub fn put_answer(tx: &mut Tx<'_>, answer: &NewAnswer, now: Timestamp) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "INSERT INTO llm_answers (key, provider, model, purpose, answer_json, tokens_in, tokens_out, job_name,
+               created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+             ON CONFLICT (key) DO UPDATE SET answer_json = excluded.answer_json, tokens_in = excluded.tokens_in,
+               tokens_out = excluded.tokens_out, created_at = excluded.created_at"
+        ),
+        params![
+            answer.key,
+            answer.provider,
+            answer.model,
+            answer.purpose.as_str(),
+            answer.answer_json,
+            answer.tokens_in,
+            answer.tokens_out,
+            answer.job_name,
+            now
+        ],
+    )?;
+    Ok(())
+}
+
+/// What all jobs together have used of a provider on a day.
+pub fn sum_usage(tx: &mut Tx<'_>, provider: &str, date: &str) -> db::Result<Usage> {
+    let found = tx.find(
+        sql!(
+            "SELECT CAST(COALESCE(SUM(requests), 0) AS BIGINT), CAST(COALESCE(SUM(tokens), 0) AS BIGINT)
+             FROM llm_usage WHERE provider = ?1 AND date = ?2"
+        ),
+        params![provider, date],
+        |row| Ok(Usage { requests: row.get(0)?, tokens: row.get(1)? }),
+    )?;
+    Ok(found.unwrap_or_default())
+}
+
+/// What one job has used of a provider on a day.
+pub fn find_usage(tx: &mut Tx<'_>, provider: &str, date: &str, job: &JobName) -> db::Result<Usage> {
+    let found = tx.find(
+        sql!("SELECT requests, tokens FROM llm_usage WHERE provider = ?1 AND date = ?2 AND job_name = ?3"),
+        params![provider, date, job],
+        |row| Ok(Usage { requests: row.get(0)?, tokens: row.get(1)? }),
+    )?;
+    Ok(found.unwrap_or_default())
+}
+
+/// Counts more, or less when an estimate was too high.
+pub fn add_usage(
+    tx: &mut Tx<'_>,
+    provider: &str,
+    date: &str,
+    job: &JobName,
+    requests: i64,
+    tokens: i64,
+) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "INSERT INTO llm_usage (provider, date, job_name, requests, tokens) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (provider, date, job_name) DO UPDATE SET requests = llm_usage.requests + excluded.requests,
+               tokens = llm_usage.tokens + excluded.tokens"
+        ),
+        params![provider, date, job, requests, tokens],
+    )?;
+    Ok(())
+}
+
+/// How a provider has been; well, if nothing is known.
+pub fn find_health(tx: &mut Tx<'_>, provider: &str) -> db::Result<Health> {
+    let found = tx.find(
+        sql!("SELECT failures_in_a_row, rests_with FROM llm_health WHERE provider = ?1"),
+        params![provider],
+        |row| Ok(Health { failures_in_a_row: row.get(0)?, rests_with: row.get(1)? }),
+    )?;
+    Ok(found.unwrap_or_default())
+}
+
+/// Writes down how a provider is.
+pub fn put_health(
+    tx: &mut Tx<'_>,
+    provider: &str,
+    failures_in_a_row: i64,
+    rests_with: Option<&str>,
+) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "INSERT INTO llm_health (provider, failures_in_a_row, rests_with) VALUES (?1, ?2, ?3)
+             ON CONFLICT (provider) DO UPDATE SET failures_in_a_row = excluded.failures_in_a_row,
+               rests_with = excluded.rests_with"
+        ),
+        params![provider, failures_in_a_row, rests_with],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! What a person may do with an item: look at it again, or decide against it.
+
+use serde_json::json;
+
+use super::decide::{self, Event, Limits, NotValuable};
+use super::model::{Item, Status};
+use super::{TOPIC, store};
+use crate::channel::outbox;
+use crate::db::{self, Tx};
+use crate::time::Timestamp;
+
+/// The answer to a person.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case", tag = "answer")]
+pub enum Answer {
+    /// Done; the item now stands there.
+    Done {
+        /// Where it stands.
+        status: Status,
+    },
+    /// As it stands, that cannot be done.
+    NotNow {
+        /// Why not.
+        why: String,
+        /// What can be done.
+        hint: String,
+    },
+}
+
+/// Has an item looked at again from the beginning, with no tries counted. One that was posted is left alone.
+pub fn retry(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<Answer> {
+    if let Some(busy) = find_message(tx, item)? {
+        return Ok(busy);
+    }
+    if store::find_messages(tx, &item.job_name, &item.url, 0)?.any_sent {
+        return Ok(Answer::NotNow {
+            why: "it was posted".to_owned(),
+            hint:
+                "`tsuzuki delivery ls` shows the post; `tsuzuki delivery retry ID --again` sends a second one"
+                    .to_owned(),
+        });
+    }
+    apply(tx, item, Event::Retried, now)
+}
+
+/// Decides against an item: it will not be looked at again.
+pub fn skip(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<Answer> {
+    if let Some(busy) = find_message(tx, item)? {
+        return Ok(busy);
+    }
+    if item.status == Status::Processed {
+        return Ok(Answer::NotNow {
+            why: "it is over".to_owned(),
+            hint: "`tsuzuki why URL` tells how it ended".to_owned(),
+        });
+    }
+    apply(tx, item, Event::Skipped, now)
+}
+
+fn find_message(tx: &mut Tx<'_>, item: &Item) -> db::Result<Option<Answer>> {
+    let open = outbox::find_open(tx, TOPIC, &item.url)?;
+    let open = open.filter(|row| row.job_name.as_str() == item.job_name);
+    Ok(open.map(|row| Answer::NotNow {
+        why: format!("its post is {} (delivery {})", row.state.as_str(), row.id),
+        hint: format!("`tsuzuki delivery skip {}` stops the post", row.id),
+    }))
+}
+
+fn apply(tx: &mut Tx<'_>, item: &Item, event: Event, now: Timestamp) -> db::Result<Answer> {
+    let limits = Limits { max_retries: u32::MAX, not_valuable: NotValuable::Defer };
+    let changed =
+        || Answer::NotNow { why: "it changed at this very moment".to_owned(), hint: "look again".to_owned() };
+    let Some(to) = decide::after(item, event, &limits, now) else { return Ok(changed()) };
+    Ok(match store::apply(tx, item, &to, event.code(), &json!({ "by": "hand" }))? {
+        true => Answer::Done { status: to.status },
+        false => changed(),
+    })
+}

@@ -1,0 +1,314 @@
+//! Reads the feed and records what is new; the first successful look only sets the baseline.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::config::Future;
+use super::model::NewItem;
+use super::store::{self, FeedState};
+use super::{Failure, Press, Turn};
+use crate::config::value::FirstRun;
+use crate::fail;
+use crate::fetch::{Request, Response, Validators};
+use crate::ledger::event;
+use crate::parse::feed::{self, Entry};
+use crate::parse::url::resolve_web;
+use crate::text;
+use crate::time::Timestamp;
+
+/// An entry dated further ahead than this is one of the future; less is a clock that differs.
+const AHEAD: Duration = Duration::from_secs(3600);
+/// The whole feed is read at least this often, whatever its validators say.
+const WHOLE_EVERY: Duration = Duration::from_secs(7 * 24 * 3600);
+/// A longer address cannot be indexed and is no address that anybody meant.
+const MAX_URL_BYTES: usize = 2000;
+/// The longest title that is kept, in columns.
+const MAX_TITLE: usize = 500;
+/// What we like to get.
+const ACCEPT: &str = "application/rss+xml, application/rdf+xml, application/atom+xml, application/feed+json, \
+                      application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5";
+
+/// What reading the feed brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Whether the server said that nothing has changed.
+    pub is_unchanged: bool,
+    /// Items that are new.
+    pub added: usize,
+    /// Items that were recorded as known already.
+    pub baseline: usize,
+    /// Entries left alone because their date lies ahead.
+    pub future: usize,
+    /// Entries without an address that can be used.
+    pub unusable: usize,
+    /// Whether the posts of the new items wait for a person.
+    pub is_held: bool,
+}
+
+impl fmt::Display for Collected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_unchanged {
+            return f.write_str("feed unchanged");
+        }
+        write!(f, "{} new", self.added)?;
+        for (count, what) in [
+            (self.baseline, "recorded as known"),
+            (self.future, "dated in the future"),
+            (self.unusable, "without a usable link"),
+        ] {
+            if count > 0 {
+                write!(f, ", {count} {what}")?;
+            }
+        }
+        if self.is_held {
+            f.write_str(", held: more than `hold_above` at once")?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads the feed once. The outer error ends the run, the inner one is the feed's.
+pub(super) async fn collect(press: &Press, turn: &Turn) -> Result<Result<Collected, String>, Failure> {
+    let feed_url = press.keys.feed.url().clone();
+    let (job, address) = (press.name.clone(), feed_url.to_string());
+    let known = turn.db.read(move |tx| store::find_feed(tx, &job, &address)).await?;
+    let validators = usable_validators(&known, turn.now());
+    let request = Request::get(feed_url.clone())
+        .accept(ACCEPT)
+        .validators(&validators)
+        .allow_private(&press.allow_private);
+    let (head, body) = match press.parts.fetcher.fetch(&request).await {
+        Ok(Response::Unchanged(head)) => {
+            let (job, address, now) = (press.name.clone(), feed_url.to_string(), turn.now());
+            let state = FeedState { validators: head.validators, ..known };
+            turn.write(move |tx| store::put_feed(tx, &job, &address, &state, now)).await?;
+            return Ok(Ok(Collected { is_unchanged: true, ..Collected::default() }));
+        }
+        Ok(Response::Fetched(head, body)) => (head, body),
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    fail::point("press.feed_fetched");
+    let context = feed::Context {
+        url: Some(head.final_url.clone()),
+        content_type: head.content_type().map(str::to_owned),
+        ..feed::Context::default()
+    };
+    let feed = match feed::parse(&body, &context) {
+        Ok(feed) => feed,
+        Err(refused) => return Ok(Err(refused.to_string())),
+    };
+    let read = read_entries(&feed.entries, press.keys.future, turn.now());
+    let collected = write(press, turn, feed_url.to_string(), head.validators, read).await?;
+    fail::point("press.collected");
+    Ok(Ok(collected))
+}
+
+/// What to ask by; nothing, when the whole feed is due.
+fn usable_validators(known: &FeedState, now: Timestamp) -> Validators {
+    let is_due = known.last_read_at.is_none_or(|read| now.since(read) >= WHOLE_EVERY)
+        || known.read_again_at.is_some_and(|again| again <= now);
+    if is_due { Validators::default() } else { known.validators.clone() }
+}
+
+/// The entries of a feed as items, in its order.
+#[derive(Clone, Debug, Default)]
+struct Read {
+    items: Vec<NewItem>,
+    future: usize,
+    unusable: usize,
+    read_again_at: Option<Timestamp>,
+}
+
+fn read_entries(entries: &[Entry], future: Future, now: Timestamp) -> Read {
+    let mut read = Read::default();
+    let mut seen = HashSet::new();
+    for entry in entries {
+        let url = entry.link.as_deref().and_then(|link| resolve_web(None, link)).map(String::from);
+        let Some(url) = url.filter(|url| url.len() <= MAX_URL_BYTES) else {
+            read.unusable += 1;
+            continue;
+        };
+        if !seen.insert(url.clone()) {
+            continue;
+        }
+        let date = entry.date();
+        let ahead = date.filter(|date| *date > now.plus(AHEAD));
+        let (published_at, not_before) = match (ahead, future) {
+            (Some(date), Future::Ignore) => {
+                read.future += 1;
+                read.read_again_at = Some(read.read_again_at.map_or(date, |at| at.min(date)));
+                continue;
+            }
+            (Some(date), Future::Wait) => (date, Some(date)),
+            (Some(_), Future::Now) => (now, None),
+            (None, _) => (date.unwrap_or(now), None),
+        };
+        let title = text::one_line(entry.title.as_deref().unwrap_or_default());
+        let title = if title.is_empty() { url.clone() } else { text::shorten(&title, MAX_TITLE) };
+        let entry_key = text::shorten(entry.key(), MAX_TITLE);
+        read.items.push(NewItem { url, title, published_at, entry_key, not_before, is_baseline: false });
+    }
+    read
+}
+
+/// Marks what the first look only records.
+fn mark_baseline(items: &mut [NewItem], first_run: FirstRun) {
+    let announced = match first_run {
+        FirstRun::All => return,
+        FirstRun::Baseline => 0,
+        FirstRun::Latest(number) => usize::try_from(number).unwrap_or(usize::MAX),
+    };
+    let mut newest: Vec<usize> = (0..items.len()).collect();
+    newest.sort_by_key(|index| std::cmp::Reverse(items[*index].published_at));
+    for index in newest.into_iter().skip(announced) {
+        items[index].is_baseline = true;
+    }
+}
+
+async fn write(
+    press: &Press,
+    turn: &Turn,
+    feed_url: String,
+    validators: Validators,
+    read: Read,
+) -> Result<Collected, Failure> {
+    let (job, first_run, hold_above, now) =
+        (press.name.clone(), press.first_run, press.hold_above, turn.now());
+    turn.write(move |tx| {
+        let before = store::find_feed(tx, &job, &feed_url)?;
+        let is_first = before.first_success_at.is_none();
+        let mut items = read.items.clone();
+        if is_first {
+            mark_baseline(&mut items, first_run);
+        }
+        let mut unknown = Vec::new();
+        for item in items {
+            if !store::is_known(tx, &job, &item.url)? {
+                unknown.push(item);
+            }
+        }
+        let is_held = !is_first && unknown.len() > usize::try_from(hold_above).unwrap_or(usize::MAX);
+        let mut collected =
+            Collected { future: read.future, unusable: read.unusable, is_held, ..Collected::default() };
+        for item in &unknown {
+            if !store::add(tx, &job, item, is_held, now)? {
+                continue;
+            }
+            let (count, code) = match item.is_baseline {
+                true => (&mut collected.baseline, "baseline"),
+                false => (&mut collected.added, "found"),
+            };
+            *count += 1;
+            let detail = json!({ "title": item.title, "published_at": item.published_at, "held": is_held });
+            event::add(tx, Some(&job), &store::about(&item.url), code, &detail, now)?;
+        }
+        let state = FeedState {
+            validators: validators.clone(),
+            first_success_at: before.first_success_at.or(Some(now)),
+            last_read_at: Some(now),
+            read_again_at: read.read_again_at,
+        };
+        store::put_feed(tx, &job, &feed_url, &state, now)?;
+        Ok(collected)
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    /// A link, a title and a date, as a feed tells them.
+    type Told<'a> = (&'a str, &'a str, Option<&'a str>);
+
+    fn entries(told: &[Told<'_>]) -> Vec<Entry> {
+        let items: Vec<_> = told
+            .iter()
+            .map(|(url, title, date)| json!({ "url": url, "title": title, "date_published": date }))
+            .collect();
+        let feed = json!({ "version": "https://jsonfeed.org/version/1.1", "title": "t", "items": items });
+        feed::parse(feed.to_string().as_bytes(), &feed::Context::default()).unwrap().entries
+    }
+
+    #[test]
+    fn entries_become_items_once_and_undated_ones_get_the_time_of_the_look() {
+        let now = at("2026-01-15T00:00:00Z");
+        let long = format!("https://a.example/{}", "x".repeat(3000));
+        let entries = entries(&[
+            ("https://a.example/1", "一", Some("2026-01-14T00:00:00Z")),
+            ("https://a.example/1", "一", Some("2026-01-13T00:00:00Z")),
+            ("https://a.example/2", "二", None),
+            ("https://a.example/soon", "近", Some("2026-01-15T00:30:00Z")),
+            ("javascript:alert(1)", "悪", None),
+            ("", "無", None),
+            ("https://a.example/3", "", None),
+            (&long, "長", None),
+        ]);
+        let read = read_entries(&entries, Future::Ignore, now);
+        let found: Vec<_> = read.items.iter().map(|item| (item.url.as_str(), item.published_at)).collect();
+        assert_eq!(
+            found,
+            [
+                ("https://a.example/1", at("2026-01-14T00:00:00Z")),
+                ("https://a.example/2", now),
+                ("https://a.example/soon", at("2026-01-15T00:30:00Z")),
+                ("https://a.example/3", now),
+            ]
+        );
+        assert_eq!(read.items[3].title, "https://a.example/3");
+        assert_eq!((read.future, read.unusable), (0, 3));
+    }
+
+    #[test]
+    fn an_entry_of_the_future_is_handled_as_configured() {
+        let (now, date) = (at("2026-01-15T00:00:00Z"), at("2026-02-01T00:00:00Z"));
+        let entries = entries(&[("https://a.example/1", "先", Some("2026-02-01T00:00:00Z"))]);
+        let ignored = read_entries(&entries, Future::Ignore, now);
+        assert!(ignored.items.is_empty());
+        assert_eq!((ignored.future, ignored.read_again_at), (1, Some(date)));
+        let waiting = read_entries(&entries, Future::Wait, now);
+        assert_eq!((waiting.items[0].published_at, waiting.items[0].not_before), (date, Some(date)));
+        let taken = read_entries(&entries, Future::Now, now);
+        assert_eq!((taken.items[0].published_at, taken.items[0].not_before), (now, None));
+    }
+
+    #[test]
+    fn a_first_look_announces_nothing_the_newest_or_all() {
+        let entries = entries(&[
+            ("https://a.example/1", "一", Some("2026-01-01T00:00:00Z")),
+            ("https://a.example/3", "三", Some("2026-01-03T00:00:00Z")),
+            ("https://a.example/2", "二", Some("2026-01-02T00:00:00Z")),
+        ]);
+        let announced = |first_run| {
+            let mut items = read_entries(&entries, Future::Ignore, at("2026-01-15T00:00:00Z")).items;
+            mark_baseline(&mut items, first_run);
+            items.iter().map(|item| !item.is_baseline).collect::<Vec<_>>()
+        };
+        assert_eq!(announced(FirstRun::Baseline), [false, false, false]);
+        assert_eq!(announced(FirstRun::Latest(2)), [false, true, true]);
+        assert_eq!(announced(FirstRun::All), [true, true, true]);
+    }
+
+    #[test]
+    fn validators_are_set_aside_when_the_whole_feed_is_due() {
+        let now = at("2026-01-15T00:00:00Z");
+        let known = FeedState {
+            validators: Validators { etag: Some("\"1\"".into()), ..Validators::default() },
+            first_success_at: Some(now),
+            last_read_at: Some(now),
+            read_again_at: None,
+        };
+        assert!(!usable_validators(&known, now).is_empty());
+        assert!(usable_validators(&known, now.plus(WHOLE_EVERY)).is_empty());
+        let again = FeedState { read_again_at: Some(now.plus(AHEAD)), ..known };
+        assert!(!usable_validators(&again, now).is_empty());
+        assert!(usable_validators(&again, now.plus(AHEAD)).is_empty());
+    }
+}

@@ -1,0 +1,159 @@
+//! The keys of a `press` job.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::decide::{Limits, NotValuable};
+use crate::config::value::{ByteSize, HttpUrl};
+use crate::config::{Job, Problems};
+use crate::llm::LlmSet;
+use crate::parse::html;
+
+/// A `press` job: a feed whose entries are screened, summarised and posted.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Keys {
+    /// The feed.
+    pub feed: HttpUrl,
+    /// The `[llm.NAME]` to ask; default: the only one there is.
+    pub llm: Option<String>,
+    /// A CSS selector of the main block of a page; default: detected.
+    pub content: Option<String>,
+    /// The endings of files that belong to a page.
+    #[serde(default = "attachments")]
+    pub attachments: Vec<String>,
+    /// Larger files are not fetched; the model is told their names and sizes.
+    #[serde(default = "max_file")]
+    pub max_file: ByteSize,
+    /// An item is closed when it was tried in vain more often than this.
+    #[serde(default = "max_retries")]
+    pub max_retries: u32,
+    /// How many steps a run takes; a step is one screening or one summary.
+    #[serde(default = "one")]
+    pub items_per_run: u32,
+    /// What becomes of an item that is not worth a summary: `"defer"` (look again later) or `"close"`.
+    #[serde(default)]
+    pub not_valuable: NotValuable,
+    /// Posts title and link of an item that the model has no usable summary for, instead of putting it off.
+    #[serde(default)]
+    pub post_rejected: bool,
+    /// What to do with an entry whose date lies more than an hour ahead: `"ignore"` leaves it in the feed until its date
+    /// comes, `"wait"` records it at once and looks at it when its date comes, `"now"` takes it as published today.
+    #[serde(default)]
+    pub future: Future,
+    /// When the budget of the model is used up: `"wait"`, or `"post_without_summary"` for items already found worth it.
+    #[serde(default)]
+    pub on_budget: OnBudget,
+    /// The most characters of a summary.
+    #[serde(default = "summary_chars")]
+    pub summary_chars: u32,
+    /// Instructions for screening in place of ours; the wanted form of the answer is added by us.
+    pub screen_prompt: Option<String>,
+    /// Instructions for the summary in place of ours; `{max_chars}` stands for `summary_chars`.
+    pub summary_prompt: Option<String>,
+    /// The text of a post between headline and link, as a template over `title`, `summary` and `published`.
+    pub post: Option<String>,
+    /// Hashtags for every post of this job, without `#`.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+/// What to do with an entry that is dated in the future.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Future {
+    /// It stays in the feed until its date comes.
+    #[default]
+    Ignore,
+    /// It is recorded at once and looked at when its date comes.
+    Wait,
+    /// Its date is not believed: it counts as published when we saw it.
+    Now,
+}
+
+/// What to do when the budget is used up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnBudget {
+    /// Items wait.
+    #[default]
+    Wait,
+    /// Items that were found worth a summary are posted without one.
+    PostWithoutSummary,
+}
+
+fn attachments() -> Vec<String> {
+    vec!["pdf".to_owned()]
+}
+
+fn max_file() -> ByteSize {
+    ByteSize::mib(50)
+}
+
+fn max_retries() -> u32 {
+    3
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn summary_chars() -> u32 {
+    300
+}
+
+impl Keys {
+    /// Reads a job's table and checks what serde cannot know; answers the name of its LLM, too.
+    pub fn read(job: &Job, llms: &LlmSet) -> Result<(Self, String), Problems> {
+        let mut keys: Self = job.section.read()?;
+        let mut problems = Problems::default();
+        let section = &job.section;
+        let names: Vec<&str> = llms.names().collect();
+        let llm = match (&keys.llm, names.as_slice()) {
+            (Some(name), known) if known.contains(&name.as_str()) => name.clone(),
+            (Some(name), known) => {
+                problems.push(section.unknown_name("llm", "LLM", name, known.iter().copied()));
+                String::new()
+            }
+            (None, [only]) => (*only).to_owned(),
+            (None, []) => {
+                let problem =
+                    section.problem("llm", "a press job needs a model to ask, and the file defines none");
+                problems.push(problem.with_hint("add `[llm.gemini]` with `kind` and `api_key`"));
+                String::new()
+            }
+            (None, known) => {
+                let problem = section.problem("llm", "which model is to be asked?");
+                problems
+                    .push(problem.with_hint(format!("write `llm = \"{}\"`", known.join("\"` or `llm = \""))));
+                String::new()
+            }
+        };
+        if let Some(selector) = &keys.content
+            && let Err(bad) = html::check_selector(selector)
+        {
+            problems.push(section.problem("content", bad.to_string()));
+        }
+        if keys.items_per_run == 0 {
+            let problem = section.problem("items_per_run", "0 would look at nothing at all");
+            problems.push(problem.with_hint("write `enabled = false` to stop the job"));
+        }
+        if !(20..=5000).contains(&keys.summary_chars) {
+            problems.push(section.problem("summary_chars", "a summary has 20 to 5000 characters"));
+        }
+        if let Some(template) = &keys.post
+            && let Err(why) = super::post::check_template(template)
+        {
+            problems.push(section.problem("post", why));
+        }
+        for extension in &mut keys.attachments {
+            *extension = extension.trim_start_matches('.').to_ascii_lowercase();
+        }
+        if problems.is_empty() { Ok((keys, llm)) } else { Err(problems) }
+    }
+
+    /// How patient the job is.
+    pub fn limits(&self) -> Limits {
+        Limits { max_retries: self.max_retries, not_valuable: self.not_valuable }
+    }
+}

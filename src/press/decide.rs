@@ -1,0 +1,180 @@
+//! The state machine of the seed as a pure table: an item, an event, and what becomes of it.
+
+use std::time::Duration;
+
+use super::model::{Item, Reason, Status};
+use crate::time::Timestamp;
+
+/// What happened to an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The model finds it worth a summary.
+    Worth,
+    /// The model finds it not worth a summary.
+    NotWorth,
+    /// The model finds the page not finished yet.
+    NotReady,
+    /// The page or a file could not be fetched.
+    DownloadFailed,
+    /// All its files are too large.
+    FilesTooLarge,
+    /// The model has no usable answer for it.
+    ModelFailed,
+    /// Its post was accepted.
+    Posted,
+    /// Its post was refused, or every attempt failed.
+    PostFailed,
+    /// A person decided against its post, or against the item.
+    Skipped,
+    /// A person wants it looked at again.
+    Retried,
+}
+
+impl Event {
+    /// All of them.
+    pub const ALL: [Event; 10] = [
+        Event::Worth,
+        Event::NotWorth,
+        Event::NotReady,
+        Event::DownloadFailed,
+        Event::FilesTooLarge,
+        Event::ModelFailed,
+        Event::Posted,
+        Event::PostFailed,
+        Event::Skipped,
+        Event::Retried,
+    ];
+
+    /// The code under which the story tells it.
+    pub fn code(self) -> &'static str {
+        match self {
+            Event::Worth => "worth",
+            Event::NotWorth => "not_valuable",
+            Event::NotReady => "page_not_ready",
+            Event::DownloadFailed => "download_failed",
+            Event::FilesTooLarge => "large_file_skipped",
+            Event::ModelFailed => "model_failed",
+            Event::Posted => "posted",
+            Event::PostFailed => "post_failed",
+            Event::Skipped => "skipped",
+            Event::Retried => "retried",
+        }
+    }
+}
+
+/// How patient a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// An item is closed when it was tried in vain more often than this.
+    pub max_retries: u32,
+    /// What becomes of an item that is not worth a summary.
+    pub not_valuable: NotValuable,
+}
+
+/// What becomes of an item that is not worth a summary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum NotValuable {
+    /// It is put off, as in the seed: the page may change.
+    #[default]
+    Defer,
+    /// It is closed at once.
+    Close,
+}
+
+/// What an item becomes. `last_checked_at` becomes now, always.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transition {
+    /// The new status.
+    pub status: Status,
+    /// The new reason; none while it is on its way.
+    pub reason: Option<Reason>,
+    /// The new number of tries in vain.
+    pub retry_count: u32,
+    /// When it was looked at.
+    pub last_checked_at: Timestamp,
+    /// Not to be looked at earlier.
+    pub not_before: Option<Timestamp>,
+}
+
+/// The gaps between tries; the last one repeats.
+const GAPS: [Duration; 4] = [
+    Duration::from_secs(15 * 60),
+    Duration::from_secs(3600),
+    Duration::from_secs(6 * 3600),
+    Duration::from_secs(24 * 3600),
+];
+
+/// What `item` becomes by `event`, or `None` when the event does not concern an item that stands where it does.
+///
+/// An item that is processed stays processed, whatever happens; only a person can open it again.
+pub fn after(item: &Item, event: Event, limits: &Limits, now: Timestamp) -> Option<Transition> {
+    use Status::{Deferred, Pending, Processed, Unprocessed};
+    let over = |reason, retry_count| Transition {
+        status: Processed,
+        reason: Some(reason),
+        retry_count,
+        last_checked_at: now,
+        not_before: None,
+    };
+    let on_its_way = |status, retry_count| Transition {
+        status,
+        reason: None,
+        retry_count,
+        last_checked_at: now,
+        not_before: None,
+    };
+    let put_off = |reason| defer_or_close(item, reason, limits, now);
+    match (item.status, event) {
+        (Processed, Event::Retried) | (Unprocessed | Deferred, Event::Retried) => {
+            Some(on_its_way(Unprocessed, 0))
+        }
+        (Processed, _) => None,
+        (_, Event::Skipped) => Some(over(Reason::None, item.retry_count)),
+        (_, Event::DownloadFailed) => Some(put_off(Reason::DownloadFailed)),
+        (_, Event::ModelFailed) => Some(put_off(Reason::ApiFailed)),
+
+        (Unprocessed | Deferred, Event::Worth) => Some(on_its_way(Pending, item.retry_count)),
+        (Unprocessed | Deferred, Event::NotWorth) => Some(match limits.not_valuable {
+            NotValuable::Defer => put_off(Reason::NotValuable),
+            NotValuable::Close => over(Reason::NotValuable, item.retry_count.saturating_add(1)),
+        }),
+        (Unprocessed | Deferred, Event::NotReady) => Some(put_off(Reason::PageNotReady)),
+
+        (Pending, Event::FilesTooLarge) => Some(put_off(Reason::LargeFileSkipped)),
+        (Pending, Event::Posted) => Some(over(Reason::None, item.retry_count)),
+        (Pending, Event::PostFailed) => Some(put_off(Reason::ApiFailed)),
+        (Pending, Event::Retried) => Some(on_its_way(Pending, 0)),
+
+        (Unprocessed | Deferred, Event::FilesTooLarge | Event::Posted | Event::PostFailed)
+        | (Pending, Event::Worth | Event::NotWorth | Event::NotReady) => None,
+    }
+}
+
+fn defer_or_close(item: &Item, reason: Reason, limits: &Limits, now: Timestamp) -> Transition {
+    let retry_count = item.retry_count.saturating_add(1);
+    if retry_count > limits.max_retries {
+        return Transition {
+            status: Status::Processed,
+            reason: Some(Reason::RetryLimitExceeded),
+            retry_count,
+            last_checked_at: now,
+            not_before: None,
+        };
+    }
+    Transition {
+        status: Status::Deferred,
+        reason: Some(reason),
+        retry_count,
+        last_checked_at: now,
+        not_before: Some(now.plus(gap_after(retry_count))),
+    }
+}
+
+fn gap_after(retry_count: u32) -> Duration {
+    let index = usize::try_from(retry_count.saturating_sub(1)).unwrap_or(usize::MAX);
+    GAPS[index.min(GAPS.len() - 1)]
+}
+
+#[cfg(test)]
+mod tests;

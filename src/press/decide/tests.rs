@@ -1,0 +1,130 @@
+//! Every pair of state and event, held against the seed's document.
+
+use super::*;
+
+const NOW: &str = "2026-01-15T09:00:00.000Z";
+
+fn now() -> Timestamp {
+    NOW.parse().unwrap()
+}
+
+fn item(status: Status, retry_count: u32) -> Item {
+    let at: Timestamp = "2026-01-14T00:00:00Z".parse().unwrap();
+    Item {
+        id: 1,
+        job_name: "mic".into(),
+        url: "https://ministry.example/1".into(),
+        title: "t".into(),
+        published_at: at,
+        status,
+        reason: None,
+        retry_count,
+        created_at: at,
+        last_checked_at: at,
+        not_before: None,
+        page_hash: None,
+        is_held: false,
+        summary: None,
+        verdict: None,
+    }
+}
+
+fn limits() -> Limits {
+    Limits { max_retries: 3, not_valuable: NotValuable::Defer }
+}
+
+/// `status/reason/retry` after the event, with one try in vain before; `-` where the event means nothing.
+///
+/// Section 3.3 of the document: worth → 2; posted → 3/0; not worth and not ready → 1 with 1 or 2, retry + 1;
+/// downloads and APIs → 1 with 3, 4 or 5, retry + 1. Section 3.4: processed items are left alone.
+const TABLE: &[(Event, [&str; 4])] = &[
+    //                       unprocessed  deferred   pending    processed
+    (Event::Worth, ["2/-/1", "2/-/1", "-", "-"]),
+    (Event::NotWorth, ["1/1/2", "1/1/2", "-", "-"]),
+    (Event::NotReady, ["1/2/2", "1/2/2", "-", "-"]),
+    (Event::DownloadFailed, ["1/3/2", "1/3/2", "1/3/2", "-"]),
+    (Event::FilesTooLarge, ["-", "-", "1/4/2", "-"]),
+    (Event::ModelFailed, ["1/5/2", "1/5/2", "1/5/2", "-"]),
+    (Event::Posted, ["-", "-", "3/0/1", "-"]),
+    (Event::PostFailed, ["-", "-", "1/5/2", "-"]),
+    (Event::Skipped, ["3/0/1", "3/0/1", "3/0/1", "-"]),
+    (Event::Retried, ["0/-/0", "0/-/0", "2/-/0", "0/-/0"]),
+];
+
+fn told(transition: Option<Transition>) -> String {
+    let Some(to) = transition else { return "-".to_owned() };
+    let reason = to.reason.map_or("-".to_owned(), |reason| reason.code().to_string());
+    format!("{}/{reason}/{}", to.status.code(), to.retry_count)
+}
+
+#[test]
+fn every_state_and_event_goes_where_the_document_says() {
+    assert_eq!(TABLE.len(), Event::ALL.len());
+    for event in Event::ALL {
+        let (_, row) = TABLE.iter().find(|(listed, _)| *listed == event).unwrap();
+        for (status, expected) in Status::ALL.into_iter().zip(row) {
+            let to = after(&item(status, 1), event, &limits(), now());
+            assert_eq!(told(to), *expected, "{status:?} and {event:?}");
+            assert!(to.is_none_or(|to| to.last_checked_at == now()), "last_checked_at always moves");
+        }
+    }
+}
+
+#[test]
+fn the_limit_closes_only_when_it_is_exceeded() {
+    let events = [
+        (Status::Unprocessed, Event::NotWorth),
+        (Status::Deferred, Event::NotReady),
+        (Status::Deferred, Event::DownloadFailed),
+        (Status::Pending, Event::FilesTooLarge),
+        (Status::Pending, Event::ModelFailed),
+        (Status::Pending, Event::PostFailed),
+    ];
+    for (status, event) in events {
+        let at_limit = after(&item(status, 2), event, &limits(), now()).unwrap();
+        assert_eq!(
+            (at_limit.status, at_limit.retry_count),
+            (Status::Deferred, 3),
+            "{event:?} reaches the limit"
+        );
+        let beyond = after(&item(status, 3), event, &limits(), now());
+        assert_eq!(told(beyond), "3/6/4", "{event:?} exceeds it");
+        assert_eq!(
+            told(after(&item(status, u32::MAX), event, &limits(), now())),
+            format!("3/6/{}", u32::MAX)
+        );
+        let none = Limits { max_retries: 0, ..limits() };
+        assert_eq!(told(after(&item(status, 0), event, &none, now())), "3/6/1");
+    }
+}
+
+#[test]
+fn gaps_grow_and_stay_at_a_day() {
+    let patient = Limits { max_retries: 9, ..limits() };
+    for (retries, gap) in [(0, 15 * 60), (1, 3600), (2, 6 * 3600), (3, 24 * 3600), (7, 24 * 3600)] {
+        let to = after(&item(Status::Deferred, retries), Event::NotReady, &patient, now()).unwrap();
+        assert_eq!(to.not_before, Some(now().plus(Duration::from_secs(gap))), "after {retries}");
+    }
+}
+
+#[test]
+fn what_is_not_valuable_can_be_closed_at_once() {
+    let strict = Limits { not_valuable: NotValuable::Close, ..limits() };
+    assert_eq!(told(after(&item(Status::Unprocessed, 0), Event::NotWorth, &strict, now())), "3/1/1");
+    assert_eq!(told(after(&item(Status::Unprocessed, 0), Event::NotReady, &strict, now())), "1/2/1");
+}
+
+#[test]
+fn the_numbers_are_those_of_the_document() {
+    let words = ["unprocessed", "deferred", "pending", "processed"];
+    for (code, word) in words.into_iter().enumerate() {
+        let status = Status::parse(word).unwrap();
+        assert_eq!(status.code(), i64::try_from(code).unwrap());
+        assert_eq!(Status::from_code(status.code()), Some(status));
+    }
+    for (code, reason) in Reason::ALL.into_iter().enumerate() {
+        assert_eq!(reason.code(), i64::try_from(code).unwrap());
+        assert_eq!(Reason::parse(reason.word()), Some(reason));
+    }
+    assert_eq!(Reason::ALL[6], Reason::RetryLimitExceeded);
+}

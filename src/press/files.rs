@@ -1,0 +1,165 @@
+//! Fetches the files of a page into the workspace, and looks whether they are what they are called.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::Press;
+use super::page::Linked;
+use super::workspace::Workspace;
+use crate::fetch::limits::Size;
+use crate::fetch::{Error, Limits, Request, Response};
+use crate::hash;
+use crate::llm::{Content, File, Llm};
+
+/// Why there is nothing to summarise from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// A file could not be fetched.
+    Failed(String),
+    /// Every file is too large.
+    AllTooLarge,
+}
+
+/// Fetches what the model can read; the rest is told by name and size.
+///
+/// A file that fails puts the item off, except on its last try, when the others have to do.
+pub(super) async fn fetch_all(
+    press: &Press,
+    llm: &Llm,
+    linked: &[Linked],
+    workspace: &Workspace,
+    is_last_try: bool,
+) -> Result<Vec<File>, Trouble> {
+    let mut files = Vec::with_capacity(linked.len());
+    for (number, file) in linked.iter().enumerate() {
+        let media_type = media_type_of(&file.extension);
+        let (bytes, content) = if !llm.takes(media_type) {
+            (file.bytes, Content::Named)
+        } else if file.bytes.is_some_and(|bytes| bytes > press.keys.max_file.as_u64()) {
+            (file.bytes, Content::TooLarge)
+        } else {
+            match fetch_one(press, file, media_type, &workspace.file(number)).await {
+                Ok((bytes, content)) => (Some(bytes), content),
+                Err(Error::TooBig { limit: Size::Body(_) | Size::Wire(_) }) => {
+                    (file.bytes, Content::TooLarge)
+                }
+                Err(_) if is_last_try => (file.bytes, Content::Missing),
+                Err(error) => return Err(Trouble::Failed(format!("{}: {error}", file.name))),
+            }
+        };
+        files.push(File { name: file.name.clone(), bytes, content });
+    }
+    let any = |wanted: fn(&Content) -> bool| files.iter().any(|file| wanted(&file.content));
+    let is_readable = any(|content| matches!(content, Content::Saved { .. } | Content::Named));
+    if !files.is_empty() && !is_readable {
+        if files.iter().all(|file| file.content == Content::TooLarge) {
+            return Err(Trouble::AllTooLarge);
+        }
+        if any(|content| *content == Content::Missing) {
+            return Err(Trouble::Failed("no file could be fetched".to_owned()));
+        }
+    }
+    Ok(files)
+}
+
+async fn fetch_one(
+    press: &Press,
+    file: &Linked,
+    media_type: &'static str,
+    path: &Path,
+) -> Result<(u64, Content), Error> {
+    let broken = |why: &str| Error::Broken {
+        host: file.url.host_str().unwrap_or_default().to_owned(),
+        why: why.to_owned(),
+    };
+    let limits = Limits::default().with_body_bytes(press.keys.max_file.as_u64());
+    let request = Request::get(file.url.clone()).allow_private(&press.allow_private).limits(limits);
+    let (head, saved) = match press.parts.fetcher.fetch_to_file(&request, path).await? {
+        Response::Fetched(head, saved) => (head, saved),
+        Response::Unchanged(_) => return Err(broken("nothing was sent")),
+    };
+    let says_html = head
+        .content_type()
+        .is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/html"));
+    let owned = path.to_owned();
+    let looked = tokio::task::spawn_blocking(move || look_at(&owned)).await;
+    let (beginning, hash) = looked.map_err(|_| broken("it cannot be read"))?.map_err(Error::Disk)?;
+    if !is_what_it_says(media_type, &beginning, says_html) {
+        let what = if says_html || looks_like_html(&beginning) { "a web page" } else { "something else" };
+        return Err(broken(&format!("{what} came in place of the file")));
+    }
+    Ok((saved.bytes, Content::Saved { path: path.to_owned(), media_type, hash }))
+}
+
+/// The first bytes of a file, and the hash of all of them.
+fn look_at(path: &Path) -> std::io::Result<(Vec<u8>, String)> {
+    let mut file = std::fs::File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut beginning = Vec::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let count = file.read(&mut buffer)?;
+        if count == 0 {
+            return Ok((beginning, hash::to_hex(&hasher.finalize())));
+        }
+        hasher.update(&buffer[..count]);
+        if beginning.len() < 1024 {
+            beginning.extend_from_slice(&buffer[..count.min(1024)]);
+        }
+    }
+}
+
+fn media_type_of(extension: &str) -> &'static str {
+    match extension {
+        "pdf" => "application/pdf",
+        "txt" | "csv" | "tsv" | "md" => "text/plain",
+        "htm" | "html" => "text/html",
+        "xml" => "text/xml",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "webp" => "image/webp",
+        _ => "application/octet-stream",
+    }
+}
+
+/// Whether the first bytes fit the ending: an error page is not a PDF, whatever its address says.
+fn is_what_it_says(media_type: &str, beginning: &[u8], says_html: bool) -> bool {
+    let has = |magic: &[u8]| beginning.starts_with(magic);
+    match media_type {
+        "application/pdf" => beginning[..beginning.len().min(1024)].windows(5).any(|part| part == b"%PDF-"),
+        "image/png" => has(b"\x89PNG"),
+        "image/jpeg" => has(b"\xff\xd8\xff"),
+        "image/webp" => has(b"RIFF"),
+        "text/html" => true,
+        _ => !says_html && !looks_like_html(beginning),
+    }
+}
+
+fn looks_like_html(beginning: &[u8]) -> bool {
+    let text =
+        String::from_utf8_lossy(&beginning[..beginning.len().min(256)]).trim_start().to_ascii_lowercase();
+    text.starts_with("<!doctype html") || text.starts_with("<html")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_what_its_first_bytes_say() {
+        for (media_type, bytes, says_html, fits) in [
+            ("application/pdf", &b"%PDF-1.7\n"[..], false, true),
+            ("application/pdf", b"\xef\xbb\xbf\n%PDF-1.4", true, true),
+            ("application/pdf", b"<!DOCTYPE html><title>404</title>", false, false),
+            ("application/pdf", b"", false, false),
+            ("text/plain", b"a,b\n1,2", false, true),
+            ("text/plain", b"a,b\n1,2", true, false),
+            ("text/plain", b"  <HTML>", false, false),
+            ("image/png", b"GIF89a", false, false),
+        ] {
+            assert_eq!(is_what_it_says(media_type, bytes, says_html), fits, "{media_type} {bytes:?}");
+        }
+    }
+}

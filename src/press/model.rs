@@ -1,0 +1,160 @@
+//! An item and its words: statuses and reasons by the numbers of the seed.
+
+use crate::time::Timestamp;
+
+/// Where an item stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// 0: nobody has looked at it.
+    Unprocessed,
+    /// 1: it was looked at and put off.
+    Deferred,
+    /// 2: it is worth a summary, and waits for it or for its post.
+    Pending,
+    /// 3: it is over; it only keeps its address from being taken again.
+    Processed,
+}
+
+impl Status {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Status; 4] = [Status::Unprocessed, Status::Deferred, Status::Pending, Status::Processed];
+
+    /// The number in the database.
+    pub fn code(self) -> i64 {
+        self as i64
+    }
+
+    /// The status with that number.
+    pub fn from_code(code: i64) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.code() == code)
+    }
+
+    /// The seed's word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Status::Unprocessed => "unprocessed",
+            Status::Deferred => "deferred",
+            Status::Pending => "pending",
+            Status::Processed => "processed",
+        }
+    }
+
+    /// The status by its word or number.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.word() == text || status.code().to_string() == text)
+    }
+}
+
+/// Why an item was put off or is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// 0: no reason; it was posted, or nobody wanted it.
+    None,
+    /// 1: the model finds it not worth a summary.
+    NotValuable,
+    /// 2: the model finds the page not finished yet.
+    PageNotReady,
+    /// 3: the page or a file could not be fetched.
+    DownloadFailed,
+    /// 4: its files are too large.
+    LargeFileSkipped,
+    /// 5: the model or the place of the post failed.
+    ApiFailed,
+    /// 6: it was tried too often.
+    RetryLimitExceeded,
+}
+
+impl Reason {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Reason; 7] = [
+        Reason::None,
+        Reason::NotValuable,
+        Reason::PageNotReady,
+        Reason::DownloadFailed,
+        Reason::LargeFileSkipped,
+        Reason::ApiFailed,
+        Reason::RetryLimitExceeded,
+    ];
+
+    /// The number in the database.
+    pub fn code(self) -> i64 {
+        self as i64
+    }
+
+    /// The reason with that number.
+    pub fn from_code(code: i64) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.code() == code)
+    }
+
+    /// A word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Reason::None => "none",
+            Reason::NotValuable => "not_valuable",
+            Reason::PageNotReady => "page_not_ready",
+            Reason::DownloadFailed => "download_failed",
+            Reason::LargeFileSkipped => "large_file_skipped",
+            Reason::ApiFailed => "api_failed",
+            Reason::RetryLimitExceeded => "retry_limit_exceeded",
+        }
+    }
+
+    /// The reason by its word or number.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.word() == text || reason.code().to_string() == text)
+    }
+}
+
+/// An item as it stands in the database.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Item {
+    /// Its number.
+    pub id: i64,
+    /// The job that found it.
+    pub job_name: String,
+    /// Its address.
+    pub url: String,
+    /// Its title.
+    pub title: String,
+    /// When it was published, as far as the feed says.
+    pub published_at: Timestamp,
+    /// Where it stands.
+    pub status: Status,
+    /// Why.
+    pub reason: Option<Reason>,
+    /// How often it was tried in vain.
+    pub retry_count: u32,
+    /// When we found it.
+    pub created_at: Timestamp,
+    /// When we last looked at it.
+    pub last_checked_at: Timestamp,
+    /// Not to be looked at earlier.
+    pub not_before: Option<Timestamp>,
+    /// What its page was when we last looked, hashed.
+    pub page_hash: Option<String>,
+    /// Whether its post waits for a person.
+    pub is_held: bool,
+    /// The summary as queued for posting.
+    pub summary: Option<String>,
+    /// What the model said about it last.
+    pub verdict: Option<String>,
+}
+
+/// An entry of a feed that may become an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewItem {
+    /// Its address.
+    pub url: String,
+    /// Its title.
+    pub title: String,
+    /// When it was published.
+    pub published_at: Timestamp,
+    /// What the feed recognises it by.
+    pub entry_key: String,
+    /// Not to be looked at earlier.
+    pub not_before: Option<Timestamp>,
+    /// Whether it is only recorded as known.
+    pub is_baseline: bool,
+}

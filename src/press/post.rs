@@ -1,0 +1,194 @@
+//! The post of an item: made once, queued with the summary in one transaction, and what its outcome means.
+
+use serde_json::json;
+use url::Url;
+
+use super::decide::{self, Event, Limits, NotValuable};
+use super::model::{Item, Status};
+use super::{Failure, Press, Seen, Step, TOPIC, Turn, store};
+use crate::channel::outbox::{self, Added, NewMessage, Outcome, Row};
+use crate::channel::{News, Notice, Rendered};
+use crate::db::{self, Tx};
+use crate::fail;
+use crate::llm;
+use crate::text;
+
+/// What there is to post besides title and link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Text {
+    /// A summary.
+    Summary {
+        /// The summary.
+        text: String,
+        /// Whether it was known already.
+        is_cached: bool,
+        /// What it cost.
+        tokens: u64,
+    },
+    /// None, and why.
+    None {
+        /// Why.
+        why: String,
+    },
+}
+
+/// Steps that a template may take.
+const FUEL: u64 = 50_000;
+/// Whose text stands between headline and link.
+const DEFAULT_TEMPLATE: &str = "{{ summary }}";
+
+/// Whether a template of the config can be used.
+pub(super) fn check_template(template: &str) -> Result<(), String> {
+    fill(template, "title", "summary", "2026-01-15").map(drop)
+}
+
+fn fill(template: &str, title: &str, summary: &str, published: &str) -> Result<String, String> {
+    let mut environment = minijinja::Environment::new();
+    environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    environment.set_fuel(Some(FUEL));
+    environment
+        .template_from_str(template)
+        .and_then(|template| template.render(minijinja::context! { title, summary, published }))
+        .map(|text| text.trim().to_owned())
+        .map_err(|error| error.detail().map_or_else(|| error.kind().to_string(), str::to_owned))
+}
+
+fn notice(press: &Press, item: &Item, told: &Text) -> Result<Notice, String> {
+    let summary = match told {
+        Text::Summary { text, .. } => text.as_str(),
+        Text::None { .. } => "",
+    };
+    let title = text::one_line(&item.title);
+    let published = item.published_at.date_in(press.parts.app.timezone.time_zone()).to_string();
+    let template = press.keys.post.as_deref().unwrap_or(DEFAULT_TEMPLATE);
+    Ok(Notice {
+        summary: fill(template, &title, &llm::plain(summary), &published)?,
+        link: Url::parse(&item.url).ok(),
+        tags: press.keys.tags.clone(),
+        ..Notice::new(title, press.parts.app.language)
+    })
+}
+
+/// Makes the post for every channel and queues it together with the summary.
+///
+/// The item stays pending until the first channel has accepted its post.
+pub(super) async fn queue(
+    press: &Press,
+    turn: &Turn,
+    item: &Item,
+    text: &Text,
+    seen: Option<Seen>,
+) -> Result<Step, Failure> {
+    let rendered = match render(press, item, text).await {
+        Ok(rendered) => rendered,
+        Err(why) => {
+            return press.finish(turn, item, Event::PostFailed, json!({ "why": why }), seen).await;
+        }
+    };
+    fail::point("press.rendered");
+    let (summary, detail) = match text {
+        Text::Summary { text, is_cached, tokens } => {
+            (Some(text.clone()), json!({ "cached": is_cached, "tokens": tokens, "messages": rendered.len() }))
+        }
+        Text::None { why } => (None, json!({ "without_summary": why, "messages": rendered.len() })),
+    };
+    let (job, item, limits, now) = (press.name.clone(), item.clone(), press.limits(), turn.now());
+    let line = turn
+        .write(move |tx| {
+            if !store::put_summary(tx, &item, summary.as_deref(), now)? {
+                return Ok("somebody else has changed the item meanwhile".to_owned());
+            }
+            if let Some(seen) = &seen {
+                store::put_verdict(tx, item.id, &seen.page_hash, None)?;
+            }
+            let mut is_queued = false;
+            for message in &rendered {
+                let message = NewMessage {
+                    job: &job,
+                    channel: &message.channel,
+                    recipient: &message.recipient,
+                    topic: TOPIC,
+                    subject: &item.url,
+                    generation: 0,
+                    payload: &message.payload,
+                    hold: item.is_held,
+                    not_before: None,
+                };
+                is_queued |= matches!(outbox::add(tx, &message, now)?, Added::Added(_));
+            }
+            if is_queued {
+                store::note(tx, &item, "queued", &detail, now)?;
+                return Ok(format!("queued: {}", item.title));
+            }
+            // Nothing to send: no channel, or every message was sent or skipped before.
+            let messages = store::find_messages(tx, &item.job_name, &item.url, 0)?;
+            let code = match (rendered.is_empty(), messages.any_sent) {
+                (true, _) => "no_channel",
+                (false, true) => "already_posted",
+                (false, false) => "already_skipped",
+            };
+            if !messages.any_open
+                && let Some(to) = decide::after(&item, Event::Posted, &limits, now)
+            {
+                store::apply(tx, &item, &to, code, &detail)?;
+            }
+            Ok(format!("{code}: {}", item.title))
+        })
+        .await?;
+    fail::point("press.queued");
+    Ok(Step::Moved(line))
+}
+
+async fn render(press: &Press, item: &Item, text: &Text) -> Result<Vec<Rendered>, String> {
+    let news = News::from(notice(press, item, text)?);
+    let mut rendered = Vec::new();
+    for name in &press.deliver {
+        let channel =
+            press.parts.channels.find(name).ok_or_else(|| format!("there is no channel `{name}`"))?;
+        let messages =
+            channel.render(&press.parts.outside, &news).await.map_err(|error| error.to_string())?;
+        rendered.extend(messages);
+    }
+    Ok(rendered)
+}
+
+/// What becomes of an item when one of its messages has ended; runs in the transaction that marks the outcome.
+///
+/// The first acceptance closes the item; a failure puts it off only when no other channel has it or may still get it.
+/// The limit of retries is a matter of the config and is applied when the item is looked at next.
+pub(super) fn settled(tx: &mut Tx<'_>, row: &Row, outcome: Outcome) -> db::Result<()> {
+    let Some(item) = store::find_by_url(tx, row.job_name.as_str(), &row.subject)? else { return Ok(()) };
+    if item.status != Status::Pending {
+        return Ok(());
+    }
+    let others = store::find_messages(tx, row.job_name.as_str(), &row.subject, row.id)?;
+    let event = match outcome {
+        Outcome::Sent => Event::Posted,
+        Outcome::Failed | Outcome::Skipped if others.any_open || others.any_sent => return Ok(()),
+        Outcome::Failed => Event::PostFailed,
+        Outcome::Skipped => Event::Skipped,
+    };
+    let limits = Limits { max_retries: u32::MAX, not_valuable: NotValuable::Defer };
+    let Some(to) = decide::after(&item, event, &limits, tx.now()) else { return Ok(()) };
+    let detail = json!({ "channel": row.channel, "delivery": row.id, "why": row.last_error });
+    store::apply(tx, &item, &to, event.code(), &detail).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_see_title_summary_and_date_and_nothing_else() {
+        assert_eq!(
+            fill("{{ title }}（{{ published }}）\n{{ summary }}", "題", "要約", "2026-01-15").unwrap(),
+            "題（2026-01-15）\n要約"
+        );
+        assert_eq!(fill(DEFAULT_TEMPLATE, "題", "", "2026-01-15").unwrap(), "");
+        assert_eq!(fill("{{ summary }}", "t", "{{ title }}", "").unwrap(), "{{ title }}");
+        assert!(check_template("{{ secret }}").is_err());
+        assert!(check_template("{{ title").is_err());
+        assert!(check_template("{% include '/etc/passwd' %}").is_err());
+    }
+}

@@ -1,0 +1,53 @@
+//! One screening: the page of an item, and what the model thinks of it.
+
+use serde_json::json;
+
+use super::decide::Event;
+use super::model::Item;
+use super::{Failure, Press, Seen, Step, Turn, no_answer, page};
+use crate::fail;
+use crate::llm::Worth;
+
+/// Screens one item. An unchanged page whose verdict is known costs nothing but its fetch.
+pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, Failure> {
+    let page = match page::fetch(press, &item).await {
+        Ok(page) => page,
+        Err(error) => {
+            let detail = json!({ "why": error.to_string(), "code": error.why_code() });
+            return press.finish(turn, &item, Event::DownloadFailed, detail, None).await;
+        }
+    };
+    fail::point("press.page_fetched");
+    let wish = press.wish(press.keys.screen_prompt.as_ref());
+    let asked = press.llm()?.screen(&press.name, &page.document(&item), &wish).await;
+    let answered = match asked {
+        Ok(answered) => answered,
+        Err(error) => match no_answer(error)? {
+            Ok(waiting) => return Ok(waiting),
+            Err(why) => {
+                let seen = Seen { page_hash: page.hash, verdict: None };
+                let detail = json!({ "why": why, "step": "screen" });
+                return press.finish(turn, &item, Event::ModelFailed, detail, Some(seen)).await;
+            }
+        },
+    };
+    fail::point("press.screened");
+    let verdict = answered.answer;
+    let event = match verdict.worth {
+        Worth::Worth => Event::Worth,
+        Worth::NotWorth => Event::NotWorth,
+        Worth::NotReady => Event::NotReady,
+    };
+    tracing::info!(item.id = item.id, verdict = event.code(), "Screened `{}`: {}", item.title, event.code());
+    let detail = json!({
+        "why": verdict.reason,
+        "criteria": verdict.criteria,
+        "cached": answered.is_cached,
+        "files": page.files.len(),
+        "tokens": answered.tokens_in + answered.tokens_out,
+    });
+    let seen = Seen { page_hash: page.hash, verdict: Some(verdict.reason) };
+    let step = press.finish(turn, &item, event, detail, Some(seen)).await;
+    fail::point("press.verdict_stored");
+    step
+}

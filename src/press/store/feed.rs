@@ -1,0 +1,79 @@
+//! The SQL of `press_feeds`: what is remembered about a feed.
+
+use crate::db::{self, Tx};
+use crate::fetch::Validators;
+use crate::id::JobName;
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// What is remembered about a feed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FeedState {
+    /// What the server said about the version that we read.
+    pub validators: Validators,
+    /// When we first read it.
+    pub first_success_at: Option<Timestamp>,
+    /// When its body was last read whole.
+    pub last_read_at: Option<Timestamp>,
+    /// From when on it is read whole again.
+    pub read_again_at: Option<Timestamp>,
+}
+
+/// What is remembered about a feed; nothing, if we have never read it.
+pub fn find_feed(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<FeedState> {
+    let found = tx.find(
+        sql!(
+            "SELECT etag, last_modified, validated_url, first_success_at, last_read_at, read_again_at
+             FROM press_feeds WHERE job_name = ?1 AND feed_url = ?2"
+        ),
+        params![job, feed_url],
+        |row| {
+            let url: Option<String> = row.get(2)?;
+            Ok(FeedState {
+                validators: Validators {
+                    etag: row.get(0)?,
+                    last_modified: row.get(1)?,
+                    url: url.and_then(|url| url.parse().ok()),
+                },
+                first_success_at: row.get(3)?,
+                last_read_at: row.get(4)?,
+                read_again_at: row.get(5)?,
+            })
+        },
+    )?;
+    Ok(found.unwrap_or_default())
+}
+
+/// Remembers a feed that was read, or that has not changed.
+pub fn put_feed(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    feed_url: &str,
+    state: &FeedState,
+    now: Timestamp,
+) -> db::Result<()> {
+    let url = state.validators.url.as_ref().map(ToString::to_string);
+    tx.execute(
+        sql!(
+            "INSERT INTO press_feeds (job_name, feed_url, etag, last_modified, validated_url, first_success_at,
+               last_success_at, last_read_at, read_again_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+             ON CONFLICT (job_name, feed_url) DO UPDATE SET etag = excluded.etag,
+               last_modified = excluded.last_modified, validated_url = excluded.validated_url,
+               first_success_at = COALESCE(press_feeds.first_success_at, excluded.first_success_at),
+               last_success_at = excluded.last_success_at, last_read_at = excluded.last_read_at,
+               read_again_at = excluded.read_again_at"
+        ),
+        params![
+            job,
+            feed_url,
+            state.validators.etag,
+            state.validators.last_modified,
+            url,
+            state.first_success_at,
+            now,
+            state.last_read_at,
+            state.read_again_at
+        ],
+    )?;
+    Ok(())
+}

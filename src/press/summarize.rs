@@ -1,0 +1,85 @@
+//! One summary: the page and its files, what the model makes of them, and the post that comes of it.
+
+use serde_json::json;
+
+use super::config::OnBudget;
+use super::decide::Event;
+use super::files::{self, Trouble};
+use super::model::{Item, Status};
+use super::post::{self, Text};
+use super::workspace::Workspace;
+use super::{Failure, Press, Seen, Step, Turn, no_answer, page};
+use crate::fail;
+use crate::llm::{AskError, Document, Obstacle, Purpose};
+
+/// Summarises one pending item and queues its post.
+pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, Failure> {
+    let page = match page::fetch(press, &item).await {
+        Ok(page) => page,
+        Err(error) => {
+            let detail = json!({ "why": error.to_string(), "code": error.why_code() });
+            return press.finish(turn, &item, Event::DownloadFailed, detail, None).await;
+        }
+    };
+    let seen = Seen { page_hash: page.hash.clone(), verdict: None };
+    let llm = press.llm()?;
+    let sizes: Vec<u64> = page.files.iter().map(|file| file.bytes.unwrap_or(0)).collect();
+    if let Some(obstacle) = llm.find_obstacle(&press.name, Purpose::Summary, &sizes).await? {
+        return without_model(press, turn, &item, obstacle).await;
+    }
+    let workspace = Workspace::open()
+        .map_err(|error| Failure::Failed(format!("no place for temporary files: {error}")))?;
+    let is_last_try = item.retry_count >= press.keys.max_retries;
+    let files = match files::fetch_all(press, llm, &page.files, &workspace, is_last_try).await {
+        Ok(files) => files,
+        Err(trouble) => {
+            let (event, why) = match trouble {
+                Trouble::Failed(why) => (Event::DownloadFailed, why),
+                Trouble::AllTooLarge => {
+                    (Event::FilesTooLarge, format!("every file is larger than {}", press.keys.max_file))
+                }
+            };
+            return press.finish(turn, &item, event, json!({ "why": why }), Some(seen)).await;
+        }
+    };
+    fail::point("press.files_fetched");
+    let document = Document { title: item.title.clone(), text: page.text, files };
+    let wish = press.wish(press.keys.summary_prompt.as_ref());
+    let asked = llm.summarize(&press.name, &document, &wish).await;
+    drop(workspace);
+    fail::point("press.summarized");
+    let text = match asked {
+        Ok(answered) => Text::Summary {
+            text: answered.answer.text,
+            is_cached: answered.is_cached,
+            tokens: answered.tokens_in + answered.tokens_out,
+        },
+        Err(AskError::Resting { until, why, is_budget }) => {
+            return without_model(press, turn, &item, Obstacle { until, why, is_budget }).await;
+        }
+        Err(error) => match no_answer(error)? {
+            Ok(waiting) => return Ok(waiting),
+            Err(why) if press.keys.post_rejected => Text::None { why },
+            Err(why) => {
+                let detail = json!({ "why": why, "step": "summary" });
+                return press.finish(turn, &item, Event::ModelFailed, detail, Some(seen)).await;
+            }
+        },
+    };
+    post::queue(press, turn, &item, &text, Some(seen)).await
+}
+
+/// What to do when the model cannot be asked: wait, or post title and link if the job prefers that to waiting for a
+/// new budget.
+pub(super) async fn without_model(
+    press: &Press,
+    turn: &Turn,
+    item: &Item,
+    obstacle: Obstacle,
+) -> Result<Step, Failure> {
+    let Obstacle { until, why, is_budget } = obstacle;
+    if is_budget && item.status == Status::Pending && press.keys.on_budget == OnBudget::PostWithoutSummary {
+        return post::queue(press, turn, item, &Text::None { why }, None).await;
+    }
+    Ok(Step::Waiting { until, why })
+}

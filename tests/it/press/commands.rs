@@ -1,0 +1,108 @@
+//! Items on the command line, and picks that stay quick when there are many.
+
+use std::process::{Command, Output};
+
+use super::*;
+use tsuzuki::db::{Dialect, Place, STATEMENTS};
+
+fn tsuzuki(fixture: &Fixture, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tsuzuki"))
+        .arg("-c")
+        .arg(fixture.dir.path().join("tsuzuki.toml"))
+        .args(args)
+        .env("TSUZUKI_NOW", fixture.clock.now().to_string())
+        .output()
+        .unwrap()
+}
+
+fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+fn items_are_listed_shown_skipped_and_retried() {
+    crate::databases::run(Dialect::Sqlite, |fixture| async move {
+        let world = World::new(&fixture, &More { job: "items_per_run = 2", ..More::default() }).await;
+        let store = format!("[store]\nurl = \"{}\"\n", fixture.place);
+        let text = config_text(
+            &world.ministry,
+            &world.gemini,
+            &world.mastodon,
+            &More { tables: &store, ..More::default() },
+        );
+        std::fs::write(fixture.dir.path().join("tsuzuki.toml"), text).unwrap();
+        world.publish("later", Shape::Later);
+        world.publish("bare", Shape::Bare);
+        world.live(1).await;
+
+        let all = said(&tsuzuki(&fixture, &["item", "ls"]));
+        assert!(all.contains("報道資料 later") && all.contains("報道資料 bare"), "{all}");
+        let some = said(&tsuzuki(
+            &fixture,
+            &["item", "ls", "--state", "deferred", "--reason", "page_not_ready", "--job", "mic"],
+        ));
+        assert!(some.contains("報道資料 later") && !some.contains("報道資料 bare"), "{some}");
+        let unknown = tsuzuki(&fixture, &["item", "ls", "--state", "done"]);
+        assert!(
+            unknown.status.code() == Some(2) && said(&unknown).contains("unprocessed, deferred"),
+            "{}",
+            said(&unknown)
+        );
+
+        let url = world.ministry.page("later");
+        let shown = said(&tsuzuki(&fixture, &["item", "show", &url]));
+        for part in ["deferred (page_not_ready), tried in vain once", "資料は後日掲載される", "not before"]
+        {
+            assert!(shown.contains(part), "{part} in {shown}");
+        }
+        let json: serde_json::Value =
+            serde_json::from_slice(&tsuzuki(&fixture, &["--json", "item", "show", &url]).stdout).unwrap();
+        assert_eq!((json["status"].as_str(), json["retry_count"].as_u64()), (Some("deferred"), Some(1)));
+
+        assert!(tsuzuki(&fixture, &["item", "skip", &url]).status.success());
+        let again = tsuzuki(&fixture, &["item", "skip", &url]);
+        assert_eq!(again.status.code(), Some(1));
+        assert!(said(&again).contains("it is over"), "{}", said(&again));
+        assert!(tsuzuki(&fixture, &["item", "retry", &json["id"].to_string()]).status.success());
+        assert_eq!(world.standing("later").await, "0/-/0");
+        let missing = tsuzuki(&fixture, &["item", "show", "https://nowhere.example/"]);
+        assert!(!missing.status.success() && said(&missing).contains("item ls"), "{}", said(&missing));
+        let why = said(&tsuzuki(&fixture, &["why", &url]));
+        assert!(why.contains("page_not_ready") && why.contains("retried"), "{why}");
+        let plan = said(&tsuzuki(&fixture, &["run", "mic", "--dry-run"]));
+        assert!(plan.contains("screen: 報道資料"), "{plan}");
+    });
+}
+
+#[test]
+fn picks_and_listings_walk_along_an_index() {
+    crate::databases::run(Dialect::Sqlite, |fixture| async move {
+        let Place::File(path) = &fixture.place else { panic!("not a file") };
+        let connection = rusqlite::Connection::open(path).unwrap();
+        let mut seen = 0;
+        for statement in STATEMENTS.iter().filter(|statement| statement.at().starts_with("src/press/store")) {
+            let text = statement.render(Dialect::Sqlite);
+            if !text.starts_with("SELECT") {
+                continue;
+            }
+            seen += 1;
+            let mut explained = connection.prepare(&format!("EXPLAIN QUERY PLAN {text}")).unwrap();
+            let count = explained.parameter_count();
+            let plan: Vec<String> = explained
+                .query_map(rusqlite::params_from_iter(vec![rusqlite::types::Null; count]), |row| row.get(3))
+                .unwrap()
+                .map(Result::unwrap)
+                .collect();
+            let plan = plan.join("; ");
+            // The newest of all are read backwards along the table itself.
+            let is_newest_of_all = text.contains("ORDER BY id DESC") && !text.contains("job_name =");
+            assert!(!plan.contains("TEMP B-TREE"), "{}: sorts: {plan}", statement.at());
+            assert!(
+                is_newest_of_all || !plan.contains("SCAN items"),
+                "{}: reads all: {plan}",
+                statement.at()
+            );
+        }
+        assert!(seen >= 9, "{seen} statements");
+    });
+}

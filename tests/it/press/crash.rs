@@ -1,0 +1,127 @@
+//! kill -9 at every step boundary: no item is lost, none is posted twice, on both databases.
+//!
+//! The servers live in this process; the program itself is started, killed at a named point, and started again until
+//! everything is done. Its clock moves on an hour with every start, so that leases end without waiting for them.
+
+use std::process::{Command, Output};
+
+use super::*;
+use tsuzuki::db::{Dialect, Place};
+
+/// Every point between two steps, in the order in which a run passes them.
+const POINTS: [&str; 15] = [
+    "press.feed_fetched",
+    "press.collected",
+    "press.page_fetched",
+    "llm.reserved",
+    "llm.answered",
+    "llm.stored",
+    "press.screened",
+    "press.verdict_stored",
+    "press.files_fetched",
+    "press.summarized",
+    "press.rendered",
+    "press.queued",
+    "outbox.claimed",
+    "outbox.sent",
+    "outbox.recording",
+];
+
+/// The program, as a process of its own, with a folder for temporary files of its own.
+struct Program {
+    config: std::path::PathBuf,
+    temporary: std::path::PathBuf,
+    clock: Clock,
+}
+
+impl Program {
+    fn new(world: &World, fixture: &Fixture, more: &More<'_>) -> Self {
+        let url = match &fixture.place {
+            Place::Server(url) => url.clone(),
+            place => place.to_string(),
+        };
+        let store = format!("[store]\nurl = \"{url}\"\n");
+        let more = More { tables: &store, ..*more };
+        let text = config_text(&world.ministry, &world.gemini, &world.mastodon, &more);
+        let config = fixture.dir.path().join("tsuzuki.toml");
+        std::fs::write(&config, text).unwrap();
+        let temporary = fixture.dir.path().join("tmp");
+        std::fs::create_dir(&temporary).unwrap();
+        Self { config, temporary, clock: fixture.clock.clone() }
+    }
+
+    /// Runs the job an hour later than before; `point` is where to die.
+    async fn run(&self, point: Option<&str>) -> Output {
+        self.clock.advance(HOUR);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command
+            .arg("-c")
+            .arg(&self.config)
+            .args(["run", "mic"])
+            .env("TSUZUKI_NOW", self.clock.now().to_string())
+            .env("TMPDIR", &self.temporary)
+            .env_remove("TSUZUKI_FAIL_AT");
+        if let Some(point) = point {
+            command.env("TSUZUKI_FAIL_AT", point);
+        }
+        tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+    }
+
+    fn left_files(&self) -> usize {
+        std::fs::read_dir(&self.temporary).unwrap().count()
+    }
+}
+
+async fn is_done(world: &World) -> bool {
+    let items = world.items().await;
+    items.len() == 2 && items.iter().all(|item| told(item).starts_with("3/0/"))
+}
+
+/// Kills at one point, `passes` passes in, and goes on until everything is done.
+async fn survive(fixture: Fixture, point: &'static str) {
+    let more = More { job: "items_per_run = 9", ..More::default() };
+    let world = World::new(&fixture, &more).await;
+    let program = Program::new(&world, &fixture, &more);
+    world.publish("a", files(&[2000]));
+    world.publish("b", files(&[3000]));
+    // Dies at the first item, then at the second, then lives.
+    let mut deaths = 0;
+    for pass in ["0", "1"] {
+        let output = program.run(Some(&format!("{point}:{pass}"))).await;
+        deaths += usize::from(!output.status.success());
+    }
+    assert!(deaths > 0, "{point} was never passed");
+    let mut rounds = 0;
+    while !is_done(&world).await {
+        let output = program.run(None).await;
+        assert!(output.status.success(), "{point}: {}", String::from_utf8_lossy(&output.stderr));
+        rounds += 1;
+        assert!(rounds < 12, "{point}: {:?}", world.items().await);
+    }
+    // A message that was on its way when its sender died is looked into after a while.
+    program.run(None).await;
+    let posts = world.posts();
+    assert_eq!(posts.len(), 2, "{point}: {posts:?}");
+    for slug in ["a", "b"] {
+        let url = world.ministry.page(slug);
+        assert_eq!(posts.iter().filter(|post| post.contains(&url)).count(), 1, "{point}: {posts:?}");
+        assert_eq!(world.item(slug).await.retry_count, 0, "{point}: a crash is no try");
+    }
+    assert_eq!(program.left_files(), 0, "{point}: files of the killed run are still there");
+}
+
+fn survive_all(dialect: Dialect) {
+    for point in POINTS {
+        crate::databases::run(dialect, |fixture| survive(fixture, point));
+    }
+}
+
+#[test]
+fn a_kill_between_any_two_steps_loses_and_repeats_nothing_on_sqlite() {
+    survive_all(Dialect::Sqlite);
+}
+
+#[test]
+fn a_kill_between_any_two_steps_loses_and_repeats_nothing_on_postgres() {
+    survive_all(Dialect::Postgres);
+}

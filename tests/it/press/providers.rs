@@ -1,0 +1,187 @@
+//! Providers that are down, used up or locked, and budgets that are kept.
+
+use super::*;
+use tsuzuki::demo::gemini::Reply;
+use tsuzuki::ledger::quota;
+use tsuzuki::llm::store as answers;
+
+on_both_databases! {
+    async fn a_day_without_the_provider_costs_no_item_a_try(fixture) {
+        let world = World::new(&fixture, &More { job: "items_per_run = 3", ..More::default() }).await;
+        for slug in ["a", "b", "c"] {
+            world.publish(slug, files(&[2000]));
+        }
+        world.gemini.always(Some(Reply::Status(503)));
+        for _ in 0..100 {
+            world.live(1).await;
+            world.clock.advance(10 * MINUTE);
+        }
+        for slug in ["a", "b", "c"] {
+            assert_eq!(world.standing(slug).await, "0/-/0");
+            assert_eq!(world.story(slug).await, ["found"]);
+        }
+        let asked = world.gemini.questions().len();
+        assert!((20..=30).contains(&asked), "rests grow to an hour: asked {asked} times in a day");
+        world.gemini.always(None);
+        world.clock.advance(HOUR);
+        world.live(3).await;
+        assert_eq!(world.posts().len(), 3);
+        for slug in ["a", "b", "c"] {
+            assert_eq!(world.standing(slug).await, "3/0/0");
+        }
+    }
+
+    async fn the_quota_of_the_day_is_kept_and_work_resumes_by_itself(fixture) {
+        let more = More { tables: "[quota.gemini]\nper_day = 3\n", job: "items_per_run = 9", ..More::default() };
+        let world = World::new(&fixture, &more).await;
+        for slug in ["a", "b"] {
+            world.publish(slug, files(&[2000]));
+        }
+        let report = world.live(5).await.remove(4);
+        assert_eq!(world.gemini.questions().len(), 3);
+        assert!(report.waiting_until.is_some(), "{report:?}");
+        let usage = world.db.read(|tx| quota::list_usage(tx, Some("gemini"), 5)).await.unwrap();
+        assert_eq!(usage[0].count, 3);
+        let standings = [world.standing("a").await, world.standing("b").await];
+        assert!(standings.contains(&"2/-/0".to_owned()), "the item that waits has lost nothing: {standings:?}");
+        world.clock.advance(DAY);
+        world.live(2).await;
+        assert_eq!(world.posts().len(), 2);
+    }
+
+    async fn tokens_are_reserved_before_and_settled_after(fixture) {
+        let more = More { llm: "budget = { tokens_per_day = 12000, tokens_per_job = 11000 }", job: "items_per_run = 9", ..More::default() };
+        let world = World::new(&fixture, &more).await;
+        world.publish("a", files(&[2000]));
+        world.live(2).await;
+        assert_eq!(world.posts().len(), 1);
+        let now = world.clock.now();
+        let date = now.minus(8 * HOUR).to_string()[..10].to_owned();
+        let used = world.db.read(move |tx| answers::sum_usage(tx, "gemini", &date)).await.unwrap();
+        assert_eq!((used.requests, used.tokens), (2, 300), "what the answers said they cost");
+        // A budget that a summary does not fit into: nothing is asked, nothing is lost, tomorrow is no better.
+        let mut world = world;
+        world.reconfigure(&More { llm: "budget = { tokens_per_job = 4000 }", job: "items_per_run = 9", ..More::default() }, &fixture);
+        world.publish("b", files(&[2000]));
+        let asked = world.gemini.questions().len();
+        let report = world.run().await;
+        assert!(report.summary.contains("tokens"), "{}", report.summary);
+        assert_eq!(world.gemini.questions().len(), asked + 1, "the screening fits");
+        assert_eq!(world.standing("b").await, "2/-/0");
+        // The job prefers a post without a summary.
+        let more = More { llm: "budget = { tokens_per_job = 4000 }", job: "items_per_run = 9\non_budget = \"post_without_summary\"", ..More::default() };
+        world.reconfigure(&more, &fixture);
+        world.live(1).await;
+        assert_eq!(world.standing("b").await, "3/0/0");
+        let post = world.posts().pop().unwrap();
+        assert_eq!(post, format!("報道資料 b\n\n{}", world.ministry.page("b")));
+    }
+
+    async fn a_refused_key_rests_the_provider_until_it_changes(fixture) {
+        let mut world = World::new(&fixture, &More::default()).await;
+        world.publish("a", files(&[2000]));
+        let good = config_text(&world.ministry, &world.gemini, &world.mastodon, &More::default());
+        let bad = good.replace(gemini::KEY, "wrong-key-that-is-secret");
+        world.config = read_config(&bad);
+        world.parts = fast_parts(&world.config, &fixture);
+        let failure = failed(world.finish().await);
+        assert!(matches!(&failure, Failure::Credentials(why) if why.contains("API key not valid")), "{failure:?}");
+        assert!(!format!("{failure:?}{}", world.everything_told().await).contains("wrong-key"));
+        world.clock.advance(5 * MINUTE);
+        let report = world.run().await;
+        assert!(report.waiting_until.is_some(), "it is not asked again: {report:?}");
+        assert_eq!(world.gemini.questions().len(), 1);
+        world.config = read_config(&good);
+        world.parts = fast_parts(&world.config, &fixture);
+        world.live(2).await;
+        assert_eq!(world.standing("a").await, "3/0/0");
+    }
+
+    async fn larger_files_go_through_the_files_api_and_are_deleted(fixture) {
+        let more = More { llm: "inline_max = \"8 KiB\"", job: "items_per_run = 2", ..More::default() };
+        let world = World::new(&fixture, &more).await;
+        world.publish("a", files(&[9000, 20000]));
+        world.live(1).await;
+        assert_eq!(world.standing("a").await, "3/0/0");
+        assert!(world.gemini.files().is_empty(), "uploads are deleted after use");
+        let log = world.gemini.log();
+        let sizes: Vec<usize> = log.iter().filter(|asked| asked.line == "POST /upload/session").map(|asked| asked.bytes).collect();
+        assert_eq!(sizes, [9000, 20000]);
+        let summary = world.gemini.questions().pop().unwrap();
+        assert!(summary.body["contents"][0]["parts"][2]["fileData"]["fileUri"].as_str().unwrap().contains("upload-2"));
+        assert!(log.iter().all(|asked| asked.key.as_deref() == Some(gemini::KEY) && !asked.line.contains("key=")));
+        // Small ones travel inside the request.
+        world.publish("b", files(&[1000]));
+        world.live(1).await;
+        assert!(world.gemini.questions().pop().unwrap().body["contents"][0]["parts"][1]["inlineData"]["data"].is_string());
+    }
+
+    async fn a_rejected_summary_can_be_posted_as_title_and_link(fixture) {
+        let world = World::new(&fixture, &More { job: "items_per_run = 2\npost_rejected = true", ..More::default() }).await;
+        world.publish("a", files(&[2000]));
+        world.gemini.next(Reply::Usual);
+        world.gemini.next(Reply::Finish("SAFETY"));
+        world.live(1).await;
+        assert_eq!(world.standing("a").await, "3/0/0");
+        assert_eq!(world.posts(), [format!("報道資料 a\n\n{}", world.ministry.page("a"))]);
+    }
+
+    async fn a_compatible_service_is_asked_in_its_own_words(fixture) {
+        let openai = tsuzuki::demo::openai::OpenAi::start().await.unwrap();
+        let mut world = World::new(&fixture, &More::default()).await;
+        let local = format!(
+            "[llm.local]\nkind = \"openai\"\nbase_url = \"{}\"\napi_key = \"sk-local-secret\"\nscreen_model = \"small\"\n\
+             summary_model = \"large\"\nallow_private = [\"127.0.0.1\"]\n",
+            openai.url
+        );
+        world.reconfigure(&More { tables: &local, job: "llm = \"local\"\nitems_per_run = 2\nattachments = [\"pdf\", \"csv\"]", ..More::default() }, &fixture);
+        world.ministry.instead("/files/data.csv", "text/csv", "年,世帯\n2025,100\n");
+        world.ministry.publish("a", "統計", Some(world.clock.now()), Shape::WithFiles(vec![("data.csv".into(), 1), ("report.pdf".into(), 2000)]));
+        openai.next_raw(429, serde_json::json!({ "error": { "code": "rate_limit_exceeded", "message": "slow down sk-local-secret" } }));
+        let report = world.run().await;
+        assert_eq!(report.waiting_until, Some(world.clock.now().plus(MINUTE)));
+        assert!(!format!("{report:?}{}", world.everything_told().await).contains("sk-local-secret"));
+        world.clock.advance(MINUTE);
+        openai.next("{\"verdict\":\"worth\",\"reason\":\"統計\",\"criteria\":[]}");
+        openai.next("{\"key_points\":[],\"draft\":\"\",\"missing\":[],\"final\":\"世帯の数を公表した。\"}");
+        world.live(1).await;
+        assert_eq!(world.standing("a").await, "3/0/0");
+        assert!(world.posts()[0].contains("世帯の数を公表した。"), "{:?}", world.posts());
+        let log = openai.log();
+        assert_eq!(log[1].authorization.as_deref(), Some("Bearer sk-local-secret"));
+        assert_eq!((log[1].body["model"].as_str(), log[2].body["model"].as_str()), (Some("small"), Some("large")));
+        assert_eq!(log[2].body["response_format"]["json_schema"]["strict"], true);
+        let text = log[2].body["messages"][1]["content"].as_str().unwrap();
+        assert!(text.contains("2025,100"), "text files are put into the prompt: {text}");
+        assert!(text.contains("report.pdf） (2 KiB)"), "a PDF is told by name and size: {text}");
+        assert!(!world.ministry.log().contains(&"GET /files/report.pdf".to_owned()), "what cannot be read is not fetched");
+    }
+
+    async fn a_run_that_is_told_to_stop_does_not_wait_for_the_model(fixture) {
+        let world = World::new(&fixture, &More::default()).await;
+        world.publish("a", files(&[2000]));
+        world.gemini.next(Reply::Fault(tsuzuki::demo::faults::Fault::Hang));
+        let stop = CancellationToken::new();
+        let asked = async {
+            while world.gemini.questions().is_empty() {
+                tokio::task::yield_now().await;
+            }
+            stop.cancel();
+        };
+        let (finished, ()) = tokio::join!(world.finish_unless(&stop), asked);
+        assert!(matches!(failed(finished), Failure::Interrupted));
+        assert_eq!(world.standing("a").await, "0/-/0");
+        world.live(2).await;
+        assert_eq!(world.standing("a").await, "3/0/0");
+    }
+
+    async fn a_provider_that_cannot_be_asked_costs_the_site_nothing(fixture) {
+        let more = More { tables: "[quota.gemini]\nper_day = 0\n", ..More::default() };
+        let world = World::new(&fixture, &more).await;
+        world.publish("a", files(&[2000]));
+        let report = world.live(5).await.remove(4);
+        assert!(report.waiting_until.is_some());
+        let pages = world.ministry.log().iter().filter(|line| line.contains("/news/") || line.contains("/files/")).count();
+        assert_eq!(pages, 0, "{:?}", world.ministry.log());
+    }
+}
