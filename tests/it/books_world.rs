@@ -1,7 +1,7 @@
 //! A small world for the tests of books: a search, a webhook as the reader, and jobs that know both.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Once};
+use std::sync::Once;
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::app::{self, App};
