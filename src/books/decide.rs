@@ -143,7 +143,7 @@ mod tests {
         let stop = Next::Stop;
         let nameless = |returned| PageOutcome::Page { returned, total_items: None };
         // start_index, collected, max_per_run | outcome, quota left | start_index after, next
-        let table: &[((i64, u64, u32), (PageOutcome, u32), (i64, Next))] = &[
+        let table = [
             // Many pages: startIndex moves by what was returned, never by what was asked for.
             ((0, 0, 80), (page(40, 150), 9), (40, ask(40, 40))),
             ((0, 0, 80), (page(37, 150), 9), (37, ask(37, 40))),

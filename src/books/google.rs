@@ -316,7 +316,7 @@ mod tests {
             let trouble = read(&answer(status, wait, &body), &quota(), now).unwrap_err();
             match (&trouble, rests_until, credentials) {
                 (Trouble::Quota { until, .. }, Some(expected), _) => {
-                    assert_eq!(*until, expected, "{status} {body}")
+                    assert_eq!(*until, expected, "{status} {body}");
                 }
                 (Trouble::Credentials(_), None, true) | (Trouble::Failed(_), None, false) => {}
                 other => panic!("{status} {body}: {other:?}"),
