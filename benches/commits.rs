@@ -251,7 +251,7 @@ async fn bare(url: &str, projects: usize, commits: usize, dir: &Path) {
                     let parsed: Vec<Bare> = serde_json::from_slice(&body).unwrap();
                     let connection = Arc::clone(&connection);
                     tokio::task::spawn_blocking(move || {
-                        store(&mut connection.lock().unwrap(), project, &parsed)
+                        store(&mut connection.lock().unwrap(), project, &parsed);
                     })
                     .await
                     .unwrap();

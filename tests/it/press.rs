@@ -206,7 +206,7 @@ pub(crate) fn read_config(text: &str) -> Config {
 }
 
 fn fast_parts(config: &Config, fixture: &Fixture) -> Parts {
-    let mut parts = App::new(config, fixture.db.clone()).ok().expect("the config is good").parts;
+    let mut parts = App::new(config, fixture.db.clone()).expect("the config is good").parts;
     // Politeness has tests of its own; here it would only cost time.
     let manners = Manners { at_once: 8, spacing: Duration::ZERO };
     let fast = FetchConfig { manners, ..FetchConfig::default() };

@@ -133,7 +133,7 @@ fn on_sqlite(place: &Place) -> Live {
         let mut statement = connection.prepare(text).unwrap();
         let width = statement.column_count();
         let rows = statement.query_map([], |row| {
-            (0..width).map(|i| Ok(row.get_ref(i)?).map(text_of)).collect::<rusqlite::Result<Vec<_>>>()
+            (0..width).map(|i| Ok(text_of(row.get_ref(i)?))).collect::<rusqlite::Result<Vec<_>>>()
         });
         rows.unwrap().map(Result::unwrap).collect()
     };
