@@ -40,13 +40,22 @@ pub struct Settled {
     /// The row of the history.
     pub check: Check,
     /// What joins the memory of everything seen.
-    pub record: Vec<Found>,
+    pub record: Record,
     /// What is worth telling.
     pub changes: Vec<Change>,
     /// Reason codes with details, for `why`.
     pub events: Vec<(&'static str, Json)>,
     /// The blog is to be left alone, for this reason.
     pub pause: Option<String>,
+}
+
+/// What joins the memory of everything seen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Record {
+    /// Everything that was read.
+    All,
+    /// These.
+    These(Vec<Found>),
 }
 
 /// A row of `check_history`.
@@ -237,7 +246,7 @@ struct Next {
     now: Timestamp,
     state: Box<State>,
     check: Check,
-    record: Vec<Found>,
+    record: Record,
     changes: Vec<Change>,
     events: Vec<(&'static str, Json)>,
 }
@@ -250,7 +259,7 @@ impl Next {
             now: sighting.checked_at,
             state: Box::new(state.clone()),
             check,
-            record: Vec::new(),
+            record: Record::These(Vec::new()),
             changes: Vec::new(),
             events: Vec::new(),
         };

@@ -21,22 +21,23 @@ pub fn feed_entries(feed: &Feed, blog: &Blog) -> Vec<Found> {
     let site = feed.link.as_deref().and_then(|link| resolve_web(Some(&blog.url), link));
     let home = [Some(url_key(&blog.url)), site.as_ref().map(url_key)];
     let mut seen = HashSet::with_capacity(feed.entries.len());
-    let mut found: Vec<Found> = feed
-        .entries
-        .iter()
-        .filter_map(|entry| feed_entry(entry, blog))
-        .filter(|entry| seen.insert(entry.key.clone()))
-        .collect();
-    let mut uses: HashMap<String, usize> = HashMap::with_capacity(found.len());
-    for key in found.iter().filter_map(|entry| entry.url_key.as_ref()) {
-        *uses.entry(key.clone()).or_default() += 1;
-    }
+    let once = feed.entries.iter().filter(|entry| seen.insert(entry.key()));
+    let mut found: Vec<Found> = once.filter_map(|entry| feed_entry(entry, blog)).collect();
     // An address that several entries share, or that is the site itself, tells no entry from another.
-    for entry in &mut found {
-        entry.url_key = entry
-            .url_key
-            .take()
-            .filter(|key| uses.get(key) == Some(&1) && !home.contains(&Some(key.clone())));
+    let mut keys: HashMap<&str, usize> = HashMap::with_capacity(found.len());
+    for key in found.iter().filter_map(|entry| entry.url_key.as_deref()) {
+        *keys.entry(key).or_default() += 1;
+    }
+    let tells: Vec<bool> = found
+        .iter()
+        .map(|entry| {
+            let key = entry.url_key.as_deref();
+            key.is_some_and(|key| keys.get(key) == Some(&1))
+                && !home.iter().any(|home| home.as_deref() == key)
+        })
+        .collect();
+    for (entry, _) in found.iter_mut().zip(tells).filter(|(_, tells)| !tells) {
+        entry.url_key = None;
     }
     found
 }

@@ -264,7 +264,7 @@ impl Round {
         for Done { index, state, sighting } in batch {
             let blog = &self.blogs[*index];
             let settled = settle(tx, blog, &self.rules, state, sighting)?;
-            store::apply(tx, &self.job, &blog.id, &settled, sighting.checked_at)?;
+            store::apply(tx, &self.job, &blog.id, &settled, sighting)?;
             if self.paused.contains_key(&blog.id) && settled.pause.is_none() {
                 store::resume(tx, &blog.id, sighting.checked_at)?;
             }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Change, Detail, Next, SURE_AFTER, Seen, adopt_settings, same_settings, unconfirmed_links};
+use super::{
+    Change, Detail, Next, Record, SURE_AFTER, Seen, adopt_settings, same_settings, unconfirmed_links,
+};
 use crate::blogs::config::{Blog, Rules};
 use crate::blogs::detect;
 use crate::blogs::model::{Detector, Found, RECENT_KEYS, State, Trouble, TroubleKind, Unconfirmed};
@@ -241,21 +243,22 @@ fn record(
     seen: &Seen,
 ) {
     if matches!(mode, Mode::First) {
-        next.record = entries.to_vec();
+        next.record = Record::All;
         return;
     }
     let waiting: std::collections::HashSet<&str> = waiting.iter().map(String::as_str).collect();
-    next.record =
+    let mut record: Vec<Found> =
         unseen.iter().filter(|entry| !waiting.contains(entry.key.as_str())).map(|e| (*e).clone()).collect();
     for entry in entries.iter().filter(|entry| seen.knows(entry)) {
         match &entry.url_key {
-            _ if !seen.keys.contains(&entry.key) => next.record.push(entry.clone()),
+            _ if !seen.keys.contains(&entry.key) => record.push(entry.clone()),
             Some(url) if !seen.url_keys.contains(url) => {
-                next.record.push(Found { key: url.clone(), ..entry.clone() });
+                record.push(Found { key: url.clone(), ..entry.clone() });
             }
             _ => {}
         }
     }
+    next.record = Record::These(record);
 }
 
 fn remember(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Change, Check, Detail, Next, SURE_AFTER, Settled, adopt_settings, same_settings};
+use super::{Change, Check, Detail, Next, Record, SURE_AFTER, Settled, adopt_settings, same_settings};
 use crate::blogs::config::{Blog, Rules};
 use crate::blogs::model::{Detector, Sighting, State, Trouble, TroubleKind};
 
@@ -77,7 +77,7 @@ pub(super) fn settle(
     Settled {
         state: Some(next.state),
         check: next.check,
-        record: Vec::new(),
+        record: Record::These(Vec::new()),
         changes: next.changes,
         events: next.events,
         pause,

@@ -11,8 +11,8 @@ pub use changes::{
 };
 pub use history::{CheckRow, list_checks, prune_history};
 
-use super::decide::{Check, Seen, Settled};
-use super::model::{Detector, Found, Known, State};
+use super::decide::{Check, Record, Seen, Settled};
+use super::model::{Detector, Found, Known, Reading, Sighting, State};
 use crate::db::{self, Row, Tx};
 use crate::id::JobName;
 use crate::ledger::{event, pause};
@@ -127,14 +127,21 @@ pub fn apply(
     job: &JobName,
     blog_id: &str,
     settled: &Settled,
-    now: Timestamp,
+    sighting: &Sighting,
 ) -> db::Result<()> {
+    let now = sighting.checked_at;
     add_check(tx, blog_id, &settled.check, now)?;
     match &settled.state {
         None => mark_checked(tx, blog_id, now)?,
         Some(state) => put_state(tx, job, blog_id, state, now)?,
     }
-    for entry in &settled.record {
+    let record = match (&settled.record, &sighting.outcome) {
+        (Record::These(entries), _) | (Record::All, Ok(Reading::Entries { entries, .. })) => {
+            entries.as_slice()
+        }
+        (Record::All, _) => &[],
+    };
+    for entry in record {
         add_entry(tx, blog_id, entry, now)?;
     }
     for change in &settled.changes {
