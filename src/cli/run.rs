@@ -42,6 +42,9 @@ pub(super) struct NamedArgs {
     /// Collect and save, but send nothing
     #[arg(long)]
     no_deliver: bool,
+    /// Only one step of a press job: collect, screen or post
+    #[arg(long, value_name = "STEP")]
+    step: Option<String>,
 }
 
 pub(super) async fn run_due(args: &DueArgs, context: &Context) -> Result {
@@ -64,12 +67,26 @@ pub(super) async fn run_due(args: &DueArgs, context: &Context) -> Result {
 }
 
 pub(super) async fn run_named(args: &NamedArgs, context: &Context) -> Result {
-    let choose = |app: &App| choose_named(app, &args.names);
+    let choose = |app: &App| {
+        let jobs = choose_named(app, &args.names)?;
+        match &args.step {
+            Some(step) => jobs.into_iter().map(|job| narrow(job, step)).collect(),
+            None => Ok(jobs),
+        }
+    };
     if args.dry_run {
         return plan(context, Selection::Forced, choose).await;
     }
     let finished = run_jobs(context, Selection::Forced, Delivery::new(args.no_deliver), choose).await?;
     conclude(context, &finished, Held::IsAnError)
+}
+
+fn narrow(job: Job, step: &str) -> Result<Job> {
+    match job.work.only(step) {
+        Some(work) => Ok(Job { work, ..job }),
+        None => Err(Error::usage(format!("`{}` is a {} job and has no step `{step}`", job.name, job.kind))
+            .hint("press jobs have the steps collect, screen and post")),
+    }
 }
 
 fn choose_named(app: &App, names: &[String]) -> Result<Vec<Job>> {

@@ -38,6 +38,12 @@ pub trait Work: Send + Sync {
     /// Does one run. It checks `turn.stop` between steps and writes through `turn`.
     fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>>;
 
+    /// The same job doing only the named step of a run; `None` when it has no such step.
+    fn only(&self, step: &str) -> Option<Arc<dyn Work>> {
+        let _ = step;
+        None
+    }
+
     /// Looks at the outside once and says what would be found, without writing anything.
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Json, Failure>> {
         let _ = db;

@@ -55,6 +55,7 @@ pub const EVERY: Duration = Duration::from_secs(5 * 60);
 pub const TOPIC: &str = "press.post";
 
 /// A press job, ready to run.
+#[derive(Clone)]
 pub struct Press {
     name: JobName,
     keys: Keys,
@@ -64,6 +65,8 @@ pub struct Press {
     hold_above: u32,
     allow_private: AllowPrivate,
     parts: Parts,
+    /// The one thing that it does, if it was narrowed.
+    only: Option<Only>,
 }
 
 /// One of the things that a run does, for running it alone.
@@ -132,6 +135,7 @@ impl Press {
             hold_above: job.hold_above,
             allow_private,
             parts: parts.clone(),
+            only: None,
         })
     }
 
@@ -312,7 +316,15 @@ impl Telling {
 
 impl Work for Press {
     fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>> {
-        Box::pin(self.run_whole(turn))
+        match self.only {
+            Some(only) => Box::pin(self.run_only(turn, only)),
+            None => Box::pin(self.run_whole(turn)),
+        }
+    }
+
+    fn only(&self, step: &str) -> Option<Arc<dyn Work>> {
+        let only = Only::ALL.into_iter().find(|only| only.word() == step)?;
+        Some(Arc::new(Press { only: Some(only), ..self.clone() }))
     }
 
     fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
