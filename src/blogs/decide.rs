@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::config::{Blog, Rules};
 use super::model::{Detector, Found, Reading, Sighting, State, Unconfirmed};
+use crate::config::value::Span;
 use crate::parse::url::{Url, comparison_key};
 use crate::time::Timestamp;
 
@@ -156,7 +157,7 @@ pub fn is_due(blog: &Blog, state: Option<&State>, now: Timestamp) -> bool {
     {
         return false;
     }
-    let Some(every) = blog.every.map(|every| every.duration()) else { return true };
+    let Some(every) = blog.every.map(Span::duration) else { return true };
     // Runs do not begin on the dot: a little too early is better than a whole run too late.
     !waits(state.last_check_at, every.saturating_sub((every / 10).min(Duration::from_secs(300))))
 }

@@ -99,7 +99,7 @@ impl Look<'_> {
                 match self.read(*detector, url).await {
                     // What was removed for good may have moved elsewhere; the blog itself cannot.
                     Err(miss) if miss.status == Some(410) && !self.is_named(*detector) => {
-                        target = Target::Search
+                        target = Target::Search;
                     }
                     read => return read,
                 }
