@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::model::{Detector, Patterns};
 use crate::config::value::{FirstRun, HttpUrl, Span};
-use crate::config::{self, Problem, Problems};
+use crate::config::{self, Problems};
 use crate::fetch::AllowPrivate;
 use crate::hash;
 use crate::parse::html;
@@ -154,8 +154,8 @@ fn checked(
     blog: BlogKeys,
     of_job: &AllowPrivate,
     at: &dyn Fn(&str) -> String,
-) -> Result<Blog, Problem> {
-    let problem = |key: &str, message: String| job.section.problem(&at(key), message);
+) -> Result<Blog, Problems> {
+    let problem = |key: &str, message: String| Problems::from(job.section.problem(&at(key), message));
     if blog.id.trim().is_empty() || blog.id.chars().count() > 200 || blog.id.chars().any(char::is_control) {
         return Err(problem("id", "an id has 1 to 200 printable characters".into()));
     }

@@ -57,7 +57,8 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(fixture: &Fixture, text: &str) -> Self {
         let config = read_config(text);
-        let mut parts = App::new(&config, fixture.db.clone()).expect("the config is good").parts;
+        let mut parts =
+            App::new(&config, fixture.db.clone()).unwrap_or_else(|_| panic!("the config is good")).parts;
         // Politeness has tests of its own; here it would only cost time.
         let manners = Manners { at_once: 8, spacing: Duration::ZERO };
         let fast = FetchConfig { manners, ..FetchConfig::default() };

@@ -235,7 +235,7 @@ fn a_new_link_is_told_when_it_was_seen_twice() {
         &saw(Detector::Html, entries("d a b c")),
         &seen("a b c"),
     );
-    let state = *first.state.unwrap();
+    let state = *first.state.clone().unwrap();
     assert_eq!(state.unconfirmed, Some(Unconfirmed::Links(vec!["//b.example/d".into()])));
     assert!(recorded(&first).is_empty(), "what waits is not in the memory yet");
     assert!(!may_skip(&blog(), &state, Detector::Html, now()), "the next check must read the page");
