@@ -135,8 +135,8 @@ fn scenarios() -> Vec<(&'static str, Vec<Step>)> {
                     &[],
                 ),
                 step(
-                    "guids are rewritten",
-                    |c, _| c.articles.iter_mut().for_each(|a| a.guid = format!("tag:new:{}", a.slug)),
+                    "some guids are rewritten",
+                    |c, _| c.articles.iter_mut().take(3).for_each(|a| a.guid = format!("tag:new:{}", a.slug)),
                     &[],
                 ),
                 step(
