@@ -8,7 +8,7 @@
 //!                                               └─ resolve ◀─┘ no answer
 //! ```
 //!
-//! A channel is one file with its config, its rendering, its `send` and its resolver; a variant of [`Place`]; and
+//! A channel is one file with its config, its rendering, its `send` and its resolver; a variant of `Place`; and
 //! an entry in [`KINDS`].
 
 mod count;

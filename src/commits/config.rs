@@ -21,7 +21,7 @@ const MOST_CONCURRENCY: usize = 16;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Keys {
-    /// The address of GitLab, e.g. "https://gitlab.com".
+    /// The address of GitLab, e.g. `https://gitlab.com`.
     pub gitlab: HttpUrl,
     /// An access token with the scope `read_api`; without one only public projects can be read.
     pub token: Option<Secret>,
