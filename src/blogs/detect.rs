@@ -49,7 +49,7 @@ fn feed_entry(entry: &feed::Entry, blog: &Blog) -> Option<Found> {
     }
     let url = url.filter(|url| url.as_str().len() <= LONGEST_URL);
     Some(Found {
-        key: bounded_key(entry.key()),
+        key: bounded_key(entry.key().to_owned()),
         url_key: url.as_ref().map(url_key),
         title: entry.title.as_deref().map(title).filter(|title| !title.is_empty()),
         published_at: entry.date(),
