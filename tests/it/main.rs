@@ -9,6 +9,7 @@ mod architecture;
 mod blogs;
 mod books_cli;
 mod books_config;
+mod books_kill;
 mod books_mail;
 mod books_pages;
 mod books_paging;
