@@ -37,21 +37,13 @@ fn the_program() {
     });
 }
 
-/// Where the child finds its database.
-fn address(fixture: &Fixture) -> String {
-    match &fixture.place {
-        Place::Server(url) => url.clone(),
-        place => place.to_string(),
-    }
-}
-
 /// The program with `config` at the fixture's time; it says `!` when its work begins.
 pub(crate) fn command(fixture: &Fixture, config: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", "books_process::the_program", "--ignored", "--test-threads=1"])
         .env("BOOKS_CHILD_CONFIG", config)
-        .env("BOOKS_CHILD_DB", address(fixture))
+        .env("BOOKS_CHILD_DB", fixture.address())
         .env("BOOKS_CHILD_NOW", fixture.clock.now().to_string())
         .env_remove("TSUZUKI_FAIL_AT")
         .stdout(Stdio::null())

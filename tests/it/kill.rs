@@ -182,7 +182,7 @@ impl World {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
             .args(["--exact", "kill::sender_process", "--ignored", "--quiet"])
-            .env("KILL_PLACE", self.url())
+            .env("KILL_PLACE", self.fixture.address())
             .env("KILL_CONFIG", self.fixture.dir.path().join("tsuzuki.toml"))
             .env("KILL_REPORT", self.fixture.dir.path().join("report.json"))
             .env("KILL_CLOCK", clock)
@@ -193,13 +193,6 @@ impl World {
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
         command
-    }
-
-    fn url(&self) -> String {
-        match &self.fixture.place {
-            Place::Server(url) => url.clone(),
-            place => place.to_string(),
-        }
     }
 
     fn start(&self, order: Order) -> Child {

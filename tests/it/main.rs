@@ -19,6 +19,7 @@ mod books_world;
 mod channels;
 mod charsets;
 mod command_line;
+mod commit_cut;
 mod commits;
 mod commits_jobs;
 mod commits_runs;
