@@ -113,7 +113,8 @@ impl<'de> MapAccess<'de> for Pairs<'de> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Misfit> {
-        seed.deserialize(self.value.take().expect("serde asks for a value after its key"))
+        let value = self.value.take().expect("serde asks for a value after its key");
+        seed.deserialize(value).map_err(|misfit| misfit.within(&value.span))
     }
 }
 
