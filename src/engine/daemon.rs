@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use super::runner::Skipped;
 use super::{Job, Runner, Selection};
 use crate::id::JobName;
 use crate::time::Timestamp;
@@ -71,6 +72,9 @@ async fn due(
     };
     let now = runner.clock().now();
     let mut start = Vec::new();
+    if let Some(Skipped::Moved(to)) = picked.iter().find_map(|picked| picked.skipped.as_ref()) {
+        warn!("Nothing runs here any more: everything was moved to {to}. Restart with the new [store] url");
+    }
     for (job, picked) in waiting.into_iter().zip(picked) {
         if picked.skipped.is_some() {
             seen_due.remove(&job.name);
