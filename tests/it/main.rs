@@ -28,6 +28,7 @@ mod feeds;
 mod fetching;
 mod kill;
 mod ledger;
+mod moving;
 mod outbox;
 mod press;
 mod reference;
