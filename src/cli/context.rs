@@ -107,7 +107,7 @@ impl Context {
     }
 
     /// Everything, on an empty database in memory: for a look at what would happen on a new one.
-    async fn app_on_scratch(&self) -> Result<App> {
+    pub(super) async fn app_on_scratch(&self) -> Result<App> {
         let db = Db::open(Place::Memory, Open::Create, self.clock.clone()).await?;
         Ok(App::new(self.config().await?, db)?)
     }

@@ -169,6 +169,9 @@ async fn serve(State(desk): State<Desk>, request: Request) -> Response<Body> {
         (&Method::POST, "/upload/v1beta/files") => begin_upload(&parts.headers),
         (&Method::POST, "/upload/session") => end_upload(&desk, &parts.headers, &bytes),
         (&Method::GET, path) if path.starts_with("/v1beta/files/") => find_file(&desk, path),
+        (&Method::GET, path) if path.starts_with("/v1beta/models/gemini-") => {
+            Response::new(Body::from(json!({ "name": path.trim_start_matches("/v1beta/") }).to_string()))
+        }
         (&Method::DELETE, path) if path.starts_with("/v1beta/files/") => delete_file(&desk, path),
         (&Method::POST, path) if path.ends_with(":generateContent") => {
             let reply = {

@@ -15,6 +15,7 @@ mod budget;
 mod call;
 mod config;
 mod gemini;
+mod look;
 mod openai;
 mod prompt;
 mod set;

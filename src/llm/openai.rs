@@ -42,6 +42,22 @@ impl OpenAi {
         self.config.base_url.as_ref().map_or(API, |url| url.as_str())
     }
 
+    /// Whether the provider takes our key and knows the model; nothing is asked of it. Many compatible services list
+    /// no models, so a 404 says nothing.
+    pub(super) async fn look(&self, line: &Line<'_>, model: &str, within: Duration) -> Result<(), CallError> {
+        let mut url = Url::parse(&format!("{}/models/", self.address().trim_end_matches('/')))
+            .map_err(|error| Rest::down(format!("`base_url` does not work: {error}")))?;
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().push(model);
+        }
+        let mut request = line.client(&url)?.get(url);
+        if let Some(key) = &self.config.api_key {
+            request = request.header(reqwest::header::AUTHORIZATION, secret_header(key, "Bearer ")?);
+        }
+        let answer = line.send(request, within).await?;
+        if answer.is_success() || matches!(answer.status, 404 | 405) { Ok(()) } else { Err(judge(&answer)) }
+    }
+
     pub(super) async fn call(
         &self,
         line: &Line<'_>,
