@@ -108,8 +108,13 @@ impl Context {
 
     /// Everything, on an empty database in memory: for a look at what would happen on a new one.
     pub(super) async fn app_on_scratch(&self) -> Result<App> {
+        self.try_out(self.config().await?).await
+    }
+
+    /// The same for a config that is not in use: its jobs can be made, or an error says why not.
+    pub(super) async fn try_out(&self, config: &Config) -> Result<App> {
         let db = Db::open(Place::Memory, Open::Create, self.clock.clone()).await?;
-        Ok(App::new(self.config().await?, db)?)
+        Ok(App::new(config, db)?)
     }
 
     /// Cancels `stop` on the first Ctrl-C or SIGTERM; a second Ctrl-C ends the program at once.

@@ -213,7 +213,7 @@ async fn dispatch(command: Command, context: &Context) -> Result {
     match command {
         Command::Demo(args) => demo::run(&args, context),
         Command::Init(args) => init::run(&args, context),
-        Command::Check(args) => check::run(&args, context),
+        Command::Check(args) => check::run(&args, context).await,
         Command::Doctor(args) => doctor::run(&args, context).await,
         Command::RunDue(args) => run::run_due(&args, context).await,
         Command::Run(args) => run::run_named(&args, context).await,

@@ -26,6 +26,7 @@ mod config;
 mod documents;
 mod feeds;
 mod fetching;
+mod first_steps;
 mod kill;
 mod ledger;
 mod moving;
