@@ -114,7 +114,7 @@ struct Arrived {
 }
 
 impl Fetcher {
-    /// Prepares clients and limits; reads the machine's certificates.
+    /// Prepares clients and limits.
     pub fn new(config: FetchConfig, clock: Clock) -> Result<Self, Error> {
         Ok(Self(Arc::new(Inner {
             clients: Clients::new(config.client)?,

@@ -230,7 +230,9 @@ async fn the_doctor_asks_every_address_and_sends_nothing() {
         assert!(told.contains(words), "{words}: {told}");
     }
 
-    let ill = doctor(&config(&dead_address(), &dead_address()), "AIza-a-wrong-key", "a-wrong-token", "glpat-wrong").await;
+    let ill =
+        doctor(&config(&dead_address(), &dead_address()), "AIza-a-wrong-key", "a-wrong-token", "glpat-wrong")
+            .await;
     let told = ends_with(&ill, 1);
     let line = |start: &str| {
         told.lines()
