@@ -33,7 +33,7 @@ enum Command {
         name: String,
     },
     /// Add a job to the config file, e.g. `job add blogs mine --blog https://example.com`
-    Add(add::Args),
+    Add(Box<add::Args>),
     /// Change keys of a job in the config file
     Update(edit::UpdateArgs),
     /// Let a job run by itself
