@@ -26,6 +26,11 @@ impl ConfigFile {
         Ok(Self { path: path.to_owned(), target, original, document })
     }
 
+    /// Checks what the result would say, and writes nothing.
+    pub fn check(self, kinds: &'static [Kind], env: &Env) -> Result<Config, EditError> {
+        parse(self.document.text(), &self.path, kinds, env).map_err(EditError::Problems)
+    }
+
     /// Checks the result and puts it in the place of the old file in one step; answers what it says now.
     ///
     /// Nothing is written when the result has problems or when someone else changed the file meanwhile.
