@@ -10,7 +10,7 @@
 //! 4  engine                            schedule, runner, bulk runs
 //! 5  press  books  blogs  commits      four stories; they do not know each other
 //! 6  app                               the one place that lists kinds and wires them
-//! 7  web  demo
+//! 7  web  demo  import  export
 //! 8  cli
 //! ```
 
