@@ -117,7 +117,7 @@ fn format_of(args: &Args, context: &Context) -> Result<Format> {
             FormatWord::Ndjson => Format::Ndjson,
         });
     }
-    let ending = args.output.as_deref().and_then(Path::extension).map(|ending| ending.to_ascii_lowercase());
+    let ending = args.output.as_deref().and_then(Path::extension).map(std::ffi::OsStr::to_ascii_lowercase);
     match ending.as_deref().and_then(|ending| ending.to_str()) {
         Some("csv") => Ok(Format::Csv),
         Some("tsv" | "tab") => Ok(Format::Tsv),

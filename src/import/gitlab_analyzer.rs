@@ -77,6 +77,8 @@ pub struct Home {
     pub host: String,
     /// How addresses of authors are stored.
     pub emails: Emails,
+    /// Whether the config has a job for that GitLab, so that a run which was cut off can go on.
+    pub can_go_on: bool,
 }
 
 /// The address of the GitLab that the file was collected from, if it says so. Its token is not looked at.
@@ -232,10 +234,10 @@ impl Import<'_> {
         let runs = import_table(tx, self.source, &RUNS, self.options, &mut self.report, |tx, record, _| {
             let mut run = read_run(record)?;
             let other = run::find_running(tx)?.filter(|running| running.run_id != run.run_id);
-            // There is one running run; theirs is ended where it stood.
-            if run.status == RunStatus::Running && other.is_some() {
+            // There is one running run, and somebody must be able to end it; `bulk resume` takes up a cancelled one.
+            if run.status == RunStatus::Running && (other.is_some() || !home.can_go_on) {
                 closed = true;
-                (run.status, run.completed_at_utc) = (RunStatus::Cancelled, Some(run.started_at_utc));
+                (run.status, run.completed_at_utc) = (RunStatus::Cancelled, Some(tx.now()));
             }
             taken.insert(run.run_id);
             Ok(Became::new(run::add_imported_run(tx, &run, job)?))
@@ -276,7 +278,7 @@ impl Import<'_> {
             })?;
         if closed {
             self.report
-                .note("a run of theirs was running and so is one of ours: theirs is imported as cancelled");
+                .note("a run that was not ended is imported as cancelled; `tsuzuki bulk resume` goes on with its targets");
         }
         self.report.tables.push(runs.finish("bulk_collection_runs"));
         self.report.tables.push(results.finish("bulk_collection_results"));

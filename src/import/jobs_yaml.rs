@@ -58,7 +58,7 @@ pub fn parse(text: &str) -> Result<YamlJobs, String> {
                 read.jobs.push(job);
             }
             Err(why) => {
-                read.notices.push(format!("job number {} of jobs.yaml is left out: {why}", number + 1))
+                read.notices.push(format!("job number {} of jobs.yaml is left out: {why}", number + 1));
             }
         }
     }
@@ -127,7 +127,7 @@ fn read_job(job: &Map<String, Json>, defaults: &Map<String, Json>) -> Result<(Ya
                 asked.insert(key.clone(), text.into());
             }
             Some(text @ ("relevance" | "newest")) if key == "orderBy" => {
-                drop(asked.insert(key.clone(), text.into()))
+                drop(asked.insert(key.clone(), text.into()));
             }
             _ => left_out.push(format!("google_books.{key}")),
         }

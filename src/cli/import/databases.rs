@@ -172,11 +172,13 @@ pub(super) async fn gitlab_analyzer(
             })?
         }
     };
+    let can_go_on = keys.as_ref().is_some_and(|keys| host_of(&keys.gitlab) == host_of(&address));
     let hide = keys.is_some_and(|keys| keys.hide_emails);
     let home = Home {
         job: how.job.clone().or_else(|| job.map(|job| job.name.clone())),
         host: host_of(&address),
         emails: if hide { Emails::Hidden } else { Emails::Plain },
+        can_go_on,
     };
     let db = open_db(how, context).await?;
     let report = analyzer::import(&db, file, home, options(how, times, context)?).await;

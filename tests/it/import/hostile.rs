@@ -19,7 +19,7 @@ fn reasons(report: &Report, table: &str) -> Vec<String> {
 }
 
 fn home() -> Home {
-    Home { job: None, host: "git.example".into(), emails: Emails::Plain }
+    Home { job: None, host: "git.example".into(), emails: Emails::Plain, can_go_on: false }
 }
 
 on_both_databases! {

@@ -149,7 +149,7 @@ on_both_databases! {
             INSERT INTO projects VALUES (5, 'app', 'team/app');
             INSERT INTO bulk_collection_runs VALUES ('{done}', '2025-01-01T00:00:00Z', '2025-01-01T01:00:00Z', 'completed', 3, 3, 1, 2), ('{running}', '2025-01-02T00:00:00Z', NULL, 'running', 2, 1, 0, 1);
             INSERT INTO bulk_collection_results VALUES ('{done}', 5, 'main', 'success', 10, NULL, '2025-01-01T00:10:00Z'), ('{done}', 6, 'main', 'success', 0, NULL, '2025-01-01T00:20:00Z'), ('{done}', 6, 'dev', 'failed', NULL, 'HTTP 404', '2025-01-01T00:30:00Z'), ('{running}', 5, 'main', 'success', 1, NULL, '2025-01-02T00:10:00Z'), ('{running}', 6, 'main', 'pending', NULL, NULL, NULL)"));
-        let home = Home { job: Some("code".parse().unwrap()), host: "git.example".into(), emails: Emails::Hidden };
+        let home = Home { job: Some("code".parse().unwrap()), host: "git.example".into(), emails: Emails::Hidden, can_go_on: true };
         let [_, first, again] = three_times(&fixture, |options| {
             gitlab_analyzer::import(&fixture.db, file.clone(), home.clone(), options)
         }).await;

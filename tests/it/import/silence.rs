@@ -107,7 +107,7 @@ on_both_databases! {
         let inserts: String = known.iter().map(|sha| format!("INSERT INTO commits VALUES (7, 'main', '{sha}', 'Ann Author', 'ann@example.com', '2025-01-01T00:00:00Z', 1, 0);")).collect();
         let file = source(fixture.dir.path(), "gitlab.db", &format!("{GITLAB_ANALYZER} INSERT INTO projects VALUES (7, 'app', 'team/app'); {inserts}"));
         let host = tsuzuki::commits::config::host_of(&world.gitlab.url().parse().unwrap());
-        let home = Home { job: None, host, emails: Emails::Plain };
+        let home = Home { job: None, host, emails: Emails::Plain, can_go_on: true };
         gitlab_analyzer::import(&fixture.db, file, home, options()).await.unwrap();
         assert_eq!(world.stored("main").await.len(), 29);
         repo.commit("2025-03-01T00:00:00Z");
