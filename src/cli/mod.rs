@@ -14,6 +14,8 @@ mod delivery;
 mod demo;
 mod doctor;
 mod error;
+mod export;
+mod import;
 mod init;
 pub mod inspect;
 mod item;
@@ -164,6 +166,10 @@ enum Command {
     Post(post::Args),
     /// Show or reset what was used of daily quotas
     Quota(quota::Args),
+    /// Take over blogs from OPML or a list, and what other programs know
+    Import(import::Args),
+    /// Write items, changes, books, deliveries, commits or blogs to a file
+    Export(export::Args),
     /// Look after the database
     Db(db::Args),
     /// Show the config file, its place, and its schema
@@ -234,6 +240,8 @@ async fn dispatch(command: Command, context: &Context) -> Result {
         Command::Delivery(args) => delivery::run(args, context).await,
         Command::Post(args) => post::run(args, context).await,
         Command::Quota(args) => quota::run(args, context).await,
+        Command::Import(args) => import::run(args, context).await,
+        Command::Export(args) => export::run(args, context).await,
         Command::Db(args) => db::run(args, context).await,
         Command::Config(args) => config::run(&args, context),
         Command::Completions(args) => complete::completions(&args, context),

@@ -11,11 +11,13 @@ use super::tree::{Data, Table, Value};
 
 mod places;
 mod save;
+mod tables;
 #[cfg(test)]
 mod tests;
 
 use places::item_with_comma;
 pub use save::ConfigFile;
+pub use tables::Pairs;
 
 /// Why an edit cannot be made.
 #[derive(Debug, thiserror::Error)]
