@@ -18,17 +18,23 @@ pub(super) struct Args {
     lang: Lang,
 }
 
+/// A language to choose.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Lang {
+pub(super) enum Lang {
     Ja,
     En,
 }
 
+impl Lang {
+    pub(super) fn language(self) -> Language {
+        match self {
+            Lang::Ja => Language::Ja,
+            Lang::En => Language::En,
+        }
+    }
+}
+
 pub(super) fn run(args: &Args, context: &Context) -> Result {
-    let language = match args.lang {
-        Lang::Ja => Language::Ja,
-        Lang::En => Language::En,
-    };
     let shown = args.path.display();
     let mut file = std::fs::File::create_new(&args.path).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
@@ -37,7 +43,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result {
         }
         _ => Error::failed(format!("{shown}: {error}")),
     })?;
-    file.write_all(template(language).as_bytes())?;
+    file.write_all(template(args.lang.language()).as_bytes())?;
     context.out.note(format!("Wrote {shown}. Edit it, then run `tsuzuki check` and `tsuzuki run-due`."));
     Ok(Exit::Fine)
 }
