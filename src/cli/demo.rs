@@ -11,6 +11,7 @@ mod watch;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -23,7 +24,8 @@ use crate::db::Open;
 use crate::demo::figures::Figures;
 use crate::demo::world::{self, World};
 use crate::demo::{page, store};
-use crate::engine::{Failure, Finished, Job, Progress, Runner, Selection};
+use crate::engine::{Failure, Finished, Job, Progress, Runner, Selection, Skipped};
+use crate::time::Timestamp;
 use crate::{blogs, press, web};
 
 /// Options of `demo`.
@@ -154,7 +156,8 @@ impl Demo<'_> {
             self.say(line)?;
         }
         let (posts, mails) = (self.world.posts().len(), self.world.mails().len());
-        self.say(format!("\nReceived by the made-up servers: {posts} posts and {mails} mails."))?;
+        let received = format!("{} and {}", counted(posts, "post"), counted(mails, "mail"));
+        self.say(format!("\nReceived by the made-up servers, in all: {received}."))?;
         let (directory, steps) = (place.path().to_owned(), self.world.steps());
         Ok(Round { directory, continued, steps, before, now, posts, mails, exit })
     }
@@ -175,11 +178,11 @@ impl Demo<'_> {
 
     fn say_continued(&self, place: &Place) -> Result<()> {
         self.say(format!(
-            "Continued in {}: the world has moved on {} times, and received {} posts and {} mails so far.",
+            "Continued in {}: the world has moved on {} so far, and received {} and {}.",
             place.path().display(),
-            self.world.steps(),
-            self.world.posts().len(),
-            self.world.mails().len()
+            counted(self.world.steps(), "time"),
+            counted(self.world.posts().len(), "post"),
+            counted(self.world.mails().len(), "mail")
         ))
     }
 
@@ -187,27 +190,47 @@ impl Demo<'_> {
     async fn run(&self, wanted: impl Fn(&Job) -> bool) -> Result {
         let stop = &self.context.stop;
         let runner = Runner::new(self.app.parts.db.clone(), Progress::default());
-        let jobs = self.app.jobs.iter().filter(|job| wanted(job)).cloned().collect();
+        let mut jobs: Vec<Job> = self.app.jobs.iter().filter(|job| wanted(job)).cloned().collect();
         let mut exit = Exit::Fine;
-        for (job, finished) in runner.run(jobs, Selection::Forced, stop).await {
-            match finished {
-                Finished::Ran(report) => {
-                    for problem in report.problems {
-                        exit = Exit::Partly;
-                        self.context.out.warn(format!("{job}: {problem}"));
+        while !jobs.is_empty() {
+            let mut held = None;
+            for (name, finished) in runner.run(jobs.clone(), Selection::Forced, stop).await {
+                match finished {
+                    Finished::Skipped(Skipped::Held(holder)) => {
+                        held = held.max(Some(holder.expires_at));
+                        continue;
+                    }
+                    Finished::Skipped(_) => {}
+                    Finished::Failed(failure) => return Err(failed(name.as_str(), failure)),
+                    Finished::Ran(report) => {
+                        for problem in report.problems {
+                            exit = Exit::Partly;
+                            self.context.out.warn(format!("{name}: {problem}"));
+                        }
                     }
                 }
-                Finished::Skipped(skipped) => {
-                    return Err(Error::new(Exit::Held, format!("{job} did not run: {skipped:?}"))
-                        .hint("another process is at it; try again in a minute"));
-                }
-                Finished::Failed(failure) => return Err(failed(job.as_str(), failure)),
+                jobs.retain(|job| job.name != name);
+            }
+            if let Some(until) = held {
+                self.wait_for_lease(until).await;
             }
         }
         self.app.sender().send_due(stop).await?;
         match stop.is_cancelled() {
             true => Err(failed("the demo", Failure::Interrupted)),
             false => Ok(exit),
+        }
+    }
+
+    /// A demo that was killed leaves leases that end by themselves within a minute.
+    async fn wait_for_lease(&self, until: Timestamp) {
+        let wait = until.since(self.context.clock.now()).max(Duration::from_secs(1));
+        self.context
+            .out
+            .note(format!("An earlier demo was cut off here; its lease ends in {} s.", wait.as_secs()));
+        tokio::select! {
+            () = self.context.stop.cancelled() => {}
+            () = tokio::time::sleep(wait) => {}
         }
     }
 
@@ -220,6 +243,10 @@ impl Demo<'_> {
         let out = &self.context.out;
         if out.is_quiet() || out.is_json() { Ok(()) } else { out.line(text) }
     }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn failed(what: &str, failure: Failure) -> Error {

@@ -13,6 +13,8 @@ pub struct Figures {
     pub blogs: Blogs,
     /// Commits.
     pub commits: Commits,
+    /// Messages that are on their way.
+    pub under_way: i64,
 }
 
 /// Press releases so far.

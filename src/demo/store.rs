@@ -12,6 +12,10 @@ pub fn count_figures(tx: &mut Tx<'_>) -> db::Result<Figures> {
         books: count_books(tx)?,
         blogs: count_blogs(tx)?,
         commits: count_commits(tx)?,
+        under_way: tx.count(
+            sql!("SELECT COUNT(*) FROM outbox WHERE state IN ('ready', 'sending', 'unknown')"),
+            params![],
+        )?,
     })
 }
 

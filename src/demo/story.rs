@@ -163,8 +163,8 @@ pub(super) fn step(world: &World, number: usize, at: Timestamp) -> String {
 
 fn busy_day(world: &World, at: Timestamp) -> String {
     let releases = [
-        // Titles are strangers' text: this one would like to be markup.
-        ("alert", "「<script>alert(1)</script>」を装うメールに関する注意喚起", with_file("alert.pdf")),
+        // Titles are strangers' text: this one must not be taken for markup by anybody on its way.
+        ("areas", "「R&D <重点分野>」に関する意見募集の結果", with_file("areas.pdf")),
         ("survey", "家計消費状況調査の結果", Shape::AmongLinks),
         ("panel", "デジタル基盤研究会（第３回）", Shape::Later),
         ("minister", "大臣閣議後記者会見", Shape::Bare),

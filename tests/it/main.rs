@@ -23,6 +23,7 @@ mod commits_jobs;
 mod commits_runs;
 mod concurrency;
 mod config;
+mod demo;
 mod documents;
 mod feeds;
 mod fetching;

@@ -13,6 +13,9 @@ const MOVE_EVERY: Duration = Duration::from_secs(25);
 /// How often we look whether there is something to tell.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// For how many looks a line waits for its messages to be sent.
+const PATIENCE: u32 = 10;
+
 /// Moves the world on until the program is told to stop.
 pub(super) async fn move_world(context: &Context, world: &World) {
     while is_time(context, MOVE_EVERY).await {
@@ -25,11 +28,13 @@ pub(super) async fn move_world(context: &Context, world: &World) {
 /// Tells what was found, decided and sent since `told`, until the program is told to stop.
 pub(super) async fn tell_finds(demo: &Demo<'_>, mut told: Figures) {
     let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
-    let mut seen = told;
+    let (mut seen, mut waited) = (told, 0);
     while is_time(demo.context, LOOK_EVERY).await {
         let Ok(now) = demo.figures().await else { continue };
-        // Two equal looks: what is found and what is sent about it belong in one line.
-        if now == seen && now != told {
+        // What is found and what is sent about it belong in one line; but what cannot be sent is no reason for silence.
+        let is_settled = now == seen && (now.under_way == 0 || waited > PATIENCE);
+        waited = if now == told { 0 } else { waited + 1 };
+        if is_settled && now != told {
             let time =
                 demo.context.clock.now().to_jiff().to_zoned(zone.clone()).strftime("%H:%M:%S").to_string();
             for line in now.render_news(&told) {
