@@ -55,8 +55,17 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     log::start(&context.global, "warn", context.out.colours_messages());
     let place = Place::open(args.keep.as_deref())?;
     let outcome = open(args, context, &place).await;
+    let kept = place.path().to_owned();
     place.close(&context.out);
-    outcome
+    match outcome {
+        Err(error) if error.exit == Exit::Interrupted => {
+            if args.keep.is_some() {
+                context.out.note(format!("Interrupted; `tsuzuki demo --keep {}` goes on.", kept.display()));
+            }
+            Ok(Exit::Interrupted)
+        }
+        outcome => outcome,
+    }
 }
 
 async fn open(args: &Args, context: &Context, place: &Place) -> Result {

@@ -119,7 +119,7 @@ pub(super) fn histories(began_at: Timestamp) -> (History, History) {
 
 fn change(number: u32, at: Timestamp) -> Change {
     Change {
-        author: pick(&AUTHORS, number * number / 3),
+        author: pick(&AUTHORS, number * 3 / 2),
         title: format!("{} ({number})", pick(&WORK, number)),
         at,
         lines: (number % 41 + 1, number % 17),

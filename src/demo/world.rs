@@ -24,6 +24,9 @@ use crate::time::{Clock, Timestamp};
 /// The token that the GitLab accepts.
 const GITLAB_TOKEN: &str = "loopback-gitlab-token";
 const CONFIG: &str = include_str!("tsuzuki.toml");
+/// Keys and tokens by the names of the files that the config reads them from.
+pub const KEYS: [(&str, &str); 3] =
+    [("gemini", gemini::KEY), ("mastodon", mastodon::TOKEN), ("gitlab", GITLAB_TOKEN)];
 
 /// Where the servers listen. They are asked for again when a world is come back to: addresses are what items, blogs and
 /// projects are known by.
@@ -177,11 +180,8 @@ impl World {
             ("{sitemap_blog}", self.sitemap_blog.url.to_string()),
             ("{page_blog}", self.page_blog.url.to_string()),
             ("{gitlab}", self.gitlab.url()),
-            ("{gitlab_token}", GITLAB_TOKEN.to_owned()),
             ("{gemini}", self.gemini.url.to_string()),
-            ("{gemini_key}", gemini::KEY.to_owned()),
             ("{mastodon}", self.mastodon.url.to_string()),
-            ("{mastodon_token}", mastodon::TOKEN.to_owned()),
             ("{smtp}", self.smtp.address.to_string()),
         ]
         .into_iter()

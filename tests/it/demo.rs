@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value as Json;
 use tsuzuki::db::{Db, Open, Place};
@@ -118,7 +118,10 @@ async fn a_second_run_goes_on_and_repeats_nothing() {
     assert_eq!(usize::try_from(sent).unwrap(), all_posts.len(), "every post is one that we know of");
     let sent = figures.books.mails + figures.blogs.mails;
     assert_eq!(usize::try_from(sent).unwrap(), all_mails.len());
-    assert_eq!(names(&directory), ["tsuzuki.db", "tsuzuki.toml", journal::FILE].map(str::to_owned).into());
+    assert_eq!(
+        names(&directory),
+        ["keys", "tsuzuki.db", "tsuzuki.toml", journal::FILE].map(str::to_owned).into()
+    );
 }
 
 #[test]
@@ -168,6 +171,13 @@ fn a_directory_with_something_else_is_refused_and_left_alone() {
         "{err}"
     );
     assert_eq!(names(&directory), ["tsuzuki.toml".to_owned()].into());
+    let output =
+        demo(temporary.path(), &["--once", "--keep", "new", "--listen", "0.0.0.0:0"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "open to the network without a password");
+    assert!(
+        !temporary.path().join("new/tsuzuki.toml").exists(),
+        "a refusal leaves nothing that is refused again"
+    );
     let output = demo(temporary.path(), &["--json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "--json without --once");
 }
@@ -205,6 +215,23 @@ fn get(address: &str, path: &str) -> (String, String) {
     (head.to_lowercase(), body.to_owned())
 }
 
+fn interrupt(child: &Child) {
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+}
+
+#[test]
+fn ctrl_c_in_the_first_round_leaves_nothing_either() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut child =
+        demo(temporary.path(), &["--once"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut String::new()).unwrap();
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(names(temporary.path()).is_empty(), "{:?}", names(temporary.path()));
+}
+
 #[test]
 fn the_readme_shows_what_it_says_its_pages_answer_and_ctrl_c_leaves_nothing() {
     let temporary = tempfile::tempdir().unwrap();
@@ -234,8 +261,7 @@ fn the_readme_shows_what_it_says_its_pages_answer_and_ctrl_c_leaves_nothing() {
     assert!(get(address, "/healthz").0.contains(" 200 "));
     assert!(get(address, "/p/0").0.contains(" 404 "));
 
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
+    interrupt(&child);
     let mut err = String::new();
     child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
     assert_eq!((child.wait().unwrap().code(), err.as_str()), (Some(0), ""));

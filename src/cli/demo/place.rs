@@ -75,7 +75,7 @@ impl Place {
     }
 }
 
-/// Writes the config file unless there is one; the user may have changed it. `listen` changes that line only.
+/// Writes the config file and the keys that it names, unless there is one; the user may have changed it. `listen` changes that line only.
 pub(super) fn put_config(
     path: &Path,
     world: &World,
@@ -87,6 +87,14 @@ pub(super) fn put_config(
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         Err(error) => return Err(error.into()),
     };
+    if let Some(listen) = listen.filter(|listen| !listen.ip().to_canonical().is_loopback())
+        && known.as_ref().is_none_or(|text| !text.contains("[web.auth]"))
+    {
+        return Err(Error::usage(format!(
+            "{listen} is reachable from other machines, but nobody would have to log in"
+        ))
+        .hint("listen on 127.0.0.1, or keep the demo and set [web.auth] in its tsuzuki.toml"));
+    }
     let text = match (known, listen) {
         (Some(_), None) => return Ok(()),
         (Some(text), Some(listen)) => with_listen(&text, world::free_address(listen)?),
@@ -95,8 +103,17 @@ pub(super) fn put_config(
             world.render_config(world::free_address(listen)?, language)
         }
     };
-    let directory = path.parent().unwrap_or(Path::new("."));
-    let mut file = NamedTempFile::new_in(directory)?;
+    let keys = path.with_file_name("keys");
+    std::fs::create_dir_all(&keys)?;
+    for (name, key) in world::KEYS {
+        put(&keys.join(name), key)?;
+    }
+    put(path, &text)
+}
+
+/// Writes a file whole or not at all, for this user only.
+fn put(path: &Path, text: &str) -> Result<()> {
+    let mut file = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
     file.write_all(text.as_bytes())?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
