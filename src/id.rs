@@ -98,7 +98,10 @@ impl FromStr for RunId {
     }
 }
 
-/// One process of this program, as leases name it: `host/pid/random`.
+/// One process of this program, as leases name it: `host/pid/kernel-random`.
+///
+/// `kernel` stands for the boot and the process table in which the number means something: two containers may have
+/// one host name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Owner(String);
 
@@ -111,8 +114,11 @@ impl Owner {
             .filter(|name| !name.is_empty())
             .or_else(|| std::env::var("HOSTNAME").ok())
             .unwrap_or_else(|| "localhost".to_owned());
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let table = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        let kernel = crate::hash::sha256_hex(format!("{boot}{}", table.display()).as_bytes());
         let random = Uuid::new_v4().simple().to_string();
-        Self(format!("{host}/{}/{}", std::process::id(), &random[..8]))
+        Self(format!("{host}/{}/{}-{}", std::process::id(), &kernel[..8], &random[..8]))
     }
 
     /// The owner as text.

@@ -20,7 +20,7 @@ pub(super) struct Args {
 
 /// What a word on the command line may stand for, in the order in which it is sought.
 const KINDS_OF_THINGS: &[&str] =
-    &["item", "blog", "book", "branch", "run", "delivery", "channel", "provider", "job"];
+    &["item", "blog", "book", "project", "branch", "run", "delivery", "channel", "provider", "job"];
 
 pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let (thing, limit, now) = (args.thing.clone(), args.limit, context.clock.now());

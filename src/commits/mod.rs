@@ -42,6 +42,7 @@ use crate::engine::work::Boxed;
 use crate::engine::{Failure, Parts, Plan, Report, Turn, Work};
 use crate::fetch::AllowPrivate;
 use crate::id::JobName;
+use crate::ledger::presence;
 use crate::time::Timestamp;
 
 /// The kind's name in the config file.
@@ -148,14 +149,18 @@ impl Commits {
                     return Ok(Report { summary, problems, waiting_until: None });
                 }
                 Ended::Busy(run, holder) if is_of_another_job(&run, &turn.job) => {
-                    tracing::debug!("Waiting for run {} of {}", run.run_id, run::shown_owner(&holder.owner));
+                    tracing::debug!(
+                        "Waiting for run {} of {}",
+                        run.run_id,
+                        presence::shown_owner(&holder.owner)
+                    );
                     tokio::select! {
                         () = turn.stop.cancelled() => {}
                         () = tokio::time::sleep(LOOK_AGAIN) => {}
                     }
                 }
                 Ended::Busy(run, holder) => {
-                    let who = run::shown_owner(&holder.owner);
+                    let who = presence::shown_owner(&holder.owner);
                     return Ok(Report {
                         summary: format!(
                             "run {} is worked on by {who} since {}",

@@ -13,7 +13,7 @@ use super::{Failure, Job, Progress, Report, Turn};
 use crate::db::{self, Db};
 use crate::id::{JobName, Owner};
 use crate::ledger::lease::{self, Claim, Holder, KeptLease, Lease};
-use crate::ledger::{event, pause};
+use crate::ledger::{event, pause, presence};
 use crate::time::{Clock, Timestamp};
 
 /// How long a job's lease lasts between renewals.
@@ -96,13 +96,14 @@ impl Runner {
     }
 
     async fn find_obstacle(&self, job: &Job, selection: Selection) -> db::Result<Option<Skipped>> {
-        let (job, now) = (job.clone(), self.clock.now());
+        let (job, me, now) = (job.clone(), self.owner.clone(), self.clock.now());
         self.db
             .read(move |tx| {
                 if let Some(skipped) = obstacle(tx, &job, selection, now)? {
                     return Ok(Some(skipped));
                 }
-                Ok(lease::find_holder(tx, &lease_name(&job.name))?.map(Skipped::Held))
+                let holder = lease::find_holder(tx, &lease_name(&job.name))?;
+                Ok(holder.filter(|holder| !presence::is_gone(&holder.owner, &me)).map(Skipped::Held))
             })
             .await
     }

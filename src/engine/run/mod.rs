@@ -14,12 +14,10 @@
 //! cancelled run can no longer change anything.
 
 pub mod decide;
-mod presence;
 mod rows;
 mod store;
 
 pub use decide::{Begin, Reopen, Running};
-pub use presence::{is_gone, shown_owner};
 pub use rows::{
     RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus, count_pending, find_latest, find_run,
     find_running, find_summary, is_told, list_failed, list_leased, list_pending, list_results, list_runs,
