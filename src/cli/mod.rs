@@ -217,7 +217,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
 
 async fn dispatch(command: Command, context: &Context) -> Result {
     match command {
-        Command::Demo(args) => demo::run(&args, context),
+        Command::Demo(args) => demo::run(&args, context).await,
         Command::Init(args) => init::run(&args, context),
         Command::Check(args) => check::run(&args, context).await,
         Command::Doctor(args) => doctor::run(&args, context).await,

@@ -25,6 +25,7 @@ mod commits_jobs;
 mod commits_runs;
 mod concurrency;
 mod config;
+mod demo;
 mod documents;
 mod export;
 mod feeds;
