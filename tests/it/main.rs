@@ -31,6 +31,7 @@ mod fetching;
 mod kill;
 mod ledger;
 mod outbox;
+mod pdf;
 mod press;
 mod reference;
 mod running;

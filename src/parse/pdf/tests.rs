@@ -262,23 +262,6 @@ fn deep_nesting_and_a_million_objects_end_at_once() {
     assert_eq!(read(&streams), Err(Error::NoText { unreadable: 0 }));
 }
 
-#[test]
-fn the_fixtures_of_real_writers_read_as_expected() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/pdf");
-    let mut count = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_some_and(|extension| extension == "pdf") {
-            let wanted = std::fs::read_to_string(path.with_extension("txt")).unwrap();
-            let found = read(&std::fs::read(&path).unwrap());
-            let found = found.map_or_else(|error| error.to_string(), |text| text.text);
-            assert_eq!(found, wanted.trim_end(), "{}", path.display());
-            count += 1;
-        }
-    }
-    assert!(count >= 6, "{count}");
-}
-
 fn small() -> Limit {
     Limit { chars: 10_000, decoded_bytes: 1 << 20, work: 2_000_000 }
 }
