@@ -138,7 +138,7 @@ enum Command {
     Status(status::Args),
     /// Tell the story of an item, blog, book, branch, run, delivery or job
     Why(why::Args),
-    /// Show what we read from a feed, sitemap, page, OPML, robots.txt or address
+    /// Show what we read from a feed, sitemap, page, OPML, PDF, robots.txt or address
     Inspect(inspect::Args),
     /// List, add and change jobs
     Job(job::Args),

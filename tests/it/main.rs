@@ -36,6 +36,7 @@ mod kill;
 mod ledger;
 mod moving;
 mod outbox;
+mod pdf;
 mod press;
 mod reference;
 mod running;
