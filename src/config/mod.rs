@@ -24,6 +24,7 @@ mod mask;
 mod model;
 mod overrides;
 mod read;
+mod reading;
 mod redact;
 mod reference;
 mod schema;
