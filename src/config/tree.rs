@@ -73,7 +73,7 @@ impl Table {
 
     /// The key whose value stands at `span`, here or deeper.
     pub(super) fn find_key_at(&self, span: &Range<usize>) -> Option<String> {
-        self.entries.iter().find_map(|(key, entry)| entry.value.find_key_at(key, span))
+        self.entries.iter().find_map(|entry| entry.value.find_key_at(&entry.key, span))
     }
 
     /// The entries whose keys are wanted.

@@ -38,6 +38,7 @@ mod moving;
 mod outbox;
 mod pdf;
 mod press;
+mod readme;
 mod reference;
 mod running;
 mod seed_contract;

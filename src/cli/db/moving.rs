@@ -13,7 +13,7 @@ use crate::config::{ConfigFile, Location, SecretUrl};
 use crate::db::{self, MoveError, MoveReport, MoveStep, Mover, Open, Place, TargetState, Tx};
 use crate::engine::run;
 use crate::id::Owner;
-use crate::ledger::lease;
+use crate::ledger::{lease, presence};
 
 /// The variable that stands above `[store] url`.
 const VARIABLE: &str = "TSUZUKI_STORE_URL";

@@ -16,7 +16,7 @@ const MAX_BYTES: u64 = 16 << 20;
 pub(super) async fn opml(input: &str, how: &How, context: &Context) -> Result {
     let (bytes, content_type) = match resolve_web(None, input).filter(|_| input.contains("://")) {
         Some(address) => {
-            let fetcher = app::fetcher(&context.config().await?.app, context.clock.clone())?;
+            let fetcher = app::fetcher(context.config().await?, context.clock.clone())?;
             let request = Request::get(address).allow_private(&AllowPrivate::none());
             match fetcher.fetch(&request).await? {
                 Response::Fetched(head, body) => (body.to_vec(), head.content_type().map(str::to_owned)),
