@@ -231,12 +231,10 @@ impl Demo<'_> {
         }
     }
 
-    /// A demo that was killed leaves leases that end by themselves within a minute.
+    /// Somebody runs a job of this directory by hand at this moment.
     async fn wait_for_lease(&self, until: Timestamp) {
-        let wait = until.since(self.context.clock.now()).max(Duration::from_secs(1));
-        self.context
-            .out
-            .note(format!("An earlier demo was cut off here; its lease ends in {} s.", wait.as_secs()));
+        let wait =
+            until.since(self.context.clock.now()).clamp(Duration::from_millis(100), Duration::from_secs(1));
         tokio::select! {
             () = self.context.stop.cancelled() => {}
             () = tokio::time::sleep(wait) => {}

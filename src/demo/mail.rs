@@ -96,7 +96,8 @@ fn decode_words(text: &str) -> String {
     for word in text.split(' ') {
         let decoded = decode_word(word);
         let is_word = decoded.is_some();
-        if !out.is_empty() && !(after_word && is_word) {
+        let are_joined = after_word && is_word;
+        if !out.is_empty() && !are_joined {
             out.push(' ');
         }
         out.push_str(decoded.as_deref().unwrap_or(word));
