@@ -40,7 +40,7 @@ struct Row {
 
 pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let app = context.app(Open::Create).await?;
-    let blogs = if args.all { list_blog_ids(&*context.config().await?)? } else { HashSet::new() };
+    let blogs = if args.all { list_blog_ids(context.config().await?)? } else { HashSet::new() };
     loop {
         let (jobs, blogs, all, now) = (app.jobs.clone(), blogs.clone(), args.all, context.clock.now());
         let rows = app

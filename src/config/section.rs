@@ -107,6 +107,11 @@ impl Section {
         }
     }
 
+    /// Whether the file sets the key at a path such as `google_books.api_key`.
+    pub fn has_path(&self, path: &str) -> bool {
+        self.table.find_span(path).is_some()
+    }
+
     /// Whether the file sets `key` in this table.
     pub fn has(&self, key: &str) -> bool {
         self.table.find(key).is_some()

@@ -36,6 +36,17 @@ pub(super) struct Entry {
     pub(super) value: Value,
 }
 
+impl Value {
+    fn find_key_at(&self, key: &str, span: &Range<usize>) -> Option<String> {
+        match &self.data {
+            _ if self.span == *span => Some(key.to_owned()),
+            Data::Table(table) => table.find_key_at(span),
+            Data::Array(items) => items.iter().find_map(|item| item.find_key_at(key, span)),
+            Data::Text(_) | Data::Plain(_) => None,
+        }
+    }
+}
+
 impl Table {
     /// The table that `parsed` is, once its text is our own.
     pub(super) fn from_parsed(parsed: DeTable<'_>) -> Self {
@@ -58,6 +69,11 @@ impl Table {
             table.insert(key, entry.value.to_parsed());
         }
         table
+    }
+
+    /// The key whose value stands at `span`, here or deeper.
+    pub(super) fn find_key_at(&self, span: &Range<usize>) -> Option<String> {
+        self.entries.iter().find_map(|entry| entry.value.find_key_at(&entry.key, span))
     }
 
     /// The entries whose keys are wanted.

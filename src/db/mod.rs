@@ -10,9 +10,12 @@
 //! A closure may run more than once (it is `Fn`), and its answer leaves only after COMMIT.
 
 mod backup;
+mod copy;
 pub mod dialect;
 mod error;
+mod foreign;
 mod migrate;
+mod moved;
 mod postgres;
 mod sqlite;
 mod statement;
@@ -22,13 +25,16 @@ mod tx;
 mod unit;
 mod value;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub use backup::{BackupReport, backup, restore};
+pub use copy::{MoveError, MovePlan, MoveReport, MoveStep, MovedTable, Mover, TargetState};
 pub use dialect::Dialect;
 pub use error::{Error, Result};
+pub use foreign::{Foreign, Raw};
 pub use migrate::{Migration, SchemaState, known_migrations};
+pub use moved::{Left, find_left, reopen};
 pub use statement::{STATEMENTS, Sql};
 pub use survey::{TableSurvey, check_integrity, count_rows, reset, survey};
 pub use tx::{Row, Tx};
@@ -91,6 +97,8 @@ pub enum Open {
     Create,
     /// Refuse if it is missing; bring its schema up to date.
     Existing,
+    /// Like `Existing`, and also if everything in it was moved away.
+    Left,
     /// Change nothing at all: every write is refused, a missing or outdated database is an error.
     Look,
 }
@@ -192,6 +200,30 @@ impl Db {
         F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
     {
         self.submit(Access::Read, work).await
+    }
+
+    /// Runs `work` as [`Db::write`] does, answers what it said, and undoes everything: a dry run that is exact.
+    pub async fn rehearse<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    {
+        let said = Arc::new(Mutex::new(None));
+        let keeps = Arc::clone(&said);
+        let outcome: Result<()> = self
+            .write(move |tx| {
+                let answer = work(tx)?;
+                *keeps.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+                Err(Error::Rehearsed)
+            })
+            .await;
+        match outcome {
+            Err(Error::Rehearsed) => {
+                said.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or(Error::Closed)
+            }
+            Err(error) => Err(error),
+            Ok(()) => Err(Error::Closed),
+        }
     }
 
     async fn submit<T, F>(&self, access: Access, work: F) -> Result<T>

@@ -51,6 +51,8 @@ pub enum Skipped {
     Paused(String),
     /// Another process is at it.
     Held(Holder),
+    /// Everything was moved to another database, which runs it now.
+    Moved(String),
 }
 
 /// What became of a job that was looked at.
@@ -226,6 +228,10 @@ fn obstacle(
     selection: Selection,
     now: Timestamp,
 ) -> db::Result<Option<Skipped>> {
+    // A process that had this database open when it was moved away must not go on beside the new one.
+    if let Some(left) = db::find_left(tx)? {
+        return Ok(Some(Skipped::Moved(left.to)));
+    }
     if selection == Selection::Forced {
         return Ok(None);
     }

@@ -1,7 +1,9 @@
 //! The SQL of blogs: their state, their history, everything seen on them, and what is to be told.
 
 mod changes;
+mod export;
 mod history;
+mod import;
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +11,9 @@ pub use changes::{
     ChangeRow, Delivery, Filter, are_untold, find_change, list_changes, list_deliveries_of, list_untold,
     mark_digest, prune_changes,
 };
+pub use export::{list_changes_after, list_feeds};
 pub use history::{CheckRow, list_checks, prune_history};
+pub use import::{ImportedCheck, ImportedState, add_check as add_imported_check, add_state};
 
 use super::decide::{Check, Record, Seen, Settled};
 use super::model::{Detector, Found, Known, Reading, Sighting, State};

@@ -281,7 +281,7 @@ fn keep_newest(found: &mut Vec<CommitRow>, limit: usize) {
     found.truncate(limit);
 }
 
-fn read_commit(row: &Row<'_>) -> db::Result<CommitRow> {
+pub(super) fn read_commit(row: &Row<'_>) -> db::Result<CommitRow> {
     Ok(CommitRow {
         project: row.get(0)?,
         branch_name: row.get(1)?,

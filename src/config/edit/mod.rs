@@ -11,11 +11,13 @@ use super::tree::{Data, Table, Value};
 
 mod places;
 mod save;
+mod tables;
 #[cfg(test)]
 mod tests;
 
 use places::item_with_comma;
 pub use save::ConfigFile;
+pub use tables::Pairs;
 
 /// Why an edit cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -142,6 +144,30 @@ impl Document {
             }
         }
         Err(self.by_hand(key, &job_value.span))
+    }
+
+    /// Sets a key of a table that stands by itself, such as `[store]`, which is added if it is missing.
+    pub fn set_in(&mut self, table: &str, key: &str, value: &toml::Value) -> Result<(), EditError> {
+        let Some(found) = self.root.find(table).cloned() else {
+            let newline = self.newline();
+            let gap = match self.text.as_str() {
+                "" => "",
+                text if text.ends_with('\n') => newline,
+                _ => &format!("{newline}{newline}"),
+            };
+            let block = format!("{gap}[{table}]{newline}{}{newline}", self.render_pair(key, value));
+            let end = self.text.len();
+            return self.splice(end..end, &block);
+        };
+        let Data::Table(inner) = &found.data else { return Err(self.by_hand(table, &found.span)) };
+        match inner.find(key) {
+            Some(old) => {
+                let span = old.span.clone();
+                self.splice(span, &self.render_value(value))
+            }
+            None if self.is_dotted(&found) => Err(self.by_hand(&format!("{table}.{key}"), &found.span)),
+            None => self.insert_pair(&found, &self.render_pair(key, value)),
+        }
     }
 
     /// Removes a key of a job, with the comment on its line.

@@ -26,12 +26,17 @@ impl ConfigFile {
         Ok(Self { path: path.to_owned(), target, original, document })
     }
 
+    /// What the file would say, checked.
+    pub fn read(&self, kinds: &'static [Kind], env: &Env) -> Result<Config, EditError> {
+        parse(self.document.text(), &self.path, kinds, env).map_err(EditError::Problems)
+    }
+
     /// Checks the result and puts it in the place of the old file in one step; answers what it says now.
     ///
     /// Nothing is written when the result has problems or when someone else changed the file meanwhile.
     pub fn save(self, kinds: &'static [Kind], env: &Env) -> Result<Config, EditError> {
         let text = self.document.text();
-        let config = parse(text, &self.path, kinds, env).map_err(EditError::Problems)?;
+        let config = self.read(kinds, env)?;
         if text == self.original {
             return Ok(config);
         }
