@@ -37,7 +37,7 @@ const HANGING_AFTER: Duration = Duration::from_secs(1);
 const BEAT: Duration = Duration::from_millis(250);
 /// Results, and entries in them, that are written at once.
 const BATCH: usize = 128;
-const BATCH_ENTRIES: usize = 4_000;
+const BATCH_ENTRIES: usize = 2_000;
 /// States that are read at once.
 const CHUNK: usize = 64;
 /// Failing blogs that the report names.

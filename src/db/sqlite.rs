@@ -25,6 +25,10 @@ const READERS: usize = 3;
 /// Files up to this size are checked page by page at every start; larger ones by `db check`.
 const QUICK_CHECK_BYTES: u64 = 8 << 20;
 const STATEMENT_CACHE: usize = 256;
+/// Pages that the writer keeps, in KiB (negative, as SQLite wants it).
+const WRITER_CACHE: i32 = -4_000;
+/// Pages that a reader keeps: there are several, and the system's cache is shared.
+const READER_CACHE: i32 = -1_000;
 
 /// The threads that own the connections.
 pub(super) struct Threads {
@@ -131,7 +135,7 @@ fn set_rules(connection: &Connection) -> Result<()> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    connection.pragma_update(None, "cache_size", -4_000)?;
+    connection.pragma_update(None, "cache_size", WRITER_CACHE)?;
     Ok(())
 }
 
@@ -317,6 +321,7 @@ impl Reader {
             connection.busy_timeout(BUSY_TIMEOUT)?;
             connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
             set_rules(&connection)?;
+            connection.pragma_update(None, "cache_size", READER_CACHE)?;
             connection.pragma_update(None, "query_only", true)?;
             self.connection = Some(connection);
         }

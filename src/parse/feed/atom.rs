@@ -15,6 +15,9 @@ use super::xml::{Tag, Token, Xml};
 use super::{Content, Link, Person, TEXT_LIMIT, TextKind};
 use crate::parse::markup::{escape_into, single_spaced};
 
+/// Room that is made for a text before it is read.
+const TEXT_AT_ONCE: usize = 16 * 1024;
+
 /// What an element's text is when it does not say.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Default {
@@ -63,7 +66,8 @@ pub(super) fn read_text<'a>(xml: &mut Xml<'a>, tag: Tag<'a>, default: Default) -
 /// The inside of an element, and whether there are elements in it; those are written out again as HTML.
 fn collect<'a>(xml: &mut Xml<'a>, leaf: Tag<'a>, inline: bool, base: Option<&Arc<Url>>) -> (String, bool) {
     let depth = xml.depth();
-    let mut out = String::new();
+    // Most texts end at the next tag, and are then copied once.
+    let mut out = String::with_capacity(xml.text_ahead().min(TEXT_AT_ONCE));
     let mut names: Vec<&'a str> = Vec::new();
     let (mut has_elements, mut has_cdata) = (false, false);
     loop {
@@ -183,7 +187,7 @@ pub(super) fn read_link(xml: &Xml<'_>, tag: Tag<'_>) -> Option<Link> {
         |name: &str| tag.attribute(name).map(|value| single_spaced(&value)).filter(|value| !value.is_empty());
     Some(Link {
         href,
-        rel: text("rel").map_or_else(|| "alternate".to_owned(), |rel| short_relation(&rel).to_owned()),
+        rel: text("rel").map_or("alternate".into(), |rel| short_relation(&rel).to_owned().into()),
         kind: text("type"),
         title: text("title"),
         language: text("hreflang"),

@@ -1,5 +1,6 @@
 //! What a feed is to us: one shape for every dialect.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use url::Url;
@@ -238,7 +239,7 @@ pub struct Link {
     /// The address, absolute when it can be.
     pub href: String,
     /// What it is to the entry: `alternate`, `self`, `enclosure`…
-    pub rel: String,
+    pub rel: Cow<'static, str>,
     /// Media type, if said.
     pub kind: Option<String>,
     /// Title, if said.

@@ -309,7 +309,7 @@ impl<'a> Reader<'a> {
         let Some(url) = href.and_then(|url| address(self.xml.base(), &url)) else { return };
         let kind = tag.attribute("type").map(Cow::into_owned).filter(|kind| !kind.is_empty());
         let length = tag.attribute("length").map(Cow::into_owned).filter(|length| !length.is_empty());
-        self.add_link(Link { href: url, rel: "enclosure".to_owned(), kind, length, ..Link::default() });
+        self.add_link(Link { href: url, rel: "enclosure".into(), kind, length, ..Link::default() });
     }
 
     fn link(&mut self, tag: XmlTag<'a>) {

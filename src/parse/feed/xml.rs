@@ -119,6 +119,12 @@ impl<'a> Xml<'a> {
         self.languages.retain_mut(|(at, _)| moved(*at).map(|to| *at = to).is_some());
     }
 
+    /// How many bytes there are before the next tag.
+    pub(super) fn text_ahead(&self) -> usize {
+        let ahead = self.text.get(self.position()..).unwrap_or_default();
+        ahead.find('<').unwrap_or(ahead.len())
+    }
+
     pub(super) fn position(&self) -> usize {
         self.start + usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
     }

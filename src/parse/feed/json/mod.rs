@@ -39,7 +39,7 @@ pub(super) fn read(text: &str, encoding: &'static str, context: &Context) -> Res
     feed.links.extend(feed.link.clone().map(alternate));
     if let Some(href) = document.feed_url.0.and_then(|href| address(base.as_ref(), &href)) {
         let kind = Some("application/feed+json".to_owned());
-        feed.links.push(Link { href, rel: "self".to_owned(), kind, ..Link::default() });
+        feed.links.push(Link { href, rel: "self".into(), kind, ..Link::default() });
     }
     feed.image = document.icon.0.and_then(|href| address(base.as_ref(), &href));
     feed.icon = document.favicon.0.and_then(|href| address(base.as_ref(), &href));
@@ -65,7 +65,7 @@ fn entry(item: Item, base: Option<&Arc<Url>>) -> Entry {
     entry.links.extend(entry.link.clone().map(alternate));
     if let Some(href) = item.external_url.0.and_then(|href| address(base, &href)) {
         entry.link = entry.link.or_else(|| Some(href.clone()));
-        entry.links.push(Link { href, rel: "related".to_owned(), ..Link::default() });
+        entry.links.push(Link { href, rel: "related".into(), ..Link::default() });
     }
     let html = item.content_html.0.map(|value| text_content(value, TextKind::Html, base));
     let text = item.content_text.0.map(|value| text_content(value, TextKind::Text, base));
