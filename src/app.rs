@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use serde_json::Value as Json;
+use url::Url;
 
 use crate::blogs;
 use crate::books;
@@ -111,6 +112,9 @@ pub enum Error {
     /// The HTTP client cannot be made.
     #[error(transparent)]
     Fetch(#[from] fetch::Error),
+    /// The proxy cannot be used.
+    #[error("`proxy` in [app]: {0}")]
+    Proxy(String),
 }
 
 /// Everything that a process needs, made from one config file.
@@ -125,7 +129,7 @@ impl App {
     /// Builds the tools and every job; all problems of the file are reported at once.
     pub fn new(config: &Config, db: Db) -> Result<Self, Error> {
         let clock = db.clock().clone();
-        let fetcher = fetcher(&config.app, clock.clone())?;
+        let fetcher = fetcher(config, clock.clone())?;
         let mut problems = blogs::config::check_ids(&config.jobs);
         let channels = problems.note(ChannelSet::read(&config.channels, &config.app.timezone));
         let quotas = quotas(config);
@@ -169,9 +173,24 @@ pub fn topics() -> Topics {
 }
 
 /// The fetcher of this process.
-pub fn fetcher(app: &config::App, clock: Clock) -> Result<Fetcher, fetch::Error> {
-    let client = ClientConfig { user_agent: user_agent(app), ..ClientConfig::default() };
-    Fetcher::new(FetchConfig { client, ..FetchConfig::default() }, clock)
+pub fn fetcher(config: &Config, clock: Clock) -> Result<Fetcher, Error> {
+    let app = &config.app;
+    let client = ClientConfig {
+        user_agent: user_agent(app),
+        extra_ca: app.extra_ca.as_ref().map(|path| config.store.directory.join(path)),
+        proxy: app.proxy.as_ref().map(read_proxy).transpose()?,
+        ..ClientConfig::default()
+    };
+    Ok(Fetcher::new(FetchConfig { client, ..FetchConfig::default() }, clock)?)
+}
+
+/// The proxy's address; what is wrong with it is told without showing it, for it may hold a password.
+fn read_proxy(proxy: &config::Secret) -> Result<Url, Error> {
+    let revealed = proxy.reveal().map_err(|missing| Error::Proxy(missing.to_string()))?;
+    match Url::parse(revealed.expose()) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
+        _ => Err(Error::Proxy("it is not an address like http://HOST:PORT".to_owned())),
+    }
 }
 
 fn make_job(job: &config::Job, parts: &Parts) -> Result<Job, Problems> {

@@ -98,7 +98,10 @@ impl FromStr for RunId {
     }
 }
 
-/// One process of this program, as leases name it: `host/pid/random`.
+/// One process of this program, as leases name it: `host/pid/kernel-random`.
+///
+/// `kernel` stands for the boot and the process table in which the number means something: two containers may have
+/// one host name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Owner(String);
 
@@ -111,8 +114,12 @@ impl Owner {
             .filter(|name| !name.is_empty())
             .or_else(|| std::env::var("HOSTNAME").ok())
             .unwrap_or_else(|| "localhost".to_owned());
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let table = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        let table: String = table.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+        let boot = boot.split('-').next().unwrap_or_default();
         let random = Uuid::new_v4().simple().to_string();
-        Self(format!("{host}/{}/{}", std::process::id(), &random[..8]))
+        Self(format!("{host}/{}/{boot}.{table}-{}", std::process::id(), &random[..8]))
     }
 
     /// The owner as text.

@@ -35,6 +35,7 @@ use crate::config::{self as file, Problems};
 use crate::db::{self, Db};
 use crate::engine::work::Boxed;
 use crate::engine::{Failure, Parts, Plan, Report, Turn, Work};
+use crate::fetch::{Check, Wanted};
 use crate::text::Language;
 use crate::time::{Clock, Timestamp};
 
@@ -42,6 +43,8 @@ use crate::time::{Clock, Timestamp};
 pub const KIND: &str = "blogs";
 /// Whose messages these are in the outbox.
 pub const TOPIC: &str = "blogs";
+/// Blogs of one job that `doctor` asks.
+const ASKED_BY_DOCTOR: usize = 20;
 /// How often a job runs that does not say so.
 pub const EVERY: Duration = Duration::from_secs(60 * 60);
 
@@ -119,6 +122,20 @@ impl Blogs {
 }
 
 impl Work for Blogs {
+    fn check(&self) -> Boxed<'_, Vec<Check>> {
+        Box::pin(async {
+            let fetcher = &self.prober.fetcher;
+            let asked = self.blogs.iter().take(ASKED_BY_DOCTOR).map(|blog| async move {
+                fetcher.reach(&blog.id, &blog.url, &blog.allow_private, Wanted::Document).await
+            });
+            let mut checks = futures_util::future::join_all(asked).await;
+            if let Some(left) = self.blogs.len().checked_sub(ASKED_BY_DOCTOR).filter(|left| *left > 0) {
+                checks.push(Check::fine("more", format!("{left} more blogs were not asked")));
+            }
+            checks
+        })
+    }
+
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Json, Failure>> {
         Box::pin(async move { Ok(serde_json::json!(self.try_out(db, None).await?)) })
     }

@@ -124,7 +124,7 @@ impl Search {
 }
 
 /// `api_url` may be the origin, the base of the API, or the volumes themselves.
-fn volumes_url(configured: Option<&Url>) -> Url {
+pub(super) fn volumes_url(configured: Option<&Url>) -> Url {
     let mut url = configured.cloned().unwrap_or_else(|| Url::parse(API_URL).expect("a literal address"));
     let path = url.path().trim_end_matches('/').to_owned();
     if path.is_empty() {

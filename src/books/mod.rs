@@ -34,12 +34,12 @@ use self::funnel::Funnel;
 use self::google::Search;
 use self::select::Limits;
 use crate::channel::outbox::Topics;
-use crate::config::value::{FirstRun, TimeOfDay};
+use crate::config::value::{FirstRun, HttpUrl, TimeOfDay};
 use crate::config::{Job, Problems};
 use crate::db::{self, Db};
 use crate::engine::work::Boxed;
 use crate::engine::{Failure, Parts, Plan, Report, Turn, Work};
-use crate::fetch::{AllowPrivate, Fetcher};
+use crate::fetch::{AllowPrivate, Check, Fetcher, Wanted};
 use crate::hash;
 use crate::id::JobName;
 use crate::ledger::cursor;
@@ -210,6 +210,14 @@ impl Books {
 impl Work for Books {
     fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>> {
         Box::pin(self.turn(turn))
+    }
+
+    fn check(&self) -> Boxed<'_, Vec<Check>> {
+        // A search would count against the quota; whether the key is right shows at the first run.
+        Box::pin(async {
+            let url = google::volumes_url(self.keys.google_books.api_url.as_ref().map(HttpUrl::url));
+            vec![self.fetcher.reach("Google Books", &url, &self.allow_private, Wanted::Anything).await]
+        })
     }
 
     fn test<'a>(&'a self, _: &'a Db) -> Boxed<'a, Result<serde_json::Value, Failure>> {

@@ -42,6 +42,7 @@ pub use webhook::WebhookConfig;
 
 use crate::config::value::Zone;
 use crate::config::{Kind, Problems, Section};
+pub use crate::fetch::Check;
 use crate::fetch::Clients;
 use crate::hash;
 use crate::time::Clock;
@@ -113,27 +114,6 @@ pub struct NotRendered {
     pub channel: String,
     /// Why.
     pub why: String,
-}
-
-/// One thing that `doctor` looked at.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Check {
-    /// What.
-    pub what: String,
-    /// Whether it is as it should be.
-    pub is_fine: bool,
-    /// What was seen, or what is wrong and what to do.
-    pub detail: String,
-}
-
-impl Check {
-    fn fine(what: &str, detail: impl Into<String>) -> Self {
-        Self { what: what.to_owned(), is_fine: true, detail: detail.into() }
-    }
-
-    fn bad(what: &str, detail: impl Into<String>) -> Self {
-        Self { what: what.to_owned(), is_fine: false, detail: detail.into() }
-    }
 }
 
 impl Channel {
@@ -225,6 +205,17 @@ impl Channel {
         let secrets = on_place!(self, place => place.credentials());
         let whole = hash::sha256_parts(&[&self.name, &secrets]);
         whole.get(..4).unwrap_or_default().to_owned()
+    }
+
+    /// The place that messages are posted to, without the secret part of its address; only for those whose
+    /// [`Channel::check`] does not speak to it.
+    pub fn origin(&self) -> Option<url::Url> {
+        let url = match &self.place {
+            Place::Slack(slack) => slack.address(),
+            Place::Webhook(webhook) => webhook.address(),
+            Place::Mastodon(_) | Place::Email(_) => return None,
+        };
+        url?.join("/").ok()
     }
 
     /// Looks whether messages could be sent, without sending one.

@@ -73,6 +73,11 @@ impl Slack {
         http::secret_text(&self.config.url)
     }
 
+    /// Where messages go, if the secret that says so can be had.
+    pub(super) fn address(&self) -> Option<url::Url> {
+        super::webhook::address(&self.config.url).ok()
+    }
+
     pub(super) async fn check(&self, channel: &Channel, outside: &Outside) -> Vec<Check> {
         vec![check_address(&self.config.url, channel, outside)]
     }

@@ -111,6 +111,11 @@ impl Webhook {
         secrets.into_iter().flatten().map(http::secret_text).collect::<Vec<_>>().join("\n")
     }
 
+    /// Where messages go, if the secret that says so can be had.
+    pub(super) fn address(&self) -> Option<Url> {
+        address(&self.config.url).ok()
+    }
+
     pub(super) async fn check(&self, channel: &Channel, outside: &Outside) -> Vec<Check> {
         let mut checks = vec![check_address(&self.config.url, channel, outside)];
         checks.push(match self.config.secret.as_ref().map(Secret::reveal) {

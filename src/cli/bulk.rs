@@ -15,7 +15,7 @@ use crate::engine::Failure;
 use crate::engine::run::decide::{Again, Sharing};
 use crate::engine::run::{self, RunRow, Summary, TargetRow, TargetStatus};
 use crate::id::{JobName, RunId};
-use crate::ledger::event;
+use crate::ledger::{event, presence};
 use crate::text::one_line;
 
 /// Options of `bulk`.
@@ -144,7 +144,7 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
                 format!(
                     "run {} is worked on by {} since {}",
                     run.run_id,
-                    run::shown_owner(&holder.owner),
+                    presence::shown_owner(&holder.owner),
                     holder.taken_at
                 ),
             )
@@ -246,7 +246,7 @@ async fn status(context: &Context) -> Result {
     }
     context.out.line(sentence(&summary))?;
     for target in leased {
-        let owner = run::shown_owner(&target.lease_owner.unwrap_or_default());
+        let owner = presence::shown_owner(&target.lease_owner.unwrap_or_default());
         context.out.line(format!(
             "  project {} {}: {} commits so far, by {owner}",
             target.project_id, target.branch_name, target.stored_count

@@ -1,4 +1,4 @@
-//! `check`: the config file, every table of it, without opening anything.
+//! `check`: the config file, every table of it and how they fit together, without opening anything.
 
 use super::{Context, Exit, Result};
 use crate::config::Colour;
@@ -14,8 +14,10 @@ struct Checked<'a> {
     warnings: Vec<String>,
 }
 
-pub(super) fn run(_: &Args, context: &Context) -> Result {
+pub(super) async fn run(_: &Args, context: &Context) -> Result {
     let config = context.load_config()?;
+    // What one table says about another shows only when all of them are put together.
+    context.try_out(&config).await?;
     let colour = if context.out.colours_messages() { Colour::Always } else { Colour::Never };
     if context.out.is_json() {
         context.out.json(&Checked {

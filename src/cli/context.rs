@@ -40,6 +40,12 @@ impl Context {
         }
     }
 
+    /// The same with another config file, and without the user's environment: no variable changes what it says.
+    pub(super) fn apart(&self, config: PathBuf) -> Self {
+        let global = Global { config: Some(config), ..self.global.clone() };
+        Self { env: Env::of([]), clock: self.clock.clone(), stop: self.stop.clone(), ..Self::new(global) }
+    }
+
     /// Where the config file is, or an error that says how to make one.
     pub fn config_path(&self) -> Result<PathBuf> {
         config::find_path(self.global.config.as_deref(), &self.env).ok_or_else(|| {
@@ -107,9 +113,14 @@ impl Context {
     }
 
     /// Everything, on an empty database in memory: for a look at what would happen on a new one.
-    async fn app_on_scratch(&self) -> Result<App> {
+    pub(super) async fn app_on_scratch(&self) -> Result<App> {
+        self.try_out(self.config().await?).await
+    }
+
+    /// The same for a config that is not in use: its jobs can be made, or an error says why not.
+    pub(super) async fn try_out(&self, config: &Config) -> Result<App> {
         let db = Db::open(Place::Memory, Open::Create, self.clock.clone()).await?;
-        Ok(App::new(self.config().await?, db)?)
+        Ok(App::new(config, db)?)
     }
 
     /// Cancels `stop` on the first Ctrl-C or SIGTERM; a second Ctrl-C ends the program at once.

@@ -117,6 +117,7 @@ impl From<app::Error> for Error {
         match error {
             app::Error::Config(problems) => problems.into(),
             app::Error::Fetch(error) => error.into(),
+            error @ app::Error::Proxy(_) => Self::usage(error.to_string()),
         }
     }
 }

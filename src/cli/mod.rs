@@ -138,7 +138,7 @@ enum Command {
     Status(status::Args),
     /// Tell the story of an item, blog, book, branch, run, delivery or job
     Why(why::Args),
-    /// Show what we read from a feed, sitemap, page, OPML, robots.txt or address
+    /// Show what we read from a feed, sitemap, page, OPML, PDF, robots.txt or address
     Inspect(inspect::Args),
     /// List, add and change jobs
     Job(job::Args),
@@ -217,9 +217,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
 
 async fn dispatch(command: Command, context: &Context) -> Result {
     match command {
-        Command::Demo(args) => demo::run(&args, context),
+        Command::Demo(args) => demo::run(&args, context).await,
         Command::Init(args) => init::run(&args, context),
-        Command::Check(args) => check::run(&args, context),
+        Command::Check(args) => check::run(&args, context).await,
         Command::Doctor(args) => doctor::run(&args, context).await,
         Command::RunDue(args) => run::run_due(&args, context).await,
         Command::Run(args) => run::run_named(&args, context).await,

@@ -209,6 +209,7 @@ fn why_skipped(skipped: &Skipped) -> String {
         Skipped::NotDue(None) => "its schedule has no further date".into(),
         Skipped::Paused(reason) => format!("it is paused ({reason})"),
         Skipped::Held(holder) => format!("{} is at it since {}", holder.owner, holder.taken_at),
+        Skipped::Moved(to) => format!("everything was moved to {to}"),
     }
 }
 

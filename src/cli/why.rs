@@ -11,7 +11,7 @@ use crate::ledger::event::{self, Event};
 /// Options of `why`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A URL, a blog's id, an ISBN, a run id, a branch as PROJECT/NAME, a delivery's number, or a job's name
+    /// A URL, an item as item:NUMBER, a blog's id, an ISBN, a run id, a branch as PROJECT/NAME, a delivery's number, or a job's name
     thing: String,
     /// At most this many events
     #[arg(long, default_value_t = 50)]
@@ -20,7 +20,7 @@ pub(super) struct Args {
 
 /// What a word on the command line may stand for, in the order in which it is sought.
 const KINDS_OF_THINGS: &[&str] =
-    &["item", "blog", "book", "branch", "run", "delivery", "channel", "provider", "job"];
+    &["item", "blog", "book", "project", "branch", "run", "delivery", "channel", "provider", "job"];
 
 pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let (thing, limit, now) = (args.thing.clone(), args.limit, context.clock.now());

@@ -17,8 +17,8 @@ use crate::engine::run::decide::{self, Again, Begin, Reopen, Running, Sharing};
 use crate::engine::run::{self, Claimed, RunRow, RunStatus, Settled, Summary, Target, Verdict};
 use crate::engine::{Failure, Parts, Progress, Update};
 use crate::id::{JobName, Owner, RunId};
-use crate::ledger::event;
 use crate::ledger::lease::{self, Claim, Holder, KeptLease};
+use crate::ledger::{event, presence};
 use crate::time::Timestamp;
 
 /// Failures that are listed one by one at the end of a run.
@@ -182,7 +182,7 @@ impl Bulk {
                 let Some(run) = run::find_running(tx)? else { return Ok(None) };
                 let name = run::lease_name(&run.run_id);
                 let mut worker = lease::find_holder(tx, &name)?;
-                if worker.as_ref().is_some_and(|holder| run::is_gone(&holder.owner, &me)) {
+                if worker.as_ref().is_some_and(|holder| presence::is_gone(&holder.owner, &me)) {
                     worker = None;
                 }
                 let mut gone = BTreeSet::new();
@@ -190,7 +190,7 @@ impl Bulk {
                     let (Some(owner), Some(until)) = (target.lease_owner, target.lease_until) else {
                         continue;
                     };
-                    if run::is_gone(&owner, &me) {
+                    if presence::is_gone(&owner, &me) {
                         gone.insert(owner);
                     } else if worker.is_none() && owner != me.as_str() {
                         worker = Some(Holder { owner, taken_at: until.minus(LEASE), expires_at: until });

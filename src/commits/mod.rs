@@ -40,8 +40,9 @@ use crate::engine::run::decide::Sharing;
 use crate::engine::run::{self, RunRow};
 use crate::engine::work::Boxed;
 use crate::engine::{Failure, Parts, Plan, Report, Turn, Work};
-use crate::fetch::AllowPrivate;
+use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
+use crate::ledger::presence;
 use crate::time::Timestamp;
 
 /// The kind's name in the config file.
@@ -50,6 +51,8 @@ pub const KIND: &str = "commits";
 pub const EVERY: Duration = Duration::from_secs(60 * 60);
 /// How often a job looks whether the run of another job has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// How long `doctor` waits for an answer.
+const LOOK_PATIENCE: Duration = Duration::from_secs(20);
 /// Targets that `--dry-run` lists one by one.
 const LISTED: usize = 50;
 
@@ -125,6 +128,10 @@ impl Work for Commits {
         Box::pin(self.collect(turn))
     }
 
+    fn check(&self) -> Boxed<'_, Vec<Check>> {
+        Box::pin(self.look())
+    }
+
     fn plan<'a>(&'a self, db: &'a Db, _now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
         Box::pin(self.list_steps(db))
     }
@@ -148,14 +155,18 @@ impl Commits {
                     return Ok(Report { summary, problems, waiting_until: None });
                 }
                 Ended::Busy(run, holder) if is_of_another_job(&run, &turn.job) => {
-                    tracing::debug!("Waiting for run {} of {}", run.run_id, run::shown_owner(&holder.owner));
+                    tracing::debug!(
+                        "Waiting for run {} of {}",
+                        run.run_id,
+                        presence::shown_owner(&holder.owner)
+                    );
                     tokio::select! {
                         () = turn.stop.cancelled() => {}
                         () = tokio::time::sleep(LOOK_AGAIN) => {}
                     }
                 }
                 Ended::Busy(run, holder) => {
-                    let who = run::shown_owner(&holder.owner);
+                    let who = presence::shown_owner(&holder.owner);
                     return Ok(Report {
                         summary: format!(
                             "run {} is worked on by {who} since {}",
@@ -167,6 +178,38 @@ impl Commits {
                 }
             }
         }
+    }
+
+    /// Whether GitLab answers, and whether the token sees the first project or the group.
+    async fn look(&self) -> Vec<Check> {
+        let Source { keys, allow_private, .. } = &*self.source;
+        let fetcher = &self.parts.fetcher;
+        let server = fetcher.reach("GitLab", keys.gitlab.url(), allow_private, Wanted::Anything).await;
+        let client = match self.source.client(&self.parts) {
+            Ok(client) if server.is_fine => client,
+            Ok(_) => return vec![server],
+            Err(failure) => return vec![server, Check::bad("token", failure.to_string())],
+        };
+        let stop = tokio_util::sync::CancellationToken::new();
+        let asked = async {
+            match (keys.projects.first(), &keys.group) {
+                (Some(project), _) => client
+                    .fetch_project(project.as_str(), &stop)
+                    .await
+                    .map(|project| format!("can read {}", project.path)),
+                (None, Some(group)) => client
+                    .fetch_group(group.as_str(), &stop)
+                    .await
+                    .map(|found| format!("can read {} projects of {group}", found.len())),
+                (None, None) => Ok("no project is named".to_owned()),
+            }
+        };
+        let access = match tokio::time::timeout(LOOK_PATIENCE, asked).await {
+            Ok(Ok(seen)) => Check::fine("token", seen),
+            Ok(Err(error)) => Check::bad("token", error.to_string()),
+            Err(_) => Check::bad("token", "no answer in time"),
+        };
+        vec![server, access]
     }
 
     fn report(&self, outcome: Outcome) -> Report {

@@ -48,7 +48,7 @@ impl Source {
     }
 
     /// Line and column, counted from 1 in characters, of a place in the text.
-    fn line_and_column(&self, at: usize) -> (usize, usize) {
+    pub(super) fn line_and_column(&self, at: usize) -> (usize, usize) {
         let before = &self.text[..floor_boundary(&self.text, at)];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)

@@ -24,6 +24,7 @@ mod mask;
 mod model;
 mod overrides;
 mod read;
+mod reading;
 mod redact;
 mod reference;
 mod schema;
@@ -87,6 +88,21 @@ struct SecretUse {
     secret: Secret,
 }
 
+/// A secret that cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingAt {
+    /// The kind of the table that names it, such as `gemini`; empty for `[store]` and `[web]`.
+    pub kind: String,
+    /// The name of the table.
+    pub owner: String,
+    /// The key.
+    pub key: String,
+    /// Its line in the file.
+    pub line: usize,
+    /// What is missing.
+    pub why: String,
+}
+
 impl Config {
     /// Hides every secret that the file names and that can be had, from now on; those that are missing are passed over.
     pub fn hide_secrets(&self) {
@@ -106,6 +122,37 @@ impl Config {
             problems.extend(used.secret.list_warnings().into_iter().map(|warning| at(warning).as_warning()));
         }
         problems.in_order()
+    }
+
+    /// Every secret that cannot be had, with the key that names it and the kind of its table.
+    pub fn list_missing_secrets(&self) -> Vec<MissingAt> {
+        let jobs = self.jobs.iter().map(|job| &job.section);
+        let sections: Vec<&Section> =
+            self.llms.iter().chain(&self.channels).chain(jobs).chain([&self.web]).collect();
+        let missing = self.secrets.iter().filter_map(|used| {
+            let why = used.secret.reveal().err()?.to_string();
+            let owner =
+                sections.iter().find_map(|section| Some((section, section.table.find_key_at(&used.span)?)));
+            let line = self.source.line_and_column(used.span.start).0;
+            Some(match owner {
+                Some((section, key)) => {
+                    MissingAt { kind: section.kind.clone(), owner: section.name.clone(), key, line, why }
+                }
+                None => {
+                    let key = "store.url".to_owned();
+                    MissingAt { kind: String::new(), owner: "store".to_owned(), key, line, why }
+                }
+            })
+        });
+        missing.collect()
+    }
+
+    /// What should be better about how secrets are kept.
+    pub fn list_secret_warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<String> =
+            self.secrets.iter().flat_map(|used| used.secret.list_warnings()).collect();
+        warnings.dedup();
+        warnings
     }
 
     /// The text of the file with literal secrets blotted out.

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Zoned};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::secret::Secret;
 use super::secret_url::SecretUrl;
 use super::section::Section;
 use super::value::{Cron, FirstRun, Span, TimeOfDay, Zone};
@@ -26,11 +27,24 @@ pub struct App {
     pub user_agent: Option<String>,
     /// A page or mail address that the operator of a site can turn to; added to the user agent.
     pub contact: Option<String>,
+    /// An HTTP proxy for every HTTP request, as `http://USER:PASSWORD@HOST:PORT`; names are then resolved, and private
+    /// addresses judged, by the proxy. Mail does not go through it.
+    pub proxy: Option<Secret>,
+    /// A PEM file, relative to the config file, with certificate authorities that HTTP requests trust besides those of
+    /// the machine, e.g. that of a private GitLab.
+    pub extra_ca: Option<PathBuf>,
 }
 
 impl Default for App {
     fn default() -> Self {
-        Self { timezone: Zone::tokyo(), language: Language::default(), user_agent: None, contact: None }
+        Self {
+            timezone: Zone::tokyo(),
+            language: Language::default(),
+            user_agent: None,
+            contact: None,
+            proxy: None,
+            extra_ca: None,
+        }
     }
 }
 

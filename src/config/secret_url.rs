@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
+use super::env::Env;
 use super::lookup::BadReference;
 use super::mask;
 use super::model::Store;
@@ -76,6 +77,36 @@ impl Store {
             Some(path) => Location::Sqlite(path),
             None => Location::Postgres(revealed),
         })
+    }
+}
+
+impl SecretUrl {
+    /// The database that a person names on the command line, as an address or as the path of a file, and its place;
+    /// relative paths start from the working directory.
+    pub fn named(text: &str, env: &Env) -> Result<(Self, Location), String> {
+        let is_address =
+            ["sqlite:", "postgres://", "postgresql://"].iter().any(|word| text.starts_with(word));
+        let text =
+            if is_address || text.contains("://") { text.to_owned() } else { format!("sqlite:{text}") };
+        let surroundings = Surroundings { directory: PathBuf::from("."), env: env.clone() };
+        let url = Self::parse(&text, &surroundings).map_err(|error| error.to_string())?;
+        let directory = std::env::current_dir().map_err(|error| error.to_string())?;
+        let store = Store { url, directory, keep_history: None };
+        let location = store.location().map_err(|error| error.to_string())?;
+        Ok((store.url, location))
+    }
+
+    /// How it is written into the config file in `directory`; a file gets the shortest path that holds from there.
+    pub fn written_for(&self, location: &Location, directory: &Path) -> String {
+        match location {
+            Location::Postgres(_) => self.text.clone(),
+            Location::Sqlite(path) => {
+                let absolute = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path));
+                let path = absolute(path).unwrap_or_else(|_| path.clone());
+                let inside = absolute(directory).ok().and_then(|directory| path.strip_prefix(directory).ok());
+                format!("sqlite:{}", inside.unwrap_or(&path).display())
+            }
+        }
     }
 }
 

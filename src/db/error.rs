@@ -42,6 +42,20 @@ pub enum Error {
         /// The migration's number.
         version: i64,
     },
+    /// A move into this database was begun and has not ended.
+    #[error("the database is being filled by a move from {from} that has not ended")]
+    Arriving {
+        /// Where its rows come from.
+        from: String,
+    },
+    /// Everything in this database was moved elsewhere, so nothing may happen here any more.
+    #[error("everything in this database was moved to {to} at {at}")]
+    Left {
+        /// Where it went.
+        to: String,
+        /// When.
+        at: String,
+    },
     /// The file is damaged. It is never recreated or repaired behind the user's back.
     #[error("the database file is damaged: {0}")]
     Damaged(String),
@@ -114,12 +128,20 @@ impl Error {
             Error::Newer { .. } => "update tsuzuki, or restore a backup made by this version",
             Error::Outdated { .. } => "run `tsuzuki db migrate` first",
             Error::Altered { .. } => "this database was made by another build; use that build or a backup",
+            Error::Arriving { .. } => {
+                "point [store] url at the database it comes from and run the same `tsuzuki db move --to …` again"
+            }
+            Error::Left { .. } => {
+                "set [store] url to the new place; `tsuzuki db move --reopen` makes this one usable again"
+            }
             Error::Damaged(_) => "nothing was changed; restore a backup with `tsuzuki db restore FILE`",
             Error::ReadOnly(_) => "check the permissions of the database file and of its directory",
             Error::Full(_) => "free some space and run the same command again; nothing is lost",
             Error::Disk(_) => "check the disk and the system log before running again",
             Error::CannotOpen(_) => "check that the path exists and that this user may read and write it",
-            Error::Busy => "find the process that holds it with `fuser` on the database file",
+            Error::Busy => {
+                "a `tsuzuki db move` may be under way; else find the process with `fuser` on the database file"
+            }
             Error::Unreachable(_) => "check that PostgreSQL runs and that [store] url is right",
             Error::UnknownOutcome(_) => "run the same command again; what was committed is not done twice",
             _ => return None,

@@ -58,6 +58,12 @@ const BOOTSTRAP: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (
   name TEXT NOT NULL,
   checksum TEXT NOT NULL,
   applied_at TEXT NOT NULL
+);
+-- What `db move` says about this database: it is being filled from `place`, or everything has left for `place`.
+CREATE TABLE IF NOT EXISTS db_move (
+  role TEXT PRIMARY KEY NOT NULL CHECK (role IN ('arriving', 'left')),
+  place TEXT NOT NULL,
+  at TEXT NOT NULL
 )";
 
 /// What a database has, compared with what this program knows.
@@ -90,7 +96,7 @@ impl SchemaState {
         }
     }
 
-    fn must_be_current(self) -> Result<()> {
+    pub(super) fn must_be_current(self) -> Result<()> {
         match self.found < self.known {
             true => Err(Error::Outdated { found: self.found, known: self.known }),
             false => Ok(()),
@@ -150,7 +156,7 @@ pub(super) fn migrate_sqlite(
     }
 }
 
-fn state_of_sqlite(connection: &Connection) -> Result<SchemaState> {
+pub(super) fn state_of_sqlite(connection: &Connection) -> Result<SchemaState> {
     let exists: bool = sqlite::with_busy_retry(|| {
         Ok(connection.query_row(
             "SELECT count(*) FROM sqlite_master WHERE name = 'schema_migrations'",
@@ -204,7 +210,7 @@ fn migrate_postgres_locked(session: &mut Session, clock: &Clock) -> Result<()> {
     }
 }
 
-fn state_of_postgres(session: &mut Session) -> Result<SchemaState> {
+pub(super) fn state_of_postgres(session: &mut Session) -> Result<SchemaState> {
     let Some(schema) = session.first_text("SELECT current_schema()")? else {
         return Err(Error::BadAddress("no schema of the search path exists on the server".into()));
     };

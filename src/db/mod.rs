@@ -10,10 +10,12 @@
 //! A closure may run more than once (it is `Fn`), and its answer leaves only after COMMIT.
 
 mod backup;
+mod copy;
 pub mod dialect;
 mod error;
 mod foreign;
 mod migrate;
+mod moved;
 mod postgres;
 mod sqlite;
 mod statement;
@@ -27,10 +29,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use backup::{BackupReport, backup, restore};
+pub use copy::{MoveError, MovePlan, MoveReport, MoveStep, MovedTable, Mover, TargetState};
 pub use dialect::Dialect;
 pub use error::{Error, Result};
 pub use foreign::{Foreign, Raw};
 pub use migrate::{Migration, SchemaState, known_migrations};
+pub use moved::{Left, find_left, reopen};
 pub use statement::{STATEMENTS, Sql};
 pub use survey::{TableSurvey, check_integrity, count_rows, reset, survey};
 pub use tx::{Row, Tx};
@@ -93,6 +97,8 @@ pub enum Open {
     Create,
     /// Refuse if it is missing; bring its schema up to date.
     Existing,
+    /// Like `Existing`, and also if everything in it was moved away.
+    Left,
     /// Change nothing at all: every write is refused, a missing or outdated database is an error.
     Look,
 }

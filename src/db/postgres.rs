@@ -1,6 +1,7 @@
 //! PostgreSQL: a few threads that each own one connection, SERIALIZABLE transactions, and healing.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
@@ -12,7 +13,7 @@ use postgres::types::{Format, IsNull, ToSql, Type};
 use postgres::{Client, SimpleQueryMessage, Statement};
 
 use super::unit::{Access, Unit};
-use super::{Cell, Error, Open, Result, Sql, Stats, Tx, Value, migrate, tls};
+use super::{Cell, Error, Open, Result, Sql, Stats, Tx, Value, migrate, moved, tls};
 use crate::time::{Clock, Timestamp};
 
 /// Connections at most; each is a thread of ours, because a client blocks when it is dropped.
@@ -26,7 +27,8 @@ const MAX_CONNECTS: u32 = 6;
 const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE";
 const BEGIN_CLAIM: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-const NOW: &str = "to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')";
+pub(super) const NOW: &str =
+    "to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')";
 
 /// The threads, started as they are needed.
 pub(super) struct Pool {
@@ -50,8 +52,9 @@ impl Pool {
         let mut session = server.connect()?;
         match how {
             Open::Look => migrate::check_postgres(&mut session)?,
-            Open::Create | Open::Existing => migrate::migrate_postgres(&mut session, clock)?,
+            Open::Create | Open::Existing | Open::Left => migrate::migrate_postgres(&mut session, clock)?,
         }
+        moved::refuse(&mut Tx::on_postgres(&mut session, clock.now()), how)?;
         let (sender, inbox) = mpsc::channel();
         let shared = Arc::new(Shared {
             server,
@@ -193,13 +196,13 @@ fn pause_before_retry(attempt: u32) {
 }
 
 /// The address of a server, and how to reach it safely.
-struct Server {
+pub(super) struct Server {
     config: postgres::Config,
     connector: tokio_postgres_rustls::MakeRustlsConnect,
 }
 
 impl Server {
-    fn parse(url: &str) -> Result<Self> {
+    pub(super) fn parse(url: &str) -> Result<Self> {
         let (url, root_certificate) = tls::split_parameters(url)?;
         let mut config: postgres::Config =
             url.parse().map_err(|error: postgres::Error| Error::BadAddress(with_cause(&error)))?;
@@ -212,13 +215,13 @@ impl Server {
         Ok(Self { config, connector: tls::connector(root_certificate.as_deref())? })
     }
 
-    fn connect(&self) -> Result<Session> {
+    pub(super) fn connect(&self) -> Result<Session> {
         let client =
             self.config.connect(self.connector.clone()).map_err(|error| match Error::from(error) {
                 Error::Statement(why) => Error::Unreachable(why),
                 other => other,
             })?;
-        let mut session = Session { client, statements: HashMap::new() };
+        let mut session = Session { client, statements: HashMap::new(), texts: HashMap::new() };
         session.execute_text(
             "SET statement_timeout = '120s'; SET idle_in_transaction_session_timeout = '120s'",
         )?;
@@ -231,6 +234,8 @@ pub(super) struct Session {
     client: Client,
     /// By the address of the statement, which is a static.
     statements: HashMap<usize, Statement>,
+    /// By their text, for those that are not constants.
+    texts: HashMap<String, Statement>,
 }
 
 struct Begun {
@@ -292,6 +297,40 @@ impl Session {
             each(&row)?;
         }
         Ok(())
+    }
+
+    /// Runs a text that is not a constant, prepared once per connection.
+    pub(super) fn execute_dynamic(&mut self, text: &str, params: &[Value<'_>]) -> Result<u64> {
+        let statement = self.prepare_dynamic(text)?;
+        let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|value| value as _).collect();
+        Ok(self.client.execute(&statement, &params)?)
+    }
+
+    /// Hands the rows of a text that is not a constant to `each`, until it has enough.
+    pub(super) fn each_dynamic(
+        &mut self,
+        text: &str,
+        params: &[Value<'_>],
+        each: &mut dyn FnMut(&postgres::Row) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let statement = self.prepare_dynamic(text)?;
+        let mut rows =
+            self.client.query_raw(&statement, params.iter().map(|value| value as &(dyn ToSql + Sync)))?;
+        while let Some(row) = rows.next()? {
+            if each(&row)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn prepare_dynamic(&mut self, text: &str) -> Result<Statement> {
+        if let Some(statement) = self.texts.get(text) {
+            return Ok(statement.clone());
+        }
+        let statement = self.client.prepare(text)?;
+        self.texts.insert(text.to_owned(), statement.clone());
+        Ok(statement)
     }
 
     pub(super) fn each_text(

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags, ToSql, ffi};
 
 use super::unit::{Access, Unit};
-use super::{Error, Open, Place, Result, Stats, Tx, Value, migrate};
+use super::{Error, Open, Place, Result, Stats, Tx, Value, migrate, moved};
 use crate::time::Clock;
 
 /// Marks the file as ours: "tszk" as a number.
@@ -45,6 +45,7 @@ impl Threads {
             None => Connection::open_in_memory()?,
         };
         prepare(&connection, path, how, clock)?;
+        moved::refuse(&mut Tx::on_sqlite(&connection, clock.now()), how)?;
 
         let (writer, inbox) = mpsc::channel();
         let work = Writer { connection, clock: clock.clone(), stats };
@@ -90,7 +91,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
         .map_err(|error| Error::CannotOpen(format!("no thread: {error}")))
 }
 
-fn open_file(path: &Path, how: Open) -> Result<Connection> {
+pub(super) fn open_file(path: &Path, how: Open) -> Result<Connection> {
     if !path.exists() {
         if how != Open::Create {
             return Err(Error::Missing(path.display().to_string()));
@@ -106,7 +107,7 @@ fn open_file(path: &Path, how: Open) -> Result<Connection> {
 }
 
 /// Refuses what is not ours or not sound before anything is written, then sets the rules and migrates.
-fn prepare(connection: &Connection, path: Option<&Path>, how: Open, clock: &Clock) -> Result<()> {
+pub(super) fn prepare(connection: &Connection, path: Option<&Path>, how: Open, clock: &Clock) -> Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
     if let Some(path) = path {
@@ -134,7 +135,7 @@ fn set_rules(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-fn refuse_strangers(connection: &Connection, path: &Path) -> Result<()> {
+pub(super) fn refuse_strangers(connection: &Connection, path: &Path) -> Result<()> {
     // One view for both questions: another process may be making this very file ours.
     let (id, table) = with_busy_retry(|| {
         let view = connection.unchecked_transaction()?;

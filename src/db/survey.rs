@@ -15,6 +15,12 @@ pub struct TableSurvey {
     pub checksum: String,
 }
 
+impl TableSurvey {
+    pub(super) fn new(rows: u64, sum: u128) -> Self {
+        Self { rows, checksum: format!("{sum:032x}") }
+    }
+}
+
 /// How many rows each table has.
 pub async fn count_rows(db: &Db) -> Result<BTreeMap<String, i64>> {
     db.read(|tx| {
@@ -50,13 +56,14 @@ fn survey_table(tx: &mut Tx<'_>, table: &str) -> Result<TableSurvey> {
     tx.each_text(&format!("SELECT {columns} FROM {table}"), |cells| {
         rows += 1;
         // A sum does not depend on the order of the rows.
-        sum = sum.wrapping_add(digest(cells));
+        sum = sum.wrapping_add(digest(cells.iter().cloned()));
         Ok(())
     })?;
-    Ok(TableSurvey { rows, checksum: format!("{sum:032x}") })
+    Ok(TableSurvey::new(rows, sum))
 }
 
-fn digest(cells: &[Cell<'_>]) -> u128 {
+/// What one row adds to the checksum of its table; the cells are in the order of their columns' names.
+pub(super) fn digest<'a>(cells: impl IntoIterator<Item = Cell<'a>>) -> u128 {
     let mut hasher = Sha256::new();
     for cell in cells {
         match cell {

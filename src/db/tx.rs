@@ -1,5 +1,7 @@
 //! A transaction as store functions see it: statements in, rows out, and the moment it began.
 
+use std::ops::ControlFlow;
+
 use rusqlite::types::ValueRef;
 
 use super::postgres::Session;
@@ -57,7 +59,8 @@ impl<'a> Tx<'a> {
     /// Runs an INSERT over many rows in few round trips; answers how many rows it changed.
     ///
     /// `statements` are the same INSERT with `{values 100xN}`, `{values 10xN}`, … by falling size, the last with
-    /// one row; `values` holds the rows one after another.
+    /// one row; `values` holds the rows one after another. SQLite has no round trips to save and keeps a journal
+    /// for every statement of many rows, so it takes them one by one.
     pub fn execute_rows(
         &mut self,
         statements: &[(usize, &'static Sql)],
@@ -66,6 +69,15 @@ impl<'a> Tx<'a> {
     ) -> Result<u64> {
         let mut changed = 0;
         let mut rest = values;
+        if let (Link::Sqlite(connection), Some((1, sql))) = (&self.link, statements.last()) {
+            let mut statement = connection.prepare_cached(sql.render(Dialect::Sqlite))?;
+            let rows = values.chunks_exact(columns);
+            rest = rows.remainder();
+            for row in rows {
+                changed += statement.execute(rusqlite::params_from_iter(row))? as u64;
+            }
+        }
+        let statements = if self.dialect() == Dialect::Sqlite { &[] } else { statements };
         for (rows, sql) in statements {
             while rest.len() >= rows * columns {
                 let (now, later) = rest.split_at(rows * columns);
@@ -165,6 +177,41 @@ impl<'a> Tx<'a> {
                 let row = Row(RowOf::Postgres(row));
                 each(&(0..row.width()).map(|index| row.cell(index)).collect::<Result<Vec<_>>>()?)
             }),
+        }
+    }
+
+    /// Runs a text that is not a constant with parameters: table copies, nothing else.
+    pub(super) fn execute_dynamic(&mut self, text: &str, params: &[Value<'_>]) -> Result<u64> {
+        match &mut self.link {
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(text)?;
+                Ok(statement.execute(rusqlite::params_from_iter(params))? as u64)
+            }
+            Link::Postgres(session) => session.execute_dynamic(text, params),
+        }
+    }
+
+    /// Hands the rows of a text that is not a constant to `each`, until it has enough: table copies, nothing else.
+    pub(super) fn each_dynamic(
+        &mut self,
+        text: &str,
+        params: &[Value<'_>],
+        mut each: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        match &mut self.link {
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(text)?;
+                let mut rows = statement.query(rusqlite::params_from_iter(params))?;
+                while let Some(row) = rows.next()? {
+                    if each(&Row(RowOf::Sqlite(row)))?.is_break() {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            Link::Postgres(session) => {
+                session.each_dynamic(text, params, &mut |row| each(&Row(RowOf::Postgres(row))))
+            }
         }
     }
 

@@ -93,7 +93,11 @@ struct Shelf {
 impl Gemini {
     /// Starts on a free port of this machine.
     pub async fn start() -> std::io::Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        Self::start_on(TcpListener::bind(("127.0.0.1", 0)).await?)
+    }
+
+    /// Starts on `listener`.
+    pub fn start_on(listener: TcpListener) -> std::io::Result<Self> {
         let url =
             Url::parse(&format!("http://{}/", listener.local_addr()?)).map_err(std::io::Error::other)?;
         let desk = Desk::default();
@@ -169,6 +173,9 @@ async fn serve(State(desk): State<Desk>, request: Request) -> Response<Body> {
         (&Method::POST, "/upload/v1beta/files") => begin_upload(&parts.headers),
         (&Method::POST, "/upload/session") => end_upload(&desk, &parts.headers, &bytes),
         (&Method::GET, path) if path.starts_with("/v1beta/files/") => find_file(&desk, path),
+        (&Method::GET, path) if path.starts_with("/v1beta/models/gemini-") => {
+            Response::new(Body::from(json!({ "name": path.trim_start_matches("/v1beta/") }).to_string()))
+        }
         (&Method::DELETE, path) if path.starts_with("/v1beta/files/") => delete_file(&desk, path),
         (&Method::POST, path) if path.ends_with(":generateContent") => {
             let reply = {

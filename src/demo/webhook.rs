@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderMap, Response};
+use axum::http::{HeaderMap, Method, Response};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 use url::Url;
@@ -64,7 +64,10 @@ impl Drop for WebhookServer {
     }
 }
 
-async fn take(State(desk): State<Desk>, headers: HeaderMap, body: Bytes) -> Response<Body> {
+async fn take(State(desk): State<Desk>, method: Method, headers: HeaderMap, body: Bytes) -> Response<Body> {
+    if method != Method::POST {
+        return Response::new(Body::from("this is a webhook"));
+    }
     let fault = desk.script.draw();
     if fault.as_ref().is_none_or(Fault::has_effect) {
         let body = String::from_utf8_lossy(&body).into_owned();

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use super::runner::Skipped;
 use super::{Job, Runner, Selection};
 use crate::id::JobName;
 use crate::time::Timestamp;
@@ -46,7 +47,7 @@ pub async fn serve(runner: &Runner, mut jobs: watch::Receiver<Arc<Vec<Job>>>, st
                     break;
                 }
             }
-            () = tokio::time::sleep(pause(runner, &list)) => {}
+            () = tokio::time::sleep(pause(runner, &list, &seen_due)) => {}
         }
     }
     if tokio::time::timeout(GRACE, running.join_all()).await.is_err() {
@@ -71,6 +72,9 @@ async fn due(
     };
     let now = runner.clock().now();
     let mut start = Vec::new();
+    if let Some(Skipped::Moved(to)) = picked.iter().find_map(|picked| picked.skipped.as_ref()) {
+        warn!("Nothing runs here any more: everything was moved to {to}. Restart with the new [store] url");
+    }
     for (job, picked) in waiting.into_iter().zip(picked) {
         if picked.skipped.is_some() {
             seen_due.remove(&job.name);
@@ -85,9 +89,18 @@ async fn due(
     start
 }
 
-/// Until the next point of any schedule, but never longer than [`LOOK_EVERY`].
-fn pause(runner: &Runner, jobs: &[Job]) -> Duration {
+/// Until the next point of any schedule, or the end of the small delay of a job that is due, but never longer than
+/// [`LOOK_EVERY`].
+fn pause(runner: &Runner, jobs: &[Job], seen_due: &BTreeMap<JobName, Timestamp>) -> Duration {
     let now = runner.clock().now();
-    let next = jobs.iter().filter(|job| job.enabled).filter_map(|job| job.schedule.next_after(now)).min();
+    let delayed = |job: &Job| {
+        let since = seen_due.get(&job.name)?;
+        Some(since.plus(job.schedule.jitter(job.name.as_str())))
+    };
+    let next = jobs
+        .iter()
+        .filter(|job| job.enabled)
+        .filter_map(|job| delayed(job).or_else(|| job.schedule.next_after(now)))
+        .min();
     next.map_or(LOOK_EVERY, |next| next.since(now)).clamp(Duration::from_millis(200), LOOK_EVERY)
 }

@@ -13,7 +13,7 @@ use super::{Failure, Job, Progress, Report, Turn};
 use crate::db::{self, Db};
 use crate::id::{JobName, Owner};
 use crate::ledger::lease::{self, Claim, Holder, KeptLease, Lease};
-use crate::ledger::{event, pause};
+use crate::ledger::{event, pause, presence};
 use crate::time::{Clock, Timestamp};
 
 /// How long a job's lease lasts between renewals.
@@ -51,6 +51,8 @@ pub enum Skipped {
     Paused(String),
     /// Another process is at it.
     Held(Holder),
+    /// Everything was moved to another database, which runs it now.
+    Moved(String),
 }
 
 /// What became of a job that was looked at.
@@ -96,13 +98,14 @@ impl Runner {
     }
 
     async fn find_obstacle(&self, job: &Job, selection: Selection) -> db::Result<Option<Skipped>> {
-        let (job, now) = (job.clone(), self.clock.now());
+        let (job, me, now) = (job.clone(), self.owner.clone(), self.clock.now());
         self.db
             .read(move |tx| {
                 if let Some(skipped) = obstacle(tx, &job, selection, now)? {
                     return Ok(Some(skipped));
                 }
-                Ok(lease::find_holder(tx, &lease_name(&job.name))?.map(Skipped::Held))
+                let holder = lease::find_holder(tx, &lease_name(&job.name))?;
+                Ok(holder.filter(|holder| !presence::is_gone(&holder.owner, &me)).map(Skipped::Held))
             })
             .await
     }
@@ -225,6 +228,10 @@ fn obstacle(
     selection: Selection,
     now: Timestamp,
 ) -> db::Result<Option<Skipped>> {
+    // A process that had this database open when it was moved away must not go on beside the new one.
+    if let Some(left) = db::find_left(tx)? {
+        return Ok(Some(Skipped::Moved(left.to)));
+    }
     if selection == Selection::Forced {
         return Ok(None);
     }

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::Schedule;
 use crate::config::Problem;
 use crate::db::{self, Db};
+use crate::fetch::Check;
 use crate::id::JobName;
 use crate::ledger::lease::{Lease, LeasedError};
 use crate::time::{Clock, Timestamp};
@@ -50,6 +51,11 @@ pub trait Work: Send + Sync {
         Box::pin(async {
             Err(Failure::Failed("this kind of job cannot be tested without running it".into()))
         })
+    }
+
+    /// Whether what the job reads can be reached with what it has; nothing is counted, paid or changed there.
+    fn check(&self) -> Boxed<'_, Vec<Check>> {
+        Box::pin(async { Vec::new() })
     }
 
     /// Says what a run would do now, without changing anything or calling anything that costs.

@@ -6,10 +6,11 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::HeaderValue;
 use rustls::client::Resumption;
 use tokio::sync::Semaphore;
 use url::Url;
@@ -64,7 +65,8 @@ pub struct Clients(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     config: ClientConfig,
-    tls: rustls::ClientConfig,
+    /// Made with the first client: the machine's certificates are hundreds of files, and most commands fetch nothing.
+    tls: OnceLock<rustls::ClientConfig>,
     look_ups: Arc<Semaphore>,
     made: Mutex<HashMap<AllowPrivate, Pair>>,
 }
@@ -77,13 +79,26 @@ struct Pair {
 }
 
 impl Clients {
-    /// Reads certificates and prepares the factory; a configuration that makes no client fails here.
+    /// Prepares the factory; a configuration that makes no client fails here.
     pub fn new(config: ClientConfig) -> Result<Self, Error> {
-        let tls = tls::config(config.extra_ca.as_deref())?;
+        let is_plain = config.extra_ca.is_none()
+            && config.proxy.is_none()
+            && HeaderValue::from_str(&config.user_agent).is_ok();
         let look_ups = Arc::new(Semaphore::new(LOOK_UPS));
-        let clients = Self(Arc::new(Inner { config, tls, look_ups, made: Mutex::default() }));
-        clients.build(&AllowPrivate::none(), true)?;
+        let inner = Inner { config, tls: OnceLock::new(), look_ups, made: Mutex::default() };
+        let clients = Self(Arc::new(inner));
+        if !is_plain {
+            clients.build(&AllowPrivate::none(), true)?;
+        }
         Ok(clients)
+    }
+
+    fn tls(&self) -> Result<rustls::ClientConfig, Error> {
+        if let Some(tls) = self.0.tls.get() {
+            return Ok(tls.clone());
+        }
+        let made = tls::config(self.0.config.extra_ca.as_deref())?;
+        Ok(self.0.tls.get_or_init(|| made).clone())
     }
 
     /// A client for requests to `url`, which is judged first; one that follows no redirects and decodes nothing.
@@ -138,7 +153,7 @@ impl Clients {
 
     fn build(&self, allow: &AllowPrivate, keep: bool) -> Result<reqwest::Client, Error> {
         let inner = &self.0;
-        let mut tls = inner.tls.clone();
+        let mut tls = self.tls()?;
         tls.resumption = Resumption::in_memory_sessions(256);
         let proxy_host = inner.config.proxy.as_ref().and_then(Url::host_str).map(str::to_owned);
         let resolver = Guarded {

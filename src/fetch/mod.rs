@@ -19,6 +19,7 @@ mod hop;
 pub mod limits;
 pub mod polite;
 mod ranges;
+mod reach;
 mod redirect;
 pub mod request;
 mod response;
@@ -40,6 +41,7 @@ pub use error::Error;
 pub use guard::AllowPrivate;
 pub use limits::Limits;
 pub use polite::Manners;
+pub use reach::{Check, Wanted};
 pub use request::{Credential, Request};
 pub use response::{Answer, Head, Response, Saved};
 pub use validators::Validators;
@@ -112,7 +114,7 @@ struct Arrived {
 }
 
 impl Fetcher {
-    /// Prepares clients and limits; reads the machine's certificates.
+    /// Prepares clients and limits.
     pub fn new(config: FetchConfig, clock: Clock) -> Result<Self, Error> {
         Ok(Self(Arc::new(Inner {
             clients: Clients::new(config.client)?,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::presence;
 use crate::db::{self, Db, Tx};
 use crate::id::Owner;
 use crate::time::Timestamp;
@@ -51,8 +52,25 @@ pub enum LeasedError {
     Db(#[from] db::Error),
 }
 
-/// Takes the lease on `name` if nobody holds it.
+/// Takes the lease on `name` if nobody holds it, or if its holder is a process of this machine that has ended.
 pub fn claim(tx: &mut Tx<'_>, name: &str, owner: &Owner, length: Duration) -> db::Result<Claim> {
+    if let Some(lease) = take(tx, name, owner, length)? {
+        return Ok(Claim::Taken(lease));
+    }
+    let Some(holder) = find_holder(tx, name)? else {
+        // It was released between our two statements; the caller's next try gets it.
+        let now = tx.now();
+        return Ok(Claim::Held(Holder { owner: "nobody".into(), taken_at: now, expires_at: now }));
+    };
+    if !presence::is_gone(&holder.owner, owner) {
+        return Ok(Claim::Held(holder));
+    }
+    let given_back = sql!("UPDATE leases SET owner = NULL WHERE name = ?1 AND owner = ?2");
+    tx.execute(given_back, params![name, holder.owner])?;
+    Ok(take(tx, name, owner, length)?.map_or(Claim::Held(holder), Claim::Taken))
+}
+
+fn take(tx: &mut Tx<'_>, name: &str, owner: &Owner, length: Duration) -> db::Result<Option<Lease>> {
     let now = tx.now();
     let fence = tx.find(
         sql!(
@@ -65,14 +83,7 @@ pub fn claim(tx: &mut Tx<'_>, name: &str, owner: &Owner, length: Duration) -> db
         params![name, owner, now, now.plus(length)],
         |row| row.get(0),
     )?;
-    if let Some(fence) = fence {
-        return Ok(Claim::Taken(Lease { name: name.to_owned(), owner: owner.clone(), fence }));
-    }
-    match find_holder(tx, name)? {
-        Some(holder) => Ok(Claim::Held(holder)),
-        // It was released between our two statements; the caller's next try gets it.
-        None => Ok(Claim::Held(Holder { owner: "nobody".into(), taken_at: now, expires_at: now })),
-    }
+    Ok(fence.map(|fence| Lease { name: name.to_owned(), owner: owner.clone(), fence }))
 }
 
 /// Who holds `name` at this moment, if anybody.

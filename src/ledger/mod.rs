@@ -4,4 +4,5 @@ pub mod cursor;
 pub mod event;
 pub mod lease;
 pub mod pause;
+pub mod presence;
 pub mod quota;

@@ -49,6 +49,15 @@ impl Gemini {
         self.config.base_url.as_ref().map_or(API, |url| url.as_str())
     }
 
+    /// Whether the provider takes our key and knows the model; nothing is asked of it.
+    pub(super) async fn look(&self, line: &Line<'_>, model: &str, within: Duration) -> Result<(), CallError> {
+        let url = Url::parse(&format!("{}/v1beta/models/{model}", self.address().trim_end_matches('/')))
+            .map_err(|error| Rest::down(format!("`base_url` does not work: {error}")))?;
+        let key = secret_header(&self.config.api_key, "")?;
+        let answer = line.send(line.client(&url)?.get(url).header(KEY_HEADER, key), within).await?;
+        if answer.is_success() { Ok(()) } else { Err(judge(&answer)) }
+    }
+
     pub(super) async fn call(
         &self,
         line: &Line<'_>,

@@ -53,6 +53,11 @@ impl LlmSet {
         self.0.iter().find(|llm| llm.name == name)
     }
 
+    /// All of them, in the order of the file.
+    pub fn iter(&self) -> impl Iterator<Item = &Llm> {
+        self.0.iter()
+    }
+
     /// Their names, in the order of the file.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|llm| llm.name.as_str())

@@ -41,7 +41,7 @@ use crate::config::{Job, Problems};
 use crate::db::{self, Db};
 use crate::engine::work::Boxed;
 use crate::engine::{Failure, Parts, Plan, Report, Turn, Update, Work};
-use crate::fetch::AllowPrivate;
+use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::llm::{AskError, Llm, Purpose, Wish};
 use crate::time::Timestamp;
@@ -320,6 +320,14 @@ impl Work for Press {
             Some(only) => Box::pin(self.run_only(turn, only)),
             None => Box::pin(self.run_whole(turn)),
         }
+    }
+
+    fn check(&self) -> Boxed<'_, Vec<Check>> {
+        Box::pin(async {
+            let feed = self.keys.feed.url();
+            let fetcher = &self.parts.fetcher;
+            vec![fetcher.reach("feed", feed, &self.allow_private, Wanted::Document).await]
+        })
     }
 
     fn only(&self, step: &str) -> Option<Arc<dyn Work>> {

@@ -2,6 +2,7 @@
 //!
 //! The test binary starts itself again as the program: a child runs one job of a config file and empties the outbox.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -30,29 +31,28 @@ fn the_program() {
         let db = Db::open(place, Open::Existing, Clock::starting_at(start)).await.unwrap();
         let app = App::new(&books_world::parse(&text), db.clone()).unwrap();
         let runner = Runner::new(db, Progress::default());
+        std::io::stderr().write_all(b"!").unwrap();
         runner.run(app.jobs.clone(), Selection::Forced, &CancellationToken::new()).await;
         books_world::send(&app).await;
     });
 }
 
-/// Where the child finds its database.
-fn address(fixture: &Fixture) -> String {
-    match &fixture.place {
-        Place::Server(url) => url.clone(),
-        place => place.to_string(),
-    }
-}
-
-fn start(fixture: &Fixture, config: &Path, fail_at: Option<&str>) -> Child {
+/// The program with `config` at the fixture's time; it says `!` when its work begins.
+pub(crate) fn command(fixture: &Fixture, config: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", "books_process::the_program", "--ignored", "--test-threads=1"])
         .env("BOOKS_CHILD_CONFIG", config)
-        .env("BOOKS_CHILD_DB", address(fixture))
+        .env("BOOKS_CHILD_DB", fixture.address())
         .env("BOOKS_CHILD_NOW", fixture.clock.now().to_string())
         .env_remove("TSUZUKI_FAIL_AT")
         .stdout(Stdio::null())
         .stderr(Stdio::null());
+    command
+}
+
+fn start(fixture: &Fixture, config: &Path, fail_at: Option<&str>) -> Child {
+    let mut command = command(fixture, config);
     if let Some(point) = fail_at {
         command.env("TSUZUKI_FAIL_AT", point);
     }

@@ -11,3 +11,4 @@ mod memory;
 mod secrets;
 mod server;
 mod trust;
+mod ways_out;

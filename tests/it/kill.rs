@@ -182,7 +182,7 @@ impl World {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
             .args(["--exact", "kill::sender_process", "--ignored", "--quiet"])
-            .env("KILL_PLACE", self.url())
+            .env("KILL_PLACE", self.fixture.address())
             .env("KILL_CONFIG", self.fixture.dir.path().join("tsuzuki.toml"))
             .env("KILL_REPORT", self.fixture.dir.path().join("report.json"))
             .env("KILL_CLOCK", clock)
@@ -193,13 +193,6 @@ impl World {
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
         command
-    }
-
-    fn url(&self) -> String {
-        match &self.fixture.place {
-            Place::Server(url) => url.clone(),
-            place => place.to_string(),
-        }
     }
 
     fn start(&self, order: Order) -> Child {
@@ -310,10 +303,10 @@ impl World {
 }
 
 /// Small, repeatable dice.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn roll(&mut self, below: u64) -> u64 {
+    pub(crate) fn roll(&mut self, below: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % below
     }

@@ -7,6 +7,7 @@ use tsuzuki::id::Owner;
 use tsuzuki::ledger::lease::{self, Claim, Lease, LeasedError};
 use tsuzuki::ledger::quota::{Grant, Quota};
 use tsuzuki::ledger::{cursor, event, pause, quota};
+use tsuzuki::{params, sql};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -57,6 +58,26 @@ on_both_databases! {
         successor.write(&fixture.db, write).await.unwrap();
         let stored = fixture.db.read(|tx| event::list_about(tx, "stalled", 10)).await.unwrap();
         assert_eq!(stored.len(), 2);
+    }
+
+    async fn the_lease_of_a_dead_process_of_this_machine_is_taken_at_once(fixture) {
+        let me = Owner::this_process();
+        let lease = taken(claim(&fixture, &me).await);
+        let pid = std::process::id().to_string();
+        for (owner, is_free) in [
+            (me.as_str().replacen(&format!("/{pid}/"), "/4294967295/", 1), true),
+            (format!("elsewhere-{}", me.as_str().replacen(&format!("/{pid}/"), "/4294967295/", 1)), false),
+            (me.as_str().replacen(&format!("/{pid}/"), &format!("/{pid}/other"), 1), false),
+        ] {
+            let put = owner.clone();
+            let put = move |tx: &mut Tx<'_>| tx.execute(sql!("UPDATE leases SET owner = ?1"), params![put]);
+            fixture.db.write(put).await.unwrap();
+            match (claim(&fixture, &Owner::this_process()).await, is_free) {
+                (Claim::Taken(next), true) => assert!(next.fence() > lease.fence(), "the fence rises"),
+                (Claim::Held(holder), false) => assert_eq!(holder.owner, owner),
+                (other, _) => panic!("{owner}: {other:?}"),
+            }
+        }
     }
 
     async fn a_released_lease_is_free_and_its_fence_still_rises(fixture) {

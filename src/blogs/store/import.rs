@@ -62,9 +62,8 @@ pub fn add_state(tx: &mut Tx<'_>, job: &JobName, state: &ImportedState) -> db::R
     if added == 0 {
         return Ok(false);
     }
-    for key in &state.recent_entry_keys {
-        super::add_entry(tx, &state.blog_id, &remembered(key), state.last_check_at)?;
-    }
+    let remembered: Vec<Found> = state.recent_entry_keys.iter().map(|key| remembered(key)).collect();
+    super::add_entries(tx, &state.blog_id, &remembered, state.last_check_at)?;
     Ok(true)
 }
 
@@ -76,7 +75,7 @@ fn remembered(key: &str) -> Found {
         false => format!("id:{key}"),
     };
     Found {
-        key: bounded_key(&ours),
+        key: bounded_key(ours),
         url_key: url.as_ref().map(url_key),
         url: url.map(String::from),
         title: None,

@@ -161,6 +161,10 @@ impl Sender {
             .claim(move |tx| {
                 let now = tx.now();
                 let memory = claim::lock_channel(tx, &name)?;
+                // Asked under the lock, which a move of the database makes us wait for until it has ended.
+                if db::find_left(tx)?.is_some() {
+                    return Ok(Taken::Nothing);
+                }
                 if decide::is_idle(memory.looked_at, now) {
                     claim::doubt_idle(tx, &name, now.minus(decide::IDLE))?;
                 }

@@ -48,6 +48,18 @@ pub(super) fn read(row: &db::Row<'_>) -> db::Result<Row> {
     })
 }
 
+/// How many messages a sender has in hand at this moment.
+pub fn count_in_hand(tx: &mut Tx<'_>) -> db::Result<i64> {
+    let now = tx.now();
+    tx.count(
+        sql!(
+            "SELECT CAST(COUNT(*) AS BIGINT) FROM outbox
+             WHERE state IN ('sending', 'unknown') AND lease_owner IS NOT NULL AND lease_until > ?1"
+        ),
+        params![now],
+    )
+}
+
 /// Adds a message, unless it is known.
 ///
 /// One that failed was certainly not sent, so adding it again makes it ready again, with the new text.

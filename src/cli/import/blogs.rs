@@ -16,7 +16,7 @@ const MAX_BYTES: u64 = 16 << 20;
 pub(super) async fn opml(input: &str, how: &How, context: &Context) -> Result {
     let (bytes, content_type) = match resolve_web(None, input).filter(|_| input.contains("://")) {
         Some(address) => {
-            let fetcher = app::fetcher(&context.config().await?.app, context.clock.clone())?;
+            let fetcher = app::fetcher(context.config().await?, context.clock.clone())?;
             let request = Request::get(address).allow_private(&AllowPrivate::none());
             match fetcher.fetch(&request).await? {
                 Response::Fetched(head, body) => (body.to_vec(), head.content_type().map(str::to_owned)),
@@ -92,7 +92,7 @@ async fn save(blogs: &[NewBlog], job: &str, how: &How, context: &Context) -> Res
     let mut file = ConfigFile::open(&context.config_path()?)?;
     import::config::add_blogs(&mut file.document, context.config().await?, job, blogs)?;
     match how.dry_run {
-        true => file.check(app::kinds(), &context.env)?,
+        true => file.read(app::kinds(), &context.env)?,
         false => file.save(app::kinds(), &context.env)?,
     };
     Ok(())

@@ -71,7 +71,7 @@ pub(super) async fn dre(
         let mut edited = ConfigFile::open(&context.config_path()?)?;
         said.jobs = import::config::add_jobs(&mut edited.document, config, &yaml.jobs)?;
         match how.dry_run {
-            true => edited.check(app::kinds(), &context.env)?,
+            true => edited.read(app::kinds(), &context.env)?,
             false => edited.save(app::kinds(), &context.env)?,
         };
         let mails = config.channels.iter().filter(|channel| channel.kind == "email").count();

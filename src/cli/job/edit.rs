@@ -2,24 +2,7 @@
 
 use super::super::{Context, Error, Exit, Result};
 use crate::app;
-use crate::config::value::Span;
 use crate::config::{ConfigFile, EditError, read_value};
-
-/// Options of `job add`.
-#[derive(Debug, clap::Args)]
-pub(super) struct AddArgs {
-    /// Its name
-    name: String,
-    /// What it does
-    #[arg(long)]
-    kind: String,
-    /// How often it runs, e.g. 3h
-    #[arg(long, value_name = "SPAN")]
-    every: Option<Span>,
-    /// A key of its kind, e.g. feed=https://example.com/feed; the value may be any TOML
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
-    set: Vec<(String, toml::Value)>,
-}
 
 /// Options of `job update`.
 #[derive(Debug, clap::Args)]
@@ -40,26 +23,12 @@ pub(super) enum Switch {
     Off,
 }
 
-fn key_and_value(text: &str) -> Result<(String, toml::Value), String> {
+pub(super) fn key_and_value(text: &str) -> Result<(String, toml::Value), String> {
     let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
     match key.trim() {
         "" => Err("the key is missing".into()),
         key => Ok((key.to_owned(), read_value(value.trim()))),
     }
-}
-
-pub(super) fn add(args: &AddArgs, context: &Context) -> Result {
-    let mut keys = vec![
-        ("name", toml::Value::from(args.name.as_str())),
-        ("kind", toml::Value::from(args.kind.as_str())),
-    ];
-    if let Some(every) = &args.every {
-        keys.push(("every", toml::Value::from(every.to_string())));
-    }
-    keys.extend(args.set.iter().map(|(key, value)| (key.as_str(), value.clone())));
-    edit(context, |file| file.document.add_job(&keys))?;
-    context.out.note(format!("Added the job `{}`", args.name));
-    Ok(Exit::Fine)
 }
 
 pub(super) fn update(args: &UpdateArgs, context: &Context) -> Result {
@@ -93,7 +62,10 @@ pub(super) fn remove(name: &str, yes: bool, context: &Context) -> Result {
     Ok(Exit::Fine)
 }
 
-fn edit(context: &Context, change: impl FnOnce(&mut ConfigFile) -> Result<(), EditError>) -> Result<()> {
+pub(super) fn edit(
+    context: &Context,
+    change: impl FnOnce(&mut ConfigFile) -> Result<(), EditError>,
+) -> Result<()> {
     let mut file = ConfigFile::open(&context.config_path()?)?;
     change(&mut file)?;
     file.save(app::kinds(), &context.env)?;

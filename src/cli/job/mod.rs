@@ -1,5 +1,6 @@
 //! `job`: list, add and change jobs in the config file; pause them; see and reset how far they have read.
 
+mod add;
 mod cursor;
 mod edit;
 
@@ -31,8 +32,8 @@ enum Command {
         /// The job
         name: String,
     },
-    /// Add a job to the config file
-    Add(edit::AddArgs),
+    /// Add a job to the config file, e.g. `job add blogs mine --blog https://example.com`
+    Add(Box<add::Args>),
     /// Change keys of a job in the config file
     Update(edit::UpdateArgs),
     /// Let a job run by itself
@@ -83,7 +84,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
         Command::Ls => list(context).await,
         Command::Show { name } => show(&name, context).await,
-        Command::Add(args) => edit::add(&args, context),
+        Command::Add(args) => add::run(&args, context).await,
         Command::Update(args) => edit::update(&args, context),
         Command::Enable { name } => edit::switch(&name, edit::Switch::On, context),
         Command::Disable { name } => edit::switch(&name, edit::Switch::Off, context),

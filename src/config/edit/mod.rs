@@ -67,7 +67,7 @@ impl Document {
     /// Takes a text that is at least well-formed TOML.
     pub fn parse(text: &str) -> Result<Self, EditError> {
         match DeTable::parse(text) {
-            Ok(root) => Ok(Self { text: text.to_owned(), root: Table::from_parsed(root.get_ref()) }),
+            Ok(root) => Ok(Self { text: text.to_owned(), root: Table::from_parsed(root.into_inner()) }),
             Err(err) => {
                 let source = Source::new(super::FILE_NAME, text);
                 let problem = Problem::at(&source, err.span().unwrap_or(0..0), err.message());
@@ -146,6 +146,30 @@ impl Document {
         Err(self.by_hand(key, &job_value.span))
     }
 
+    /// Sets a key of a table that stands by itself, such as `[store]`, which is added if it is missing.
+    pub fn set_in(&mut self, table: &str, key: &str, value: &toml::Value) -> Result<(), EditError> {
+        let Some(found) = self.root.find(table).cloned() else {
+            let newline = self.newline();
+            let gap = match self.text.as_str() {
+                "" => "",
+                text if text.ends_with('\n') => newline,
+                _ => &format!("{newline}{newline}"),
+            };
+            let block = format!("{gap}[{table}]{newline}{}{newline}", self.render_pair(key, value));
+            let end = self.text.len();
+            return self.splice(end..end, &block);
+        };
+        let Data::Table(inner) = &found.data else { return Err(self.by_hand(table, &found.span)) };
+        match inner.find(key) {
+            Some(old) => {
+                let span = old.span.clone();
+                self.splice(span, &self.render_value(value))
+            }
+            None if self.is_dotted(&found) => Err(self.by_hand(&format!("{table}.{key}"), &found.span)),
+            None => self.insert_pair(&found, &self.render_pair(key, value)),
+        }
+    }
+
     /// Removes a key of a job, with the comment on its line.
     pub fn unset(&mut self, job: &str, key: &str) -> Result<(), EditError> {
         let mut table = self.find_job(job)?;
@@ -159,7 +183,7 @@ impl Document {
             is_inline |= self.is_inline(table);
         }
         let Data::Table(inner) = &table.data else { return Err(missing()) };
-        let entry = inner.entries.get(*last).ok_or_else(missing)?;
+        let entry = inner.find_entry(last).ok_or_else(missing)?;
         let found = &entry.value;
         if self.is_header(found) || self.is_list_of_headers(found) || self.is_dotted(found) {
             return Err(self.by_hand(key, &found.span));
@@ -168,7 +192,7 @@ impl Document {
             true if self.is_dotted_key(entry) => return Err(self.by_hand(key, &found.span)),
             true => {
                 let mut places: Vec<Range<usize>> =
-                    inner.entries.values().map(|entry| entry.key_span.start..entry.value.span.end).collect();
+                    inner.list().iter().map(|entry| entry.key_span.start..entry.value.span.end).collect();
                 places.sort_by_key(|place| place.start);
                 item_with_comma(&places, entry.key_span.start)
             }
@@ -206,7 +230,7 @@ impl Document {
         };
         let is_named = |job: &&Value| {
             matches!(&job.data, Data::Table(table)
-                if matches!(table.find("name").map(|value| &value.data), Some(Data::Text(text)) if text == name))
+                if matches!(table.find("name").map(|value| &value.data), Some(Data::Text(text)) if **text == *name))
         };
         jobs.iter().find(is_named).ok_or_else(|| EditError::NoSuchJob(name.to_owned()))
     }
@@ -223,7 +247,7 @@ impl Document {
     /// Inserts `key = value` into a job or a table inside it, after the keys that are there.
     fn insert_pair(&mut self, table: &Value, pair: &str) -> Result<(), EditError> {
         let Data::Table(inner) = &table.data else { return Err(self.by_hand(pair, &table.span)) };
-        let last = inner.entries.values().filter_map(|entry| self.end_of_pair(entry)).max();
+        let last = inner.list().iter().filter_map(|entry| self.end_of_pair(entry)).max();
         if self.is_inline(table) {
             return match last {
                 Some(end) => self.splice(end..end, &format!(", {pair}")),

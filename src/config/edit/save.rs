@@ -26,8 +26,8 @@ impl ConfigFile {
         Ok(Self { path: path.to_owned(), target, original, document })
     }
 
-    /// Checks what the result would say, and writes nothing.
-    pub fn check(self, kinds: &'static [Kind], env: &Env) -> Result<Config, EditError> {
+    /// What the file would say, checked.
+    pub fn read(&self, kinds: &'static [Kind], env: &Env) -> Result<Config, EditError> {
         parse(self.document.text(), &self.path, kinds, env).map_err(EditError::Problems)
     }
 
@@ -36,7 +36,7 @@ impl ConfigFile {
     /// Nothing is written when the result has problems or when someone else changed the file meanwhile.
     pub fn save(self, kinds: &'static [Kind], env: &Env) -> Result<Config, EditError> {
         let text = self.document.text();
-        let config = parse(text, &self.path, kinds, env).map_err(EditError::Problems)?;
+        let config = self.read(kinds, env)?;
         if text == self.original {
             return Ok(config);
         }

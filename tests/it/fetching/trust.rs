@@ -18,7 +18,7 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 /// Serves one page over TLS to everybody who trusts it, on a thread that ends with the tests.
-fn start() -> u16 {
+pub(super) fn start() -> u16 {
     serve(&[], |tls| {
         let mut bytes = [0; 4096];
         let _ = tls.read(&mut bytes)?;

@@ -74,6 +74,40 @@ fn items_are_listed_shown_skipped_and_retried() {
     });
 }
 
+on_both_databases! {
+    async fn a_run_can_be_taken_step_by_step(fixture) {
+        let world = World::new(&fixture, &More::default()).await;
+        let store = format!("[store]\nurl = \"{}\"\n", fixture.address());
+        let more = More { tables: &store, ..More::default() };
+        let text = config_text(&world.ministry, &world.gemini, &world.mastodon, &more);
+        std::fs::write(fixture.dir.path().join("tsuzuki.toml"), text).unwrap();
+        world.publish("steps", files(&[10_000]));
+        let step = |name: &str| {
+            let output = tsuzuki(&fixture, &["run", "mic", "--step", name]);
+            (output.status.code(), said(&output))
+        };
+        let asked = world.gemini.log().len();
+
+        assert_eq!(step("screen").0, Some(0), "there is nothing to screen yet");
+        assert!(world.items().await.is_empty(), "screening does not read the feed");
+        let (code, text) = step("collect");
+        assert_eq!(code, Some(0), "{text}");
+        assert_eq!(world.standing("steps").await, "0/-/0", "{text}");
+        assert_eq!(step("post").0, Some(0), "nothing is pending yet");
+        assert_eq!(world.standing("steps").await, "0/-/0");
+        assert_eq!(world.gemini.log().len(), asked, "nobody asked the model");
+        let (code, text) = step("screen");
+        assert_eq!(code, Some(0), "{text}");
+        assert_eq!(world.standing("steps").await, "2/-/0", "{text}");
+        assert!(world.posts().is_empty());
+        let (code, text) = step("post");
+        assert_eq!(code, Some(0), "{text}");
+        assert_eq!(world.posts().len(), 1, "{text}");
+        let (code, text) = step("sumarise");
+        assert!(code == Some(2) && text.contains("collect, screen and post"), "{text}");
+    }
+}
+
 #[test]
 fn picks_and_listings_walk_along_an_index() {
     crate::databases::run(Dialect::Sqlite, |fixture| async move {

@@ -1,5 +1,7 @@
 //! `db`: look after the database.
 
+mod moving;
+
 use std::path::PathBuf;
 
 use clap::Subcommand;
@@ -45,6 +47,8 @@ enum Command {
         #[arg(long, value_name = "SPAN")]
         keep: Option<Span>,
     },
+    /// Move everything to another database, SQLite or PostgreSQL, and check that it arrived
+    Move(moving::Args),
     /// Delete everything and start with an empty database
     Reset {
         /// Do it
@@ -65,6 +69,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         }
         Command::Restore { file, yes } => restore(file, yes, context).await,
         Command::Prune { keep } => prune(keep, context).await,
+        Command::Move(args) => moving::run(&args, context).await,
         Command::Reset { yes } => reset(yes, context).await,
     }
 }

@@ -1,17 +1,25 @@
 //! `doctor`: everything that a run needs, looked at one by one, without sending or changing anything.
 
+mod keys;
+
+use futures_util::future::join_all;
 use serde::Serialize;
 
 use super::{Column, Context, Error, Exit, Result};
 use crate::app::App;
 use crate::channel::outbox;
-use crate::config::Colour;
+use crate::config::{Colour, Config};
 use crate::db::Open;
+use crate::fetch::{Check, Wanted};
 use crate::ledger::pause;
 
 /// Options of `doctor`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// Leave the network out: only the config file, secrets and the database
+    #[arg(long)]
+    offline: bool,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -40,8 +48,11 @@ impl Finding {
     }
 }
 
-pub(super) async fn run(_: &Args, context: &Context) -> Result {
-    let findings = examine(context).await;
+pub(super) async fn run(args: &Args, context: &Context) -> Result {
+    let mut findings = examine(context).await;
+    if !args.offline {
+        findings.extend(ask_around(context).await);
+    }
     context.out.listing(&["check", "verdict", "detail"].map(Column::left), &findings, |finding| {
         let verdict = match finding.verdict {
             Verdict::Ok => "ok",
@@ -66,8 +77,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
     findings.extend(
         config.warnings.iter().map(|warning| Finding::new("config", Verdict::Warning, warning.to_string())),
     );
-    let secrets = config.check_secrets();
-    findings.extend(secrets.iter().map(|secret| Finding::new("secrets", Verdict::Error, secret.to_string())));
+    findings.extend(secrets(config));
     let exists = context.database_exists().await;
     match exists {
         Err(error) => findings.push(Finding::error("database", &error)),
@@ -85,7 +95,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
                     format!("{} at {}", db.dialect().name(), db.place()),
                 ));
                 findings.push(clocks(context, db).await);
-                findings.extend(channels(&app).await);
+                findings.extend(waiting(&app).await);
             }
             Err(error) => findings.push(Finding::error("database", &error)),
         },
@@ -93,19 +103,69 @@ async fn examine(context: &Context) -> Vec<Finding> {
     findings
 }
 
-/// Every channel, asked without sending anything; and what waits for one that rests or is not there any more.
-async fn channels(app: &App) -> Vec<Finding> {
+/// What is missing and where to get it, and what would be better.
+fn secrets(config: &Config) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for channel in app.parts.channels.iter() {
-        for check in channel.check(&app.parts.outside).await {
-            let verdict = if check.is_fine { Verdict::Ok } else { Verdict::Error };
-            findings.push(Finding::new(
-                &format!("channel {}: {}", channel.name, check.what),
-                verdict,
-                check.detail,
-            ));
+    for missing in config.list_missing_secrets() {
+        let place = match missing.kind.as_str() {
+            "" => missing.key.clone(),
+            _ => format!("{}.{}", missing.owner, missing.key),
+        };
+        let hint = keys::where_to_get(&missing.kind, &missing.key).map(|hint| format!("; {hint}"));
+        let detail = format!("{} (line {}){}", missing.why, missing.line, hint.unwrap_or_default());
+        findings.push(Finding::new(&format!("secret {place}"), Verdict::Error, detail));
+    }
+    let warnings = config.list_secret_warnings();
+    findings.extend(warnings.iter().map(|warning| Finding::new("secrets", Verdict::Warning, warning)));
+    for job in &config.jobs {
+        if let Some(detail) = keys::better_with(&job.kind, &job.section) {
+            findings.push(Finding::new(&format!("job {}", job.name), Verdict::Warning, detail));
         }
     }
+    findings
+}
+
+/// Everybody outside, asked at the same time and without sending, counting or changing anything.
+async fn ask_around(context: &Context) -> Vec<Finding> {
+    // A database that cannot be had was told already; the addresses are worth a look all the same.
+    let Ok(app) = context.app_on_scratch().await else { return Vec::new() };
+    let channels = app.parts.channels.iter().map(async |channel| {
+        let mut checks = channel.check(&app.parts.outside).await;
+        if let Some(origin) = channel.origin() {
+            let allowed = &channel.settings.allow_private;
+            checks.push(app.parts.fetcher.reach("server", &origin, allowed, Wanted::Anything).await);
+        }
+        findings(&format!("channel {}", channel.name), channel.kind(), checks)
+    });
+    let llms = app
+        .parts
+        .llms
+        .iter()
+        .map(async |llm| findings(&format!("llm {}", llm.name), llm.kind(), llm.check().await));
+    let jobs = app
+        .jobs
+        .iter()
+        .filter(|job| job.enabled)
+        .map(async |job| findings(&format!("job {}", job.name), job.kind, job.work.check().await));
+    let (channels, llms, jobs) = tokio::join!(join_all(channels), join_all(llms), join_all(jobs));
+    channels.into_iter().chain(llms).chain(jobs).flatten().collect()
+}
+
+fn findings(who: &str, kind: &str, checks: Vec<Check>) -> Vec<Finding> {
+    let finding = |check: Check| {
+        let name = format!("{who}: {}", check.what);
+        if check.is_fine {
+            return Finding::new(&name, Verdict::Ok, check.detail);
+        }
+        let hint = keys::where_to_get_after(kind, &check).map(|hint| format!(" ({hint})"));
+        Finding::new(&name, Verdict::Error, format!("{}{}", check.detail, hint.unwrap_or_default()))
+    };
+    checks.into_iter().map(finding).collect()
+}
+
+/// What waits for a channel that rests or is not there any more.
+async fn waiting(app: &App) -> Vec<Finding> {
+    let mut findings = Vec::new();
     let names = app.parts.channels.names();
     let now = app.parts.clock.now();
     let waiting =

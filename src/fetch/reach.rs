@@ -1,0 +1,68 @@
+//! Whether an address answers: one short request that changes nothing there.
+
+use std::time::Duration;
+
+use url::Url;
+
+use super::{AllowPrivate, Fetcher, Limits, Manners, Request};
+
+/// How long an address has to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One thing that `doctor` looked at.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Check {
+    /// What.
+    pub what: String,
+    /// Whether it is as it should be.
+    pub is_fine: bool,
+    /// What was seen, or what is wrong and what to do.
+    pub detail: String,
+}
+
+impl Check {
+    /// It is as it should be.
+    pub fn fine(what: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { what: what.into(), is_fine: true, detail: detail.into() }
+    }
+
+    /// It is not.
+    pub fn bad(what: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { what: what.into(), is_fine: false, detail: detail.into() }
+    }
+}
+
+/// What counts as an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Any status: somebody is there.
+    Anything,
+    /// Success: this very document can be read.
+    Document,
+}
+
+impl Fetcher {
+    /// Whether `url` answers, and in time.
+    pub async fn reach(&self, what: &str, url: &Url, allowed: &AllowPrivate, wanted: Wanted) -> Check {
+        let host = url.host_str().unwrap_or_default();
+        let limits = Limits { to_headers: PATIENCE, in_all: PATIENCE, ..Limits::default() };
+        let request = match wanted {
+            Wanted::Anything => Request::head(url.clone()),
+            Wanted::Document => Request::get(url.clone()),
+        };
+        let request = request.allow_private(allowed).manners(Manners::client()).limits(limits).once();
+        // Names are looked up outside of the limits.
+        let asked = tokio::time::timeout(PATIENCE * 2, self.fetch_api(&request)).await;
+        match asked {
+            Err(_) => Check::bad(what, format!("{host} does not answer within {} s", PATIENCE.as_secs() * 2)),
+            Ok(Err(error)) => {
+                let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+                Check::bad(what, format!("{error}{hint}"))
+            }
+            Ok(Ok(answer)) if wanted == Wanted::Anything || answer.head.is_success() => {
+                Check::fine(what, format!("{host} answers"))
+            }
+            Ok(Ok(answer)) => Check::bad(what, format!("{host} answers with status {}", answer.head.status)),
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! What a newcomer meets: a first file, a first job, and a doctor who says what is missing and where to get it.
+
+use std::process::Output;
+
+use tsuzuki::demo::gemini::{Gemini, KEY};
+use tsuzuki::demo::gitlab::GitLab;
+use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
+use tsuzuki::demo::site::{Content, Site};
+use tsuzuki::demo::smtp::SmtpServer;
+use tsuzuki::demo::webhook::WebhookServer;
+use tsuzuki::time::Clock;
+
+/// An empty directory, and the program run in it.
+struct Desk {
+    dir: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    fn with(config: &str) -> Self {
+        let desk = Self::new();
+        std::fs::write(desk.dir.path().join("tsuzuki.toml"), config).unwrap();
+        desk
+    }
+
+    fn config(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("tsuzuki.toml")).unwrap()
+    }
+
+    fn command(&self, args: &[&str]) -> std::process::Command {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command.current_dir(self.dir.path()).args(args).env_clear().env("HOME", self.dir.path());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+#[track_caller]
+fn ends_with(output: &Output, code: i32) -> String {
+    let said = said(output);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    said
+}
+
+#[test]
+fn a_first_file_passes_the_check_and_is_never_overwritten() {
+    for (args, jobs) in [
+        (&["init"][..], "0 jobs"),
+        (&["init", "--lang", "ja"], "0 jobs"),
+        (&["init", "blogs"], "1 job,"),
+        (&["init", "press", "books", "blogs", "commits", "--lang", "ja"], "4 jobs"),
+    ] {
+        let desk = Desk::new();
+        ends_with(&desk.run(args), 0);
+        assert!(ends_with(&desk.run(&["check"]), 0).contains(jobs), "{args:?}");
+        let before = desk.config();
+        assert!(ends_with(&desk.run(args), 1).contains("exists already, and was left as it is"));
+        assert_eq!(desk.config(), before);
+        ends_with(&desk.run(&["init", "-c", "other.toml"]), 0);
+        assert!(ends_with(&desk.run(&["check", "-c", "other.toml"]), 0).contains("0 jobs"));
+    }
+    assert!(ends_with(&Desk::new().run(&["init", "blog"]), 2).contains("blogs"));
+}
+
+const OUTSIDE: &str = "# my places\n[llm.gemini] # the model\nkind = \"gemini\"\napi_key = \"${GEMINI_API_KEY}\"\n\n\
+                       [channel.hook]\nkind = \"webhook\"\nurl = \"https://example.com/hook\"\n# the end\n";
+
+#[test]
+fn jobs_of_every_kind_are_added_by_flags() {
+    let desk = Desk::with(OUTSIDE);
+    for (args, lines) in [
+        (
+            &["press", "mic", "--feed", "https://example.com/feed", "--llm", "gemini", "--deliver", "hook"][..],
+            "feed = \"https://example.com/feed\"\nllm = \"gemini\"\ndeliver = [\"hook\"]\n",
+        ),
+        (
+            &[
+                "books",
+                "ai",
+                "--query",
+                "intitle:AI",
+                "--query",
+                "subject:機械学習",
+                "--book-lang",
+                "ja",
+                "--cron",
+                "0 7 * * *",
+            ],
+            "queries = [\"intitle:AI\", \"subject:機械学習\"]\ngoogle_books.langRestrict = \"ja\"\ncron = \"0 7 * * *\"\n",
+        ),
+        (
+            &[
+                "blogs",
+                "some",
+                "--blog",
+                "one=https://example.com/?a=b",
+                "--blog",
+                "https://www.example.org/",
+                "--every",
+                "3h",
+            ],
+            "blog = [{ id = \"one\", url = \"https://example.com/?a=b\" }, { id = \"example.org\", url = \"https://www.example.org/\" }]\nevery = \"3h\"\n",
+        ),
+        (
+            &[
+                "commits",
+                "code",
+                "--gitlab",
+                "https://gitlab.com",
+                "--project",
+                "a/b",
+                "--branch",
+                "main",
+                "--since",
+                "2024-01-01",
+                "--token-env",
+                "GITLAB_TOKEN",
+            ],
+            "gitlab = \"https://gitlab.com\"\ntoken = \"${GITLAB_TOKEN}\"\nprojects = [\"a/b\"]\nbranches = [\"main\"]\nsince = \"2024-01-01\"\n",
+        ),
+    ] {
+        let output = desk.run(&[&["job", "add"], args].concat());
+        ends_with(&output, 0);
+        let out = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(out, format!("[[job]]\nname = \"{}\"\nkind = \"{}\"\n{lines}", args[1], args[0]));
+        assert!(desk.config().starts_with(OUTSIDE), "the rest of the file is as it was");
+    }
+    assert!(ends_with(&desk.run(&["check"]), 0).contains("4 jobs"));
+    ends_with(&desk.run(&["job", "add", "more", "--kind", "blogs", "--blog", "x=https://example.net"]), 0);
+}
+
+#[test]
+fn what_would_not_work_is_not_written() {
+    let desk = Desk::with("# mine\n");
+    for (args, code, words) in [
+        (&["press", "mic", "--feed", "https://example.com/feed"][..], 5, "needs a model to ask"),
+        (&["press", "mic"], 5, "feed"),
+        (&["blogs", "b", "--blog", "x=ftp://example.com"], 2, "names no blog"),
+        (&["blogs", "b", "--blog", "x=https://example.com", "--deliver", "nobody"], 5, "nobody"),
+        (&["blogs", "b", "--feed", "https://example.com"], 2, "--feed is for press jobs"),
+        (&["blogs"], 2, "the name is missing"),
+        (&["mine"], 2, "the kind is missing"),
+        (&["blog", "b"], 5, "blogs"),
+        (&["books", "b", "--query", "x", "--set", "mail_limit=0"], 5, "mail_limit"),
+    ] {
+        let told = ends_with(&desk.run(&[&["job", "add"], args].concat()), code);
+        assert!(told.contains(words), "{args:?}: {told}");
+        assert_eq!(desk.config(), "# mine\n", "{args:?}");
+    }
+}
+
+#[test]
+fn the_doctor_says_where_to_get_what_is_missing() {
+    let desk = Desk::new();
+    ends_with(&desk.run(&["init", "press", "books", "blogs", "commits"]), 0);
+    let told = ends_with(&desk.run(&["doctor", "--offline"]), 1);
+    for words in [
+        "https://aistudio.google.com/apikey",
+        "scopes `read` and `write:statuses`",
+        "https://myaccount.google.com/apppasswords",
+        "https://api.slack.com/apps",
+        "scope `read_api`",
+        "https://console.cloud.google.com/apis/credentials",
+        "secret gemini.api_key",
+        "secret commits.token",
+        "secret books.api_key",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let desk = Desk::with("[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"x\"]\n");
+    let told = ends_with(&desk.run(&["doctor", "--offline"]), 0);
+    assert!(told.contains("asked without a key"), "{told}");
+}
+
+/// An address at which nobody listens.
+fn dead_address() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("http://{}/", listener.local_addr().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_asks_every_address_and_sends_nothing() {
+    let (gemini, gitlab) = (Gemini::start().await.unwrap(), GitLab::start().await.unwrap());
+    gitlab.add_synthetic(7, "team/code", 3);
+    gitlab.set_token("glpat-the-right-one");
+    let toots = MastodonServer::start(Clock::system()).await.unwrap();
+    let (hook, smtp) = (WebhookServer::start().await.unwrap(), SmtpServer::start().await.unwrap());
+    let site = Site::start(Content::with_articles(2, "2026-01-15T00:00:00Z".parse().unwrap())).await.unwrap();
+    let allow = "allow_private = [\"127.0.0.1\"]";
+    let config = |gitlab_url: &str, feed: &str| {
+        format!(
+            "[llm.gemini]\nkind = \"gemini\"\napi_key = \"${{GEMINI}}\"\nbase_url = \"{}\"\n{allow}\n\
+             [channel.toot]\nkind = \"mastodon\"\ninstance = \"{}\"\ntoken = \"${{TOOT}}\"\n{allow}\n\
+             [channel.hook]\nkind = \"webhook\"\nurl = \"{}secret-path\"\n{allow}\n\
+             [channel.mail]\nkind = \"email\"\nsmtp = \"{}\"\ntls = \"none\"\nfrom = \"a@example.com\"\nto = [\"b@example.com\"]\n{allow}\n\
+             [[job]]\nname = \"p\"\nkind = \"press\"\nfeed = \"{feed}\"\ndeliver = [\"toot\"]\n{allow}\n\
+             [[job]]\nname = \"w\"\nkind = \"blogs\"\nblog = [{{ id = \"site\", url = \"{}\" }}]\n{allow}\n\
+             [[job]]\nname = \"c\"\nkind = \"commits\"\ngitlab = \"{gitlab_url}\"\nprojects = [\"team/code\"]\ntoken = \"${{LAB}}\"\n{allow}\n",
+            gemini.url, toots.url, hook.url, smtp.address, site.url
+        )
+    };
+    let doctor = async |config: &str, gemini: &str, toot: &str, lab: &str| {
+        let desk = Desk::with(config);
+        let mut command = desk.command(&["doctor"]);
+        command.env("GEMINI", gemini).env("TOOT", toot).env("LAB", lab);
+        tokio::task::spawn_blocking(move || (command.output().unwrap(), desk)).await.unwrap().0
+    };
+    let feed = format!("{}feed.xml", site.url);
+    let well = doctor(&config(&gitlab.url(), &feed), KEY, TOKEN, "glpat-the-right-one").await;
+    let told = ends_with(&well, 0);
+    for words in [
+        "llm gemini: gemini-2.5-flash-lite",
+        "channel toot: token",
+        "channel hook: server",
+        "takes mail",
+        "job p: feed",
+        "job w: site",
+        "can read team/code",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+
+    let ill =
+        doctor(&config(&dead_address(), &dead_address()), "AIza-a-wrong-key", "a-wrong-token", "glpat-wrong")
+            .await;
+    let told = ends_with(&ill, 1);
+    let line = |start: &str| {
+        told.lines()
+            .find(|line| line.starts_with(start))
+            .unwrap_or_else(|| panic!("{start}: {told}"))
+            .to_owned()
+    };
+    for (start, words) in [
+        ("llm gemini:", "API key not valid"),
+        ("llm gemini:", "https://aistudio.google.com/apikey"),
+        ("channel toot: token", "scopes `read` and `write:statuses`"),
+        ("job p: feed", "refused"),
+        ("job c: GitLab", "refused"),
+        ("job w: site", " ok "),
+    ] {
+        assert!(line(start).contains(words), "{start} {words}: {}", line(start));
+    }
+    let locked =
+        doctor(&config(&gitlab.url(), &format!("{}missing", site.url)), KEY, TOKEN, "glpat-wrong").await;
+    let told = ends_with(&locked, 1);
+    assert!(told.contains("answers with status 404"), "{told}");
+    let token = told.lines().find(|line| line.starts_with("job c: token")).unwrap();
+    assert!(token.contains("error") && token.contains("scope `read_api`"), "{token}");
+    for output in [well, ill, locked] {
+        let told = said(&output);
+        for secret in [KEY, TOKEN, "glpat", "a-wrong", "secret-path"] {
+            assert!(!told.contains(secret), "{secret}: {told}");
+        }
+    }
+    assert!(toots.toots().is_empty() && hook.posts().is_empty() && smtp.mails().is_empty());
+    assert!(gemini.questions().is_empty(), "nothing that costs");
+}
