@@ -42,7 +42,9 @@ fn shape(page: &str) -> Vec<String> {
             _ => {}
         }
         let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-        shape.extend(targets.filter(|target| !target.starts_with("README")).map(|target| format!("-> {target}")));
+        shape.extend(
+            targets.filter(|target| !target.starts_with("README")).map(|target| format!("-> {target}")),
+        );
     }
     shape
 }
