@@ -13,7 +13,7 @@ use crate::config::{ConfigFile, Location, SecretUrl};
 use crate::db::{self, MoveError, MoveReport, MoveStep, Mover, Open, Place, TargetState, Tx};
 use crate::engine::run;
 use crate::id::Owner;
-use crate::ledger::lease;
+use crate::ledger::{lease, presence};
 
 /// The variable that stands above `[store] url`.
 const VARIABLE: &str = "TSUZUKI_STORE_URL";
@@ -184,16 +184,16 @@ fn list_busy(tx: &mut Tx<'_>) -> db::Result<Vec<String>> {
     let me = Owner::this_process();
     let mut busy: Vec<String> = lease::list_held(tx)?
         .into_iter()
-        .filter(|(_, holder)| !run::is_gone(&holder.owner, &me))
-        .map(|(name, holder)| format!("{name} ({})", run::shown_owner(&holder.owner)))
+        .filter(|(_, holder)| !presence::is_gone(&holder.owner, &me))
+        .map(|(name, holder)| format!("{name} ({})", presence::shown_owner(&holder.owner)))
         .collect();
     if let Some(running) = run::find_running(tx)? {
         let owners: BTreeSet<String> = run::list_leased(tx, &running.run_id)?
             .into_iter()
             .filter_map(|target| target.lease_owner)
             .collect();
-        let alive = owners.iter().filter(|owner| !run::is_gone(owner, &me));
-        busy.extend(alive.map(|owner| format!("run {} ({})", running.run_id, run::shown_owner(owner))));
+        let alive = owners.iter().filter(|owner| !presence::is_gone(owner, &me));
+        busy.extend(alive.map(|owner| format!("run {} ({})", running.run_id, presence::shown_owner(owner))));
     }
     match outbox::count_in_hand(tx)? {
         0 => {}
