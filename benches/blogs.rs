@@ -11,14 +11,16 @@
 )]
 
 use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
 use quick_xml::events::Event;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use measure::{Figures, measure, report, run, verdict};
+
+mod measure;
 
 const ENTRIES: usize = 35;
 const AT_ONCE: usize = 64;
@@ -28,7 +30,7 @@ const MEMORY_LIMIT_MIB: f64 = 64.0;
 const RATIO_LIMIT: f64 = 2.0;
 
 fn main() {
-    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let args = measure::args();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["serve"] => run(serve()),
@@ -43,28 +45,10 @@ fn main() {
     }
 }
 
-fn run(work: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.unwrap().block_on(work);
-}
-
-/// Runs `work` in this process and prints CPU seconds, wall seconds and peak memory.
-fn report(work: impl FnOnce()) {
-    let started = Instant::now();
-    work();
-    println!("{} {} {}", cpu_secs(), started.elapsed().as_secs_f64(), peak_mib());
-}
-
-#[derive(Clone, Copy)]
-struct Figures {
-    cpu: f64,
-    wall: f64,
-    peak: f64,
-}
-
 /// Runs everything in turn and prints the best turn of each.
 fn compare(blogs: usize) {
-    let (mut server, port) = start_server();
+    let server = measure::serve(&["serve"]);
+    let port: u16 = server.ready.parse().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let mut best: [Option<Figures>; 4] = [None; 4];
     for turn in 0..TURNS {
@@ -80,14 +64,10 @@ fn compare(blogs: usize) {
         ];
         for (slot, args) in runs.into_iter().enumerate() {
             let figures = measure(args);
-            if best[slot].is_none_or(|best| figures.cpu < best.cpu) {
-                best[slot] = Some(figures);
-            }
+            best[slot] = Some(best[slot].map_or(figures, |best| best.better(figures)));
         }
         check_database(&dir, blogs);
     }
-    server.kill().unwrap();
-    server.wait().unwrap();
     println!("{blogs} blogs, best of {TURNS} turns, per check");
     println!("{:<6} {:<5} {:>8} {:>8} {:>10}", "", "", "CPU µs", "wall µs", "VmHWM MiB");
     let each = 1e6 / blogs as f64;
@@ -105,10 +85,6 @@ fn compare(blogs: usize) {
         "304    peak  {peak:>8.1}   MiB, at most {MEMORY_LIMIT_MIB}: {}",
         verdict(peak <= MEMORY_LIMIT_MIB)
     );
-}
-
-fn verdict(holds: bool) -> &'static str {
-    if holds { "holds" } else { "DOES NOT HOLD" }
 }
 
 /// Every check has its row, every entry is known, nothing failed.
@@ -139,28 +115,6 @@ fn config(port: u16, blogs: usize) -> String {
 fn host(blog: usize) -> String {
     let number = blog + 257;
     format!("127.{}.{}.{}", number >> 16, number >> 8 & 255, number & 255)
-}
-
-fn start_server() -> (Child, u16) {
-    let mut server = itself(&["serve"]).stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    (server, line.trim().parse().unwrap())
-}
-
-fn measure(args: &[&str]) -> Figures {
-    let output = itself(args).output().unwrap();
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
-    let line = text.lines().last().unwrap();
-    let figures: Vec<f64> = line.split_whitespace().map(|figure| figure.parse().unwrap()).collect();
-    Figures { cpu: figures[0], wall: figures[1], peak: figures[2] }
-}
-
-fn itself(args: &[&str]) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(args).stderr(Stdio::inherit());
-    command
 }
 
 /// The program itself.
@@ -334,18 +288,4 @@ fn parse(text: &str) -> Vec<[String; 4]> {
             _ => {}
         }
     }
-}
-
-fn cpu_secs() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let after_name = stat.rsplit(')').next().unwrap();
-    let ticks: u64 =
-        after_name.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum();
-    ticks as f64 / 100.0
-}
-
-fn peak_mib() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
 }

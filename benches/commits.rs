@@ -11,9 +11,7 @@
     reason = "the table is the product; a benchmark may panic, and uses the bare client"
 )]
 
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -31,11 +29,21 @@ use tsuzuki::engine::Progress;
 use tsuzuki::engine::run::decide::Sharing;
 use tsuzuki::time::Clock;
 
+use measure::{Figures, measure, report, run, verdict};
+
+mod measure;
+
 const AT_ONCE: usize = 4;
 const TURNS: usize = 3;
+/// What of the bare loop's rate is reached.
+const RATE_LIMIT: f64 = 0.5;
+/// Four times the commits may take this much more memory.
+const FLAT_LIMIT: f64 = 1.15;
+/// Statistics beside the plain aggregate.
+const STATS_LIMIT: f64 = 1.5;
 
 fn main() {
-    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let args = measure::args();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse::<usize>().unwrap();
     match words.as_slice() {
@@ -43,21 +51,12 @@ fn main() {
         [what @ ("parse" | "insert" | "bare" | "ours"), url, projects, commits] => {
             let (projects, commits) = (number(projects), number(commits));
             let dir = tempfile::tempdir().unwrap();
-            let before = cpu_secs();
-            let started = Instant::now();
-            match *what {
+            report(|| match *what {
                 "parse" => run(parse(url, projects, commits)),
                 "insert" => run(insert(url, projects, commits, dir.path())),
                 "bare" => run(bare(url, projects, commits, dir.path())),
                 _ => run(ours(url, projects, commits, dir.path())),
-            }
-            let each = (projects * commits) as f64 / 1e6;
-            println!(
-                "{} {} {}",
-                (cpu_secs() - before) / each,
-                started.elapsed().as_secs_f64() / each,
-                peak_mib()
-            );
+            });
         }
         rest => {
             let size = |index: usize, usual: usize| rest.get(index).map_or(usual, |text| number(text));
@@ -67,71 +66,43 @@ fn main() {
     }
 }
 
-fn run(work: impl Future<Output = ()>) {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(work);
-}
-
 fn compare(projects: usize, commits: usize) {
-    let (mut server, url) = start_server(projects, commits);
+    let (of_projects, of_commits) = (projects.to_string(), commits.to_string());
+    let server = measure::serve(&["serve", &of_projects, &of_commits]);
     println!("{projects} projects of {commits} commits, best of {TURNS} turns");
     println!("{:<36} {:>8} {:>8} {:>9}", "µs a commit", "CPU", "wall", "VmHWM MiB");
-    let mut best = [[f64::INFINITY; 3]; 4];
-    let names = ["parse", "insert", "bare", "ours"];
+    let mut best: [Option<Figures>; 4] = [None; 4];
     for _ in 0..TURNS {
-        for (figures, name) in best.iter_mut().zip(names) {
-            for (figure, measured) in figures.iter_mut().zip(measure(name, &url, projects, commits)) {
-                *figure = figure.min(measured);
-            }
+        for (slot, name) in ["parse", "insert", "bare", "ours"].into_iter().enumerate() {
+            let figures = measure(&[name, &server.ready, &of_projects, &of_commits]);
+            best[slot] = Some(best[slot].map_or(figures, |best| best.better(figures)));
         }
     }
+    let best = best.map(Option::unwrap);
+    let each = 1e6 / (projects * commits) as f64;
     let titles = ["JSON parse only", "SQLite insert only", "bare fetch + JSON + batched insert", "tsuzuki"];
-    for ([cpu, wall, memory], title) in best.iter().zip(titles) {
-        println!("{title:<36} {cpu:>8.2} {wall:>8.2} {memory:>9.1}");
+    for (Figures { cpu, wall, peak }, title) in best.iter().zip(titles) {
+        println!("{title:<36} {:>8.2} {:>8.2} {peak:>9.1}", cpu * each, wall * each);
     }
-    let [bare, ours] = [best[2], best[3]];
-    println!("rate of the bare loop reached: {:.0} % (goal: 50 %)", bare[1] / ours[1] * 100.0);
-    println!("CPU beside the bare loop: {:.2} ×", ours[0] / bare[0]);
-    let mut memory =
-        |commits| measure("ours", &start_at(&mut server, projects, commits), projects, commits)[2];
-    let (small, large) = (memory(commits / 4), memory(commits));
-    println!("memory with a quarter of the commits and with all: {small:.1} and {large:.1} MiB");
-    server.kill().unwrap();
-    server.wait().unwrap();
-}
-
-fn start_at(server: &mut Child, projects: usize, commits: usize) -> String {
-    server.kill().unwrap();
-    server.wait().unwrap();
-    let (next, url) = start_server(projects, commits);
-    *server = next;
-    url
-}
-
-fn start_server(projects: usize, commits: usize) -> (Child, String) {
-    let mut server = Command::new(std::env::current_exe().unwrap())
-        .args(["serve", &projects.to_string(), &commits.to_string()])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut url = String::new();
-    BufReader::new(server.stdout.take().unwrap()).read_line(&mut url).unwrap();
-    (server, url.trim().to_owned())
-}
-
-fn measure(what: &str, url: &str, projects: usize, commits: usize) -> [f64; 3] {
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args([what, url, &projects.to_string(), &commits.to_string()])
-        .stderr(Stdio::inherit())
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let figures: Vec<f64> = text.split_whitespace().map(|figure| figure.parse().unwrap()).collect();
-    figures.try_into().unwrap()
+    let [_, _, bare, ours] = best;
+    let rate = bare.cpu / ours.cpu;
+    println!(
+        "commits a CPU second beside the bare loop: {:.0} %, at least {:.0} %: {}",
+        rate * 100.0,
+        RATE_LIMIT * 100.0,
+        verdict(rate >= RATE_LIMIT)
+    );
+    println!("commits a second on the wall beside the bare loop: {:.0} %", bare.wall / ours.wall * 100.0);
+    drop(server);
+    let [small, large] = [commits / 4, commits].map(|commits| {
+        let of_commits = commits.to_string();
+        let server = measure::serve(&["serve", &of_projects, &of_commits]);
+        measure(&["ours", &server.ready, &of_projects, &of_commits]).peak
+    });
+    println!(
+        "memory with a quarter of the commits and with all: {small:.1} and {large:.1} MiB: {}",
+        verdict(large <= small * FLAT_LIMIT)
+    );
 }
 
 async fn serve(projects: usize, commits: usize) {
@@ -284,6 +255,12 @@ async fn ours(url: &str, projects: usize, commits: usize, dir: &Path) {
     db.close().await;
 }
 
+/// The aggregate that a person would write; people are told apart by name only, months are those of UTC.
+const PLAIN: &str =
+    "SELECT author_name, substr(committed_date_utc, 1, 7), COUNT(*), CAST(SUM(additions) AS BIGINT),
+       CAST(SUM(deletions) AS BIGINT)
+     FROM commits GROUP BY 1, 2 ORDER BY 2, 1";
+
 /// The statistics of a large database beside the plain aggregate that gives the same figures.
 async fn compare_stats(commits: usize) {
     let dir = tempfile::tempdir().unwrap();
@@ -292,26 +269,93 @@ async fn compare_stats(commits: usize) {
     fill(&path, commits);
     let db = Db::open(Place::File(path.clone()), Open::Existing, Clock::system()).await.unwrap();
     let plain = rusqlite::Connection::open(&path).unwrap();
-    let (mut ours, mut theirs) = (f64::INFINITY, f64::INFINITY);
-    for _ in 0..TURNS {
-        let started = Instant::now();
-        let mut statement = plain
-            .prepare(
-                "SELECT author_name, substr(committed_date_utc, 1, 7), COUNT(*), SUM(additions), SUM(deletions)
-                 FROM commits GROUP BY 1, 2 ORDER BY 2, 1",
-            )
-            .unwrap();
-        let rows = statement.query_map([], |row| row.get::<_, String>(0)).unwrap().count();
-        theirs = theirs.min(started.elapsed().as_secs_f64());
-        let started = Instant::now();
-        let zone = "UTC".parse().unwrap();
-        let stats = db.read(move |tx| stats::count(tx, &Scope::default(), By::Month, &zone)).await.unwrap();
-        ours = ours.min(started.elapsed().as_secs_f64());
-        assert_eq!(stats.rows.len(), rows);
-        assert_eq!(stats.commits, i64::try_from(commits).unwrap());
+    let plainly = || {
+        let mut statement = plain.prepare(PLAIN).unwrap();
+        statement.query_map([], |row| row.get::<_, String>(0)).unwrap().count()
+    };
+    println!("\nstatistics over {commits} commits by month, CPU seconds on SQLite");
+    print_stats(&db, commits, plainly, measure::cpu_secs).await;
+    if let Ok(address) = std::env::var("TSUZUKI_TEST_POSTGRES") {
+        compare_on_postgres(&address, &path, commits).await;
     }
-    println!("\nstatistics over {commits} commits: {ours:.3} s, plain SQL aggregate {theirs:.3} s");
-    println!("beside plain SQL: {:.2} × (goal: 1.5 ×)", ours / theirs);
+}
+
+/// The same on a server, where the time on the wall is what both wait for.
+async fn compare_on_postgres(address: &str, from: &Path, commits: usize) {
+    let schema = format!("bench_{}", std::process::id());
+    let url = format!("{address}?options=-csearch_path%3D{schema}");
+    let mut plain = tokio::task::block_in_place(|| {
+        let mut client = postgres::Client::connect(&url, postgres::NoTls).unwrap();
+        client.batch_execute(&format!("CREATE SCHEMA {schema}")).unwrap();
+        client
+    });
+    let db = Db::open(Place::Server(url), Open::Create, Clock::system()).await.unwrap();
+    tokio::task::block_in_place(|| copy(&mut plain, from));
+    println!("\nstatistics over {commits} commits by month, seconds on the wall on PostgreSQL");
+    let started = Instant::now();
+    let clock = || started.elapsed().as_secs_f64();
+    let plainly = || tokio::task::block_in_place(|| plain.query(PLAIN, &[]).unwrap().len());
+    print_stats(&db, commits, plainly, clock).await;
+    db.close().await;
+    tokio::task::block_in_place(|| {
+        plain.batch_execute(&format!("DROP SCHEMA {schema} CASCADE")).unwrap();
+        drop(plain);
+    });
+}
+
+async fn print_stats(db: &Db, commits: usize, mut plainly: impl FnMut() -> usize, clock: impl Fn() -> f64) {
+    let mut best = [f64::INFINITY; 3];
+    for _ in 0..TURNS {
+        let started = clock();
+        let rows = plainly();
+        best[0] = best[0].min(clock() - started);
+        for (slot, zone) in [(1, "UTC"), (2, "Asia/Tokyo")] {
+            let started = clock();
+            let zone = zone.parse().unwrap();
+            let stats =
+                db.read(move |tx| stats::count(tx, &Scope::default(), By::Month, &zone)).await.unwrap();
+            best[slot] = best[slot].min(clock() - started);
+            assert_eq!(stats.commits, i64::try_from(commits).unwrap());
+            assert!(slot != 1 || stats.rows.len() == rows);
+        }
+    }
+    let [plain, utc, tokyo] = best;
+    println!("plain SQL aggregate {plain:.3}, ours in UTC {utc:.3}, in Asia/Tokyo {tokyo:.3}");
+    for (name, ours) in [("UTC", utc), ("Asia/Tokyo", tokyo)] {
+        let ratio = ours / plain;
+        println!(
+            "{name} beside plain SQL: {ratio:.2} ×, at most {STATS_LIMIT}: {}",
+            verdict(ratio <= STATS_LIMIT)
+        );
+    }
+}
+
+/// Copies the filled tables of a SQLite file.
+fn copy(client: &mut postgres::Client, from: &Path) {
+    let source = rusqlite::Connection::open(from).unwrap();
+    for (table, columns) in [
+        ("projects", "project_id, host, remote_id, path, name, first_seen_at, last_seen_at"),
+        ("commit_roots", "project_id, sha"),
+        (
+            "commits",
+            "project_id, branch_name, sha, author_name, author_email, committed_date_utc, additions, deletions",
+        ),
+    ] {
+        use std::io::Write as _;
+        let mut statement = source.prepare(&format!("SELECT {columns} FROM {table}")).unwrap();
+        let width = statement.column_count();
+        let mut rows = statement.query([]).unwrap();
+        let mut writer = client.copy_in(&format!("COPY {table} ({columns}) FROM STDIN")).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            let texts = (0..width).map(|column| match row.get_ref(column).unwrap() {
+                rusqlite::types::ValueRef::Integer(number) => number.to_string(),
+                value => value.as_str().unwrap().to_owned(),
+            });
+            writeln!(writer, "{}", texts.collect::<Vec<_>>().join("\t")).unwrap();
+        }
+        writer.finish().unwrap();
+    }
+    client.batch_execute("ANALYZE").unwrap();
 }
 
 fn fill(path: &Path, commits: usize) {
@@ -351,18 +395,4 @@ fn fill(path: &Path, commits: usize) {
     }
     drop(statement);
     transaction.commit().unwrap();
-}
-
-fn cpu_secs() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let after_name = stat.rsplit(')').next().unwrap();
-    let ticks: u64 =
-        after_name.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum();
-    ticks as f64 / 100.0
-}
-
-fn peak_mib() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
 }

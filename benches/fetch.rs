@@ -9,92 +9,60 @@
     reason = "the table is the product; a benchmark may panic"
 )]
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tsuzuki::fetch::{AllowPrivate, FetchConfig, Fetcher, Manners, Request, Response, Validators};
 use tsuzuki::time::Clock;
 
+use measure::{Figures, measure, report, run, verdict};
+
+mod measure;
+
 const AT_ONCE: usize = 64;
 const TURNS: usize = 3;
+const RATIO_LIMIT: f64 = 3.0;
 
 fn main() {
-    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let args = measure::args();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["serve"] => run(serve()),
         [client @ ("bare" | "fetcher"), port, hosts, rounds] => {
             let (port, hosts, rounds) =
                 (port.parse().unwrap(), hosts.parse().unwrap(), rounds.parse().unwrap());
-            let started = Instant::now();
-            match *client {
+            report(|| match *client {
                 "bare" => run(bare(port, hosts, rounds)),
                 _ => run(fetcher(port, hosts, rounds)),
-            }
-            let each = (hosts * rounds) as f64;
-            let wall = started.elapsed().as_secs_f64();
-            println!("{} {} {}", cpu_secs() * 1e6 / each, wall * 1e6 / each, peak_mib());
+            });
         }
         rest => compare(rest.first().map_or(10_000, |hosts| hosts.parse().unwrap())),
     }
 }
 
-fn run(work: impl Future<Output = ()>) {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(work);
-}
-
 /// Runs both clients in turn and prints the best turn of each.
 fn compare(hosts: usize) {
-    let (mut server, port) = start_server();
+    let server = measure::serve(&["serve"]);
     println!("one 304, {hosts} hosts, best of {TURNS} turns");
     println!("{:<6} {:<9} {:>8} {:>8} {:>9}", "", "", "CPU µs", "wall µs", "VmHWM MiB");
     for (name, hosts, rounds) in [("cold", hosts, 1), ("warm", hosts / 10, 10)] {
-        let mut best = [[f64::INFINITY; 3]; 2];
+        let mut best: [Option<Figures>; 2] = [None; 2];
         for _ in 0..TURNS {
             for (slot, client) in ["bare", "fetcher"].into_iter().enumerate() {
-                let figures = measure(client, port, hosts, rounds);
-                if figures[0] < best[slot][0] {
-                    best[slot] = figures;
-                }
+                let figures = measure(&[client, &server.ready, &hosts.to_string(), &rounds.to_string()]);
+                best[slot] = Some(best[slot].map_or(figures, |best| best.better(figures)));
             }
         }
-        for (client, [cpu, wall, peak]) in ["bare", "fetcher"].into_iter().zip(best) {
-            println!("{name:<6} {client:<9} {cpu:>8.1} {wall:>8.1} {peak:>9.1}");
+        let best = best.map(Option::unwrap);
+        let each = 1e6 / (hosts * rounds) as f64;
+        for (client, Figures { cpu, wall, peak }) in ["bare", "fetcher"].into_iter().zip(best) {
+            println!("{name:<6} {client:<9} {:>8.1} {:>8.1} {peak:>9.1}", cpu * each, wall * each);
         }
-        println!("{name:<6} {:<9} {:>8.2}", "ratio", best[1][0] / best[0][0]);
+        let ratio = best[1].cpu / best[0].cpu;
+        let holds = verdict(ratio <= RATIO_LIMIT);
+        println!("{name:<6} {:<9} {ratio:>8.2}   at most {RATIO_LIMIT}: {holds}", "ratio");
     }
-    server.kill().unwrap();
-    server.wait().unwrap();
-}
-
-fn start_server() -> (Child, u16) {
-    let mut server = itself(&["serve"]).stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    (server, line.trim().parse().unwrap())
-}
-
-fn measure(client: &str, port: u16, hosts: usize, rounds: usize) -> [f64; 3] {
-    let output =
-        itself(&[client, &port.to_string(), &hosts.to_string(), &rounds.to_string()]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).unwrap();
-    let figures: Vec<f64> = text.split_whitespace().map(|figure| figure.parse().unwrap()).collect();
-    figures.try_into().unwrap()
-}
-
-fn itself(args: &[&str]) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(args).stderr(Stdio::inherit());
-    command
 }
 
 /// Answers 304 to everything, on every loopback address.
@@ -166,18 +134,4 @@ async fn fetcher(port: u16, hosts: usize, rounds: usize) {
         let count = answered.buffer_unordered(AT_ONCE).filter(|same| std::future::ready(*same)).count();
         assert_eq!(count.await, hosts);
     }
-}
-
-fn cpu_secs() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let after_name = stat.rsplit(')').next().unwrap();
-    let ticks: u64 =
-        after_name.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum();
-    ticks as f64 / 100.0
-}
-
-fn peak_mib() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
 }

@@ -116,9 +116,10 @@ impl Owner {
             .unwrap_or_else(|| "localhost".to_owned());
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let table = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-        let kernel = crate::hash::sha256_hex(format!("{boot}{}", table.display()).as_bytes());
+        let table: String = table.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+        let boot = boot.split('-').next().unwrap_or_default();
         let random = Uuid::new_v4().simple().to_string();
-        Self(format!("{host}/{}/{}-{}", std::process::id(), &kernel[..8], &random[..8]))
+        Self(format!("{host}/{}/{boot}.{table}-{}", std::process::id(), &random[..8]))
     }
 
     /// The owner as text.

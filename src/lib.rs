@@ -10,7 +10,7 @@
 //! 4  engine                            schedule, runner, bulk runs
 //! 5  press  books  blogs  commits      four stories; they do not know each other
 //! 6  app                               the one place that lists kinds and wires them
-//! 7  web  demo
+//! 7  web  demo  import  export
 //! 8  cli
 //! ```
 
@@ -24,10 +24,12 @@ pub mod config;
 pub mod db;
 pub mod demo;
 pub mod engine;
+pub mod export;
 pub mod fail;
 pub mod fetch;
 pub mod hash;
 pub mod id;
+pub mod import;
 pub mod ledger;
 pub mod llm;
 pub mod parse;

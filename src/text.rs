@@ -10,7 +10,8 @@ pub fn width(text: &str) -> usize {
 
 /// `text` cut to at most `columns` columns, with `…` where something was cut; never inside a grapheme.
 pub fn shorten(text: &str, columns: usize) -> String {
-    if width(text) <= columns {
+    // No character takes more columns than bytes.
+    if text.len() <= columns || width(text) <= columns {
         return text.to_owned();
     }
     let mut short = String::new();
@@ -31,11 +32,22 @@ pub fn shorten(text: &str, columns: usize) -> String {
 
 /// One line without control characters: what the network sends may be printed on a terminal.
 pub fn one_line(text: &str) -> String {
-    text.split_whitespace()
-        .map(|word| word.chars().filter(|c| !is_unprintable(*c)).collect::<String>())
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
+    let mut line = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        let before = line.len();
+        if before > 0 {
+            line.push(' ');
+        }
+        let start = line.len();
+        match word.bytes().all(|byte| byte.is_ascii_graphic()) {
+            true => line.push_str(word),
+            false => line.extend(word.chars().filter(|c| !is_unprintable(*c))),
+        }
+        if line.len() == start {
+            line.truncate(before);
+        }
+    }
+    line
 }
 
 /// Controls, and the marks that turn the direction of everything after them.

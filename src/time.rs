@@ -77,6 +77,24 @@ impl From<jiff::Timestamp> for Timestamp {
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = TimeZone::UTC.to_datetime(self.to_jiff());
+        if let Ok(year @ 0..=9999) = u16::try_from(at.year()) {
+            // Written for every row that is stored, hence by hand.
+            let mut text = *b"0000-00-00T00:00:00.000Z";
+            let mut put = |from: usize, to: usize, mut number: u16| {
+                for place in text[from..to].iter_mut().rev() {
+                    *place = b'0' + (number % 10) as u8;
+                    number /= 10;
+                }
+            };
+            put(0, 4, year);
+            for (from, number) in
+                [(5, at.month()), (8, at.day()), (11, at.hour()), (14, at.minute()), (17, at.second())]
+            {
+                put(from, from + 2, number.unsigned_abs().into());
+            }
+            put(20, 23, at.millisecond().unsigned_abs());
+            return f.write_str(std::str::from_utf8(&text).unwrap_or_default());
+        }
         write!(
             f,
             "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",

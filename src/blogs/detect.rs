@@ -17,12 +17,13 @@ const TITLE_COLUMNS: usize = 200;
 const LONGEST_URL: usize = 2_000;
 
 /// The entries of a feed that count, in its order.
-pub fn feed_entries(feed: &Feed, blog: &Blog) -> Vec<Found> {
+pub fn feed_entries(feed: Feed, blog: &Blog) -> Vec<Found> {
     let site = feed.link.as_deref().and_then(|link| resolve_web(Some(&blog.url), link));
     let home = [Some(url_key(&blog.url)), site.as_ref().map(url_key)];
     let mut seen = HashSet::with_capacity(feed.entries.len());
-    let once = feed.entries.iter().filter(|entry| seen.insert(entry.key()));
-    let mut found: Vec<Found> = once.filter_map(|entry| feed_entry(entry, blog)).collect();
+    let is_first: Vec<bool> = feed.entries.iter().map(|entry| seen.insert(entry.key())).collect();
+    let once = feed.entries.into_iter().zip(is_first).filter(|(_, is_first)| *is_first);
+    let mut found: Vec<Found> = once.filter_map(|(entry, _)| feed_entry(entry, blog)).collect();
     // An address that several entries share, or that is the site itself, tells no entry from another.
     let mut keys: HashMap<&str, usize> = HashMap::with_capacity(found.len());
     for key in found.iter().filter_map(|entry| entry.url_key.as_deref()) {
@@ -42,17 +43,17 @@ pub fn feed_entries(feed: &Feed, blog: &Blog) -> Vec<Found> {
     found
 }
 
-fn feed_entry(entry: &feed::Entry, blog: &Blog) -> Option<Found> {
+fn feed_entry(entry: feed::Entry, blog: &Blog) -> Option<Found> {
     let url = entry.link.as_deref().and_then(|link| resolve_web(Some(&blog.url), link));
     if !blog.patterns.admit(url.as_ref()) {
         return None;
     }
     let url = url.filter(|url| url.as_str().len() <= LONGEST_URL);
     Some(Found {
-        key: bounded_key(entry.key()),
         url_key: url.as_ref().map(url_key),
         title: entry.title.as_deref().map(title).filter(|title| !title.is_empty()),
         published_at: entry.date(),
+        key: bounded_key(entry.into_key()),
         url: url.map(String::from),
     })
 }
@@ -143,7 +144,8 @@ pub fn fingerprint(entries: &[Found]) -> String {
 }
 
 fn title(text: &str) -> String {
-    text::shorten(&text::one_line(text), TITLE_COLUMNS)
+    let line = text::one_line(text);
+    if line.len() <= TITLE_COLUMNS { line } else { text::shorten(&line, TITLE_COLUMNS) }
 }
 
 fn folder_of(url: &Url) -> &str {
@@ -276,7 +278,7 @@ mod tests {
             <item><guid>4</guid><link>https://x.example/four</link><title>four</title></item>
             </channel></rss>"#;
         let feed = feed::parse(feed.as_bytes(), &feed::Context::default()).unwrap();
-        let found = feed_entries(&feed, &blog("https://x.example/"));
+        let found = feed_entries(feed, &blog("https://x.example/"));
         let keys: Vec<_> = found.iter().map(|entry| entry.url_key.as_deref()).collect();
         assert_eq!(keys, [None, None, None, Some("//x.example/four")]);
     }

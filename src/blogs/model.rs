@@ -201,10 +201,10 @@ pub struct Found {
 const LONGEST_KEY: usize = 400;
 
 /// `key`, or its hash when it is too long for an index.
-pub fn bounded_key(key: &str) -> String {
+pub fn bounded_key(key: String) -> String {
     // PostgreSQL has no text with NUL.
     if key.len() <= LONGEST_KEY && !key.contains('\0') {
-        key.to_owned()
+        key
     } else {
         format!("sha256:{}", hash::sha256_hex(key))
     }
@@ -212,7 +212,7 @@ pub fn bounded_key(key: &str) -> String {
 
 /// The key under which the address of an entry is compared.
 pub fn url_key(url: &Url) -> String {
-    bounded_key(&comparison_key(url))
+    bounded_key(comparison_key(url))
 }
 
 /// What a check brought.
@@ -350,8 +350,8 @@ mod tests {
     #[test]
     fn keys_fit_into_an_index_and_stay_different() {
         let long = "x".repeat(5_000);
-        assert!(bounded_key(&long).len() < LONGEST_KEY);
-        assert_ne!(bounded_key(&long), bounded_key(&format!("{long}y")));
-        assert_eq!(bounded_key("a"), "a");
+        assert!(bounded_key(long.clone()).len() < LONGEST_KEY);
+        assert_ne!(bounded_key(long.clone()), bounded_key(format!("{long}y")));
+        assert_eq!(bounded_key("a".into()), "a");
     }
 }

@@ -40,6 +40,12 @@ impl Context {
         }
     }
 
+    /// The same with another config file, and without the user's environment: no variable changes what it says.
+    pub(super) fn apart(&self, config: PathBuf) -> Self {
+        let global = Global { config: Some(config), ..self.global.clone() };
+        Self { env: Env::of([]), clock: self.clock.clone(), stop: self.stop.clone(), ..Self::new(global) }
+    }
+
     /// Where the config file is, or an error that says how to make one.
     pub fn config_path(&self) -> Result<PathBuf> {
         config::find_path(self.global.config.as_deref(), &self.env).ok_or_else(|| {

@@ -20,10 +20,20 @@ pub(super) struct Args {
     lang: Lang,
 }
 
+/// A language to choose.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Lang {
+pub(super) enum Lang {
     Ja,
     En,
+}
+
+impl Lang {
+    pub(super) fn language(self) -> Language {
+        match self {
+            Lang::Ja => Language::Ja,
+            Lang::En => Language::En,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -39,10 +49,6 @@ enum Pipeline {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Result {
-    let language = match args.lang {
-        Lang::Ja => Language::Ja,
-        Lang::En => Language::En,
-    };
     let path = context.global.config.clone().unwrap_or_else(|| PathBuf::from(FILE_NAME));
     let shown = path.display();
     let mut file = std::fs::File::create_new(&path).map_err(|error| match error.kind() {
@@ -52,7 +58,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result {
         }
         _ => Error::failed(format!("{shown}: {error}")),
     })?;
-    file.write_all(render(&args.kinds, language).as_bytes())?;
+    file.write_all(render(&args.kinds, args.lang.language()).as_bytes())?;
     let next = match args.kinds.is_empty() {
         true => "take the # away from what you want",
         false => "fill in your own addresses",

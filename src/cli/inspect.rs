@@ -159,7 +159,7 @@ async fn inspect(args: &Args, allow: &AllowPrivate, clock: &Clock) -> Result<Val
             }
         }
         Kind::Robots => robots(args, allow, clock).await,
-        Kind::Feed | Kind::Sitemap | Kind::Page | Kind::Opml => {
+        Kind::Feed | Kind::Sitemap | Kind::Page | Kind::Opml | Kind::Pdf => {
             let document = document(args, &args.input, allow, clock).await?;
             of_document(args.kind, &document).map_err(refused)
         }

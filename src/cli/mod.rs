@@ -14,6 +14,8 @@ mod delivery;
 mod demo;
 mod doctor;
 mod error;
+mod export;
+mod import;
 mod init;
 pub mod inspect;
 mod item;
@@ -136,7 +138,7 @@ enum Command {
     Status(status::Args),
     /// Tell the story of an item, blog, book, branch, run, delivery or job
     Why(why::Args),
-    /// Show what we read from a feed, sitemap, page, OPML, robots.txt or address
+    /// Show what we read from a feed, sitemap, page, OPML, PDF, robots.txt or address
     Inspect(inspect::Args),
     /// List, add and change jobs
     Job(job::Args),
@@ -164,6 +166,10 @@ enum Command {
     Post(post::Args),
     /// Show or reset what was used of daily quotas
     Quota(quota::Args),
+    /// Take over blogs from OPML or a list, and what other programs know
+    Import(import::Args),
+    /// Write items, changes, books, deliveries, commits or blogs to a file
+    Export(export::Args),
     /// Look after the database
     Db(db::Args),
     /// Show the config file, its place, and its schema
@@ -211,7 +217,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
 
 async fn dispatch(command: Command, context: &Context) -> Result {
     match command {
-        Command::Demo(args) => demo::run(&args, context),
+        Command::Demo(args) => demo::run(&args, context).await,
         Command::Init(args) => init::run(&args, context),
         Command::Check(args) => check::run(&args, context).await,
         Command::Doctor(args) => doctor::run(&args, context).await,
@@ -234,6 +240,8 @@ async fn dispatch(command: Command, context: &Context) -> Result {
         Command::Delivery(args) => delivery::run(args, context).await,
         Command::Post(args) => post::run(args, context).await,
         Command::Quota(args) => quota::run(args, context).await,
+        Command::Import(args) => import::run(args, context).await,
+        Command::Export(args) => export::run(args, context).await,
         Command::Db(args) => db::run(args, context).await,
         Command::Config(args) => config::run(&args, context),
         Command::Completions(args) => complete::completions(&args, context),

@@ -28,24 +28,29 @@ pub(super) struct Args {}
 pub(super) async fn run(_: &Args, context: &Context) -> Result {
     log::start(&context.global, "info", context.out.colours_messages());
     let app = context.app(Open::Create).await?;
-    let runner = Runner::new(app.parts.db.clone(), progress::drawn(&context.out));
+    let pages = bind_pages(context, &app).await?;
     info!("Serving {} job(s) from {}", app.jobs.len(), app.parts.db.place());
+    until_stopped(context, &app, pages).await;
+    info!("Stopped; everything is saved");
+    Ok(Exit::Fine)
+}
+
+/// Runs jobs, sends and shows pages until the program is told to stop.
+pub(super) async fn until_stopped(context: &Context, app: &App, pages: Option<web::Bound>) {
+    let runner = Runner::new(app.parts.db.clone(), progress::drawn(&context.out));
     let (jobs, list) = watch::channel(Arc::new(app.jobs.clone()));
     let (senders, sender) = watch::channel(app.sender());
-    let pages = bind_pages(context, &app).await?;
     tokio::join!(
         daemon::serve(&runner, list, &context.stop),
         send(sender, &context.stop),
-        follow_config(context, &app, &jobs, &senders),
-        forget(context, &app),
+        follow_config(context, app, &jobs, &senders),
+        forget(context, app),
         async {
             if let Some(pages) = pages {
                 pages.serve(&context.stop).await;
             }
         },
     );
-    info!("Stopped; everything is saved");
-    Ok(Exit::Fine)
 }
 
 /// Listens for readers of pages. A second daemon on one machine finds the usual address taken and goes on without

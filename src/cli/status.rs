@@ -1,10 +1,13 @@
 //! `status`: every job at a glance, and what needs a person.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use super::{Column, Context, Exit, Result};
+use crate::blogs;
+use crate::config::Config;
 use crate::db::{self, Open, Tx};
 use crate::engine::{Job, JobState, runner, store};
 use crate::ledger::{lease, pause};
@@ -24,6 +27,9 @@ pub(super) struct Args {
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     job: String,
+    /// A single blog that left the list of its job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blog: Option<String>,
     kind: Option<&'static str>,
     state: String,
     last_run_at: Option<Timestamp>,
@@ -34,9 +40,20 @@ struct Row {
 
 pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let app = context.app(Open::Create).await?;
+    let blogs = if args.all { list_blog_ids(context.config().await?)? } else { HashSet::new() };
     loop {
-        let (jobs, all, now) = (app.jobs.clone(), args.all, context.clock.now());
-        let rows = app.parts.db.read(move |tx| list_rows(tx, &jobs, all, now)).await?;
+        let (jobs, blogs, all, now) = (app.jobs.clone(), blogs.clone(), args.all, context.clock.now());
+        let rows = app
+            .parts
+            .db
+            .read(move |tx| {
+                let mut rows = list_rows(tx, &jobs, now)?;
+                if all {
+                    rows.extend(list_left(tx, &jobs, &blogs)?);
+                }
+                Ok(rows)
+            })
+            .await?;
         show(&rows, context).await?;
         if !args.watch {
             return Ok(Exit::Fine);
@@ -48,7 +65,17 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     }
 }
 
-fn list_rows(tx: &mut Tx<'_>, jobs: &[Job], all: bool, now: Timestamp) -> db::Result<Vec<Row>> {
+/// The ids of all blogs that the file names.
+fn list_blog_ids(config: &Config) -> Result<HashSet<String>> {
+    let mut ids = HashSet::new();
+    for job in config.jobs.iter().filter(|job| job.kind == blogs::KIND) {
+        let (blogs, _) = blogs::config::read(job)?;
+        ids.extend(blogs.into_iter().map(|blog| blog.id));
+    }
+    Ok(ids)
+}
+
+fn list_rows(tx: &mut Tx<'_>, jobs: &[Job], now: Timestamp) -> db::Result<Vec<Row>> {
     let states = store::list_states(tx)?;
     let mut rows = Vec::new();
     for job in jobs {
@@ -65,6 +92,7 @@ fn list_rows(tx: &mut Tx<'_>, jobs: &[Job], all: bool, now: Timestamp) -> db::Re
         let runs_by_itself = job.enabled && rest.is_none();
         rows.push(Row {
             job: job.name.to_string(),
+            blog: None,
             kind: Some(job.kind),
             state: word,
             last_run_at,
@@ -73,18 +101,39 @@ fn list_rows(tx: &mut Tx<'_>, jobs: &[Job], all: bool, now: Timestamp) -> db::Re
             message: state.and_then(|state| state.last_message.clone()),
         });
     }
-    if all {
-        let gone = states.iter().filter(|state| !jobs.iter().any(|job| job.name.as_str() == state.job_name));
-        rows.extend(gone.map(|state| Row {
-            job: state.job_name.clone(),
+    Ok(rows)
+}
+
+/// What is still in the database but no longer in the file: jobs, and single blogs of jobs that stay.
+fn list_left(tx: &mut Tx<'_>, jobs: &[Job], blogs: &HashSet<String>) -> db::Result<Vec<Row>> {
+    let is_there = |name: &str| jobs.iter().any(|job| job.name.as_str() == name);
+    let mut rows: Vec<Row> = store::list_states(tx)?
+        .into_iter()
+        .filter(|state| !is_there(&state.job_name))
+        .map(|state| Row {
+            job: state.job_name,
+            blog: None,
             kind: None,
             state: "not in the config".into(),
             last_run_at: state.last_run_at,
             last_success_at: state.last_success_at,
             next_run_at: None,
-            message: state.last_message.clone(),
-        }));
-    }
+            message: state.last_message,
+        })
+        .collect();
+    let left = blogs::look::list_left(tx, blogs)?;
+    rows.extend(left.into_iter().filter(|(_, (job, _))| is_there(job)).map(|(blog, (job, checked_at))| {
+        Row {
+            job,
+            state: format!("blog `{blog}` is not in the config"),
+            blog: Some(blog),
+            kind: Some(blogs::KIND),
+            last_run_at: Some(checked_at),
+            last_success_at: None,
+            next_run_at: None,
+            message: None,
+        }
+    }));
     Ok(rows)
 }
 

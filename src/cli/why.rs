@@ -11,7 +11,7 @@ use crate::ledger::event::{self, Event};
 /// Options of `why`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A URL, a blog's id, an ISBN, a run id, a branch as PROJECT/NAME, a delivery's number, or a job's name
+    /// A URL, an item as item:NUMBER, a blog's id, an ISBN, a run id, a branch as PROJECT/NAME, a delivery's number, or a job's name
     thing: String,
     /// At most this many events
     #[arg(long, default_value_t = 50)]

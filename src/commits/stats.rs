@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use jiff::ToSpan;
 use jiff::civil::Date;
 
-use super::store::reading::{self, Counted, Scope};
+use super::store::reading::{self, Counted, Grain, Repeats, Scope};
 use super::wire::fingerprint;
 use crate::config::value::Zone;
 use crate::db::{self, Tx};
@@ -57,8 +57,13 @@ pub struct Stats {
 /// Counts the commits of `scope`. A SHA on several branches or in several forks counts once; what a branch no longer
 /// contains does not count.
 pub fn count(tx: &mut Tx<'_>, scope: &Scope, by: By, zone: &Zone) -> db::Result<Stats> {
-    let mut seen = if may_repeat(tx, scope)? { Some(HashSet::new()) } else { None };
+    let repeats = if may_repeat(tx, scope)? { Repeats::Possible } else { Repeats::Never };
     let mut tally = Tally { periods: Periods::new(by, zone), ..Tally::default() };
+    if tx.dialect().groups_by_hashing() {
+        reading::each_group(tx, scope, grain(by, zone), repeats, |commits| tally.add(commits))?;
+        return Ok(tally.finish(by, zone));
+    }
+    let mut seen = (repeats == Repeats::Possible).then(HashSet::new);
     reading::each_commit(tx, scope, |commit| {
         if let Some(seen) = &mut seen
             && !seen.insert(short_key(commit.sha()?))
@@ -68,6 +73,19 @@ pub fn count(tx: &mut Tx<'_>, scope: &Scope, by: By, zone: &Zone) -> db::Result<
         tally.add(commit)
     })?;
     Ok(tally.finish(by, zone))
+}
+
+/// What of a date decides its period.
+fn grain(by: By, zone: &Zone) -> Grain {
+    let (month, day, minute) = ("2026-01".len(), "2026-01-15".len(), "2026-01-15T00:02".len());
+    let (at_turns, within) = match (by, zone.name() == "UTC") {
+        (By::Author, _) => (0, 0),
+        (By::Month, true) => (month, month),
+        (By::Month, false) => (minute, month),
+        (By::Day, true) => (day, day),
+        (By::Day, false) => (minute, minute),
+    };
+    Grain { at_turns, within }
 }
 
 /// Sixteen bytes of a SHA: enough to tell the commits of the world apart.
@@ -157,13 +175,14 @@ impl Tally {
             entry.named_at = date.to_owned();
             entry.name = commit.author_name()?.to_owned();
         }
-        let (additions, deletions, missing) = commit.lines()?;
+        let (additions, deletions) = commit.lines()?;
+        let commits = commit.commits()?;
         let sum = self.sums.entry((period, person)).or_default();
-        sum.commits += 1;
+        sum.commits += commits;
         sum.additions += additions;
         sum.deletions += deletions;
-        self.commits += 1;
-        self.stats_missing += i64::from(missing);
+        self.commits += commits;
+        self.stats_missing += commit.stats_missing()?;
         Ok(())
     }
 

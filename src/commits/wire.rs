@@ -53,13 +53,7 @@ fn read_commit(wire: WireCommit, emails: Emails) -> Result<Commit, String> {
     if let Some(bad) = std::iter::once(&wire.id).chain(&parents).find(|sha| !is_sha(sha)) {
         return Err(format!("`{}` is not the SHA of a commit", crate::text::shorten(&one_line(bad), 60)));
     }
-    let author_name = name_of(wire.author_name);
-    let email = wire.author_email.map(|email| plain(email.trim())).filter(|email| !email.is_empty());
-    let author_email = match (email, emails) {
-        (None, _) => author_name.clone(),
-        (Some(email), Emails::Plain) => email.into(),
-        (Some(email), Emails::Hidden) => fingerprint(&email).into(),
-    };
+    let (author_name, author_email) = author_of(wire.author_name, wire.author_email, emails);
     let text = wire.committed_date.unwrap_or_default();
     let lines = wire.stats.and_then(|stats| Some((stats.additions?.max(0), stats.deletions?.max(0))));
     Ok(Commit {
@@ -70,6 +64,20 @@ fn read_commit(wire: WireCommit, emails: Emails) -> Result<Commit, String> {
         lines,
         parents,
     })
+}
+
+/// An author as we store one: printable, never nameless, with the name where there is no address.
+pub fn author_of(name: Option<String>, email: Option<String>, emails: Emails) -> (Box<str>, Box<str>) {
+    let name = name_of(name);
+    let email = email.map(|email| plain(email.trim())).filter(|email| !email.is_empty());
+    let email = match (email, emails) {
+        (None, _) => name.clone(),
+        (Some(email), Emails::Plain) => email.into(),
+        // What another program has hidden already stays as it is.
+        (Some(email), Emails::Hidden) if email.starts_with("sha256:") => email.into(),
+        (Some(email), Emails::Hidden) => fingerprint(&email).into(),
+    };
+    (name, email)
 }
 
 fn name_of(name: Option<String>) -> Box<str> {

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::diagnostic::{Problem, Source};
 use super::kind::{Kind, Place};
+use super::reading::Misfit;
 use super::schema::list_tables;
 use super::tree::Table;
 use crate::text::nearest;
@@ -20,7 +21,7 @@ pub(super) struct Explainer<'a> {
 }
 
 /// The problem behind a deserialisation error, with a suggestion where one can be made.
-pub(super) fn explain(err: &toml::de::Error, about: &Explainer<'_>) -> Problem {
+pub(super) fn explain(err: &Misfit, about: &Explainer<'_>) -> Problem {
     let span = err.span().unwrap_or_else(|| about.header.clone());
     let problem = |message: String| Problem::at(about.source, span.clone(), message);
     let (message, hint) = match err.message().split_once("\nhint: ") {

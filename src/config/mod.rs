@@ -24,6 +24,7 @@ mod mask;
 mod model;
 mod overrides;
 mod read;
+mod reading;
 mod redact;
 mod reference;
 mod schema;
@@ -37,7 +38,7 @@ mod web;
 mod written;
 
 pub use diagnostic::{Colour, Problem, Problems, Severity, Source};
-pub use edit::{ConfigFile, Document, EditError, read_value};
+pub use edit::{ConfigFile, Document, EditError, Pairs, read_value};
 pub use env::Env;
 pub use kind::{Kind, Place};
 pub use model::{App, Job, Quota, ScheduleSpec, Store};

@@ -1,17 +1,18 @@
 //! A table of the config file, handed to its owner with everything needed for good messages.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use toml::Spanned;
 
 use super::SecretUse;
 use super::diagnostic::{Problem, Problems, Source};
 use super::explain::{Explainer, explain};
 use super::kind::{Kind, Place};
 use super::lookup::has_reference;
+use super::reading::Reading;
 use super::surroundings::{Seen, Surroundings, reading};
 use super::tree::Table;
 
@@ -50,13 +51,13 @@ impl Section {
 
     /// As [`Section::read`], with the secrets that were met.
     pub(super) fn read_noting_secrets<T: DeserializeOwned>(&self) -> Result<(T, Vec<SecretUse>), Problems> {
-        let mut table = self.table.only(|key| !self.taken.contains(&key));
+        // Copied only when something has to be set aside: a table may be a long one.
+        let mut rest: Option<Table> = None;
         let mut problems = Problems::default();
         let mut removed = Vec::new();
         loop {
-            let spanned = Spanned::new(self.span.clone(), table.to_parsed());
-            let (outcome, secrets) =
-                reading(&self.surroundings, || T::deserialize(toml::de::Deserializer::from(spanned)));
+            let table = Reading::new(rest.as_ref().unwrap_or(&self.table), &self.span, self.taken);
+            let (outcome, secrets) = reading(&self.surroundings, || T::deserialize(table));
             match outcome {
                 Ok(value) => {
                     problems.extend(self.list_stray_references(&secrets));
@@ -71,7 +72,8 @@ impl Section {
                         return Err(problems.in_order());
                     }
                     problems.push(explain(&err, &self.explainer()));
-                    match table.remove_at(&span) {
+                    let rest = rest.get_or_insert_with(|| self.table.only(|key| !self.taken.contains(&key)));
+                    match rest.remove_at(&span) {
                         Some(key) if problems.len() < MOST_PROBLEMS => removed.push(key),
                         _ => return Err(problems.in_order()),
                     }
@@ -112,7 +114,7 @@ impl Section {
 
     /// Whether the file sets `key` in this table.
     pub fn has(&self, key: &str) -> bool {
-        self.table.entries.contains_key(key)
+        self.table.find(key).is_some()
     }
 
     /// The header as it stands in the file: `[[job]]`, `[channel.mail]`.
@@ -134,23 +136,29 @@ impl Section {
 
     /// References in keys that are no secrets are not filled in; saying so beats using `${NAME}` as it stands.
     fn list_stray_references(&self, secrets: &[Seen]) -> Vec<Problem> {
-        self.table
-            .list_texts()
-            .into_iter()
-            .filter(|(_, text)| has_reference(text) && !secrets.iter().any(|seen| seen.text == *text))
-            .map(|(span, _)| {
-                Problem::at(&self.source, span, "`${…}` is filled in only where a secret belongs")
-                    .with_hint("write the value itself; it is no secret")
-            })
-            .collect()
+        let mut stray = Vec::new();
+        self.table.each_text(&mut |span, text| {
+            if has_reference(text) && !secrets.iter().any(|seen| seen.text == text) {
+                let message = "`${…}` is filled in only where a secret belongs";
+                stray.push(
+                    Problem::at(&self.source, span.clone(), message)
+                        .with_hint("write the value itself; it is no secret"),
+                );
+            }
+        });
+        stray
     }
 
     fn list_secret_uses(&self, secrets: Vec<Seen>) -> Vec<SecretUse> {
-        let texts = self.table.list_texts();
-        let find =
-            |seen: &Seen| texts.iter().find(|(_, text)| *text == seen.text).map(|(span, _)| span.clone());
+        if secrets.is_empty() {
+            return Vec::new();
+        }
+        let mut places: HashMap<&str, &Range<usize>> = HashMap::new();
+        self.table.each_text(&mut |span, text| {
+            places.entry(text).or_insert(span);
+        });
         let in_file = |seen: Seen| {
-            let span = find(&seen)?;
+            let span = (*places.get(seen.text.as_str())?).clone();
             Some(SecretUse { span, literal: seen.literal, secret: seen.secret })
         };
         secrets.into_iter().filter_map(in_file).collect()

@@ -1,6 +1,5 @@
 //! The parsed file as a tree that owns its text and knows where each key and value stands.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -15,21 +14,24 @@ pub(super) struct Value {
 
 #[derive(Clone)]
 pub(super) enum Data {
-    Text(String),
+    Text(Box<str>),
     /// A number, boolean or date as it is written.
-    Plain(String),
+    Plain(Box<str>),
     Array(Vec<Value>),
     Table(Table),
 }
 
-/// Keys with their places and values.
+/// Keys with their places and values, in the order of the keys.
+///
+/// A sorted list and not a map: a file may hold ten thousand small tables, and a map takes a kilobyte for each.
 #[derive(Clone, Default)]
 pub(super) struct Table {
-    pub(super) entries: BTreeMap<String, Entry>,
+    entries: Vec<Entry>,
 }
 
 #[derive(Clone)]
 pub(super) struct Entry {
+    pub(super) key: Box<str>,
     pub(super) key_span: Range<usize>,
     pub(super) value: Value,
 }
@@ -47,18 +49,23 @@ impl Value {
 
 impl Table {
     /// The table that `parsed` is, once its text is our own.
-    pub(super) fn from_parsed(parsed: &DeTable<'_>) -> Self {
-        let entry = |(key, value): (&Spanned<DeString<'_>>, &Spanned<DeValue<'_>>)| {
-            (key.get_ref().to_string(), Entry { key_span: key.span(), value: Value::from_parsed(value) })
+    pub(super) fn from_parsed(parsed: DeTable<'_>) -> Self {
+        let entry = |(key, value): (Spanned<DeString<'_>>, Spanned<DeValue<'_>>)| Entry {
+            key_span: key.span(),
+            key: key.into_inner().into(),
+            value: Value::from_parsed(value),
         };
-        Self { entries: parsed.iter().map(entry).collect() }
+        let mut entries: Vec<Entry> = parsed.into_iter().map(entry).collect();
+        entries.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        entries.shrink_to_fit();
+        Self { entries }
     }
 
-    /// The table in the form that serde reads, borrowing from this one.
-    pub(super) fn to_parsed(&self) -> DeTable<'_> {
+    /// The table in the form that the `toml` crate reads, borrowing from this one.
+    fn to_parsed(&self) -> DeTable<'_> {
         let mut table = DeTable::new();
-        for (key, entry) in &self.entries {
-            let key = Spanned::new(entry.key_span.clone(), key.as_str().into());
+        for entry in &self.entries {
+            let key = Spanned::new(entry.key_span.clone(), (&*entry.key).into());
             table.insert(key, entry.value.to_parsed());
         }
         table
@@ -66,23 +73,59 @@ impl Table {
 
     /// The key whose value stands at `span`, here or deeper.
     pub(super) fn find_key_at(&self, span: &Range<usize>) -> Option<String> {
-        self.entries.iter().find_map(|(key, entry)| entry.value.find_key_at(key, span))
+        self.entries.iter().find_map(|entry| entry.value.find_key_at(&entry.key, span))
     }
 
     /// The entries whose keys are wanted.
     pub(super) fn only(&self, wanted: impl Fn(&str) -> bool) -> Self {
-        let entries = self.entries.iter().filter(|(key, _)| wanted(key));
-        Self { entries: entries.map(|(key, entry)| (key.clone(), entry.clone())).collect() }
+        Self { entries: self.entries.iter().filter(|entry| wanted(&entry.key)).cloned().collect() }
+    }
+
+    /// All entries.
+    pub(super) fn list(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// All values, to be changed.
+    pub(super) fn list_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+        self.entries.iter_mut().map(|entry| &mut entry.value)
+    }
+
+    fn place_of(&self, key: &str) -> Result<usize, usize> {
+        self.entries.binary_search_by(|entry| (*entry.key).cmp(key))
+    }
+
+    /// The entry of a key.
+    pub(super) fn find_entry(&self, key: &str) -> Option<&Entry> {
+        self.place_of(key).ok().map(|place| &self.entries[place])
+    }
+
+    /// The value of a key, to be changed.
+    pub(super) fn find_mut(&mut self, key: &str) -> Option<&mut Value> {
+        self.place_of(key).ok().map(|place| &mut self.entries[place].value)
+    }
+
+    /// Takes the value of a key out.
+    pub(super) fn take(&mut self, key: &str) -> Option<Value> {
+        self.place_of(key).ok().map(|place| self.entries.remove(place).value)
+    }
+
+    /// Sets a key, in place of what it had.
+    pub(super) fn put(&mut self, entry: Entry) {
+        match self.place_of(&entry.key) {
+            Ok(place) => self.entries[place] = entry,
+            Err(place) => self.entries.insert(place, entry),
+        }
     }
 
     /// The value of a key.
     pub(super) fn find(&self, key: &str) -> Option<&Value> {
-        self.entries.get(key).map(|entry| &entry.value)
+        self.find_entry(key).map(|entry| &entry.value)
     }
 
     /// The place of a key.
     pub(super) fn find_key_span(&self, key: &str) -> Option<Range<usize>> {
-        self.entries.get(key).map(|entry| entry.key_span.clone())
+        self.find_entry(key).map(|entry| entry.key_span.clone())
     }
 
     /// The place of the value at a path such as `deliver.0` or `blog.2.url`, or of what is nearest above it.
@@ -105,42 +148,41 @@ impl Table {
 
     /// Removes the entry whose key or value stands exactly at `span`; answers its key, or `[]` for an array item.
     pub(super) fn remove_at(&mut self, span: &Range<usize>) -> Option<String> {
-        let hit = self.entries.iter().find(|(_, entry)| entry.key_span == *span || entry.value.span == *span);
-        if let Some(key) = hit.map(|(key, _)| key.clone()) {
-            self.entries.remove(&key);
-            return Some(key);
+        let is_hit = |entry: &Entry| entry.key_span == *span || entry.value.span == *span;
+        if let Some(place) = self.entries.iter().position(is_hit) {
+            return Some(self.entries.remove(place).key.into_string());
         }
-        self.entries.values_mut().find_map(|entry| entry.value.remove_inside(span))
+        self.entries.iter_mut().find_map(|entry| entry.value.remove_inside(span))
     }
 
-    /// Every text in the table, at any depth, with its place.
-    pub(super) fn list_texts(&self) -> Vec<(Range<usize>, &str)> {
-        let mut out = Vec::new();
-        self.entries.values().for_each(|entry| entry.value.add_texts(&mut out));
-        out
+    /// Hands every text in the table, at any depth, to `take`, with its place.
+    pub(super) fn each_text<'a>(&'a self, take: &mut dyn FnMut(&'a Range<usize>, &'a str)) {
+        self.entries.iter().for_each(|entry| entry.value.each_text(take));
     }
 }
 
 impl Value {
-    fn from_parsed(parsed: &Spanned<DeValue<'_>>) -> Self {
-        let data = match parsed.get_ref() {
-            DeValue::String(text) => Data::Text(text.to_string()),
-            DeValue::Array(items) => Data::Array(items.iter().map(Value::from_parsed).collect()),
+    fn from_parsed(parsed: Spanned<DeValue<'_>>) -> Self {
+        let span = parsed.span();
+        let data = match parsed.into_inner() {
+            DeValue::String(text) => Data::Text(text.into()),
+            DeValue::Array(items) => Data::Array(items.into_iter().map(Value::from_parsed).collect()),
             DeValue::Table(table) => Data::Table(Table::from_parsed(table)),
-            DeValue::Integer(number) => Data::Plain(number.to_string()),
-            DeValue::Float(number) => Data::Plain(number.to_string()),
-            DeValue::Boolean(value) => Data::Plain(value.to_string()),
-            DeValue::Datetime(at) => Data::Plain(at.to_string()),
+            DeValue::Integer(number) => Data::Plain(number.to_string().into()),
+            DeValue::Float(number) => Data::Plain(number.to_string().into()),
+            DeValue::Boolean(value) => Data::Plain(value.to_string().into()),
+            DeValue::Datetime(at) => Data::Plain(at.to_string().into()),
         };
-        Self { span: parsed.span(), data }
+        Self { span, data }
     }
 
-    fn to_parsed(&self) -> Spanned<DeValue<'_>> {
+    /// The value in the form that the `toml` crate reads, borrowing from this one.
+    pub(super) fn to_parsed(&self) -> Spanned<DeValue<'_>> {
         let value = match &self.data {
-            Data::Text(text) => DeValue::String(text.as_str().into()),
+            Data::Text(text) => DeValue::String((&**text).into()),
             Data::Plain(text) => match DeValue::parse(text) {
                 Ok(value) => value.into_inner(),
-                Err(_) => DeValue::String(text.as_str().into()),
+                Err(_) => DeValue::String((&**text).into()),
             },
             Data::Array(items) => {
                 let mut array = DeArray::new();
@@ -176,11 +218,11 @@ impl Value {
         }
     }
 
-    fn add_texts<'a>(&'a self, out: &mut Vec<(Range<usize>, &'a str)>) {
+    fn each_text<'a>(&'a self, take: &mut dyn FnMut(&'a Range<usize>, &'a str)) {
         match &self.data {
-            Data::Text(text) => out.push((self.span.clone(), text)),
-            Data::Array(items) => items.iter().for_each(|item| item.add_texts(out)),
-            Data::Table(inner) => inner.entries.values().for_each(|entry| entry.value.add_texts(out)),
+            Data::Text(text) => take(&self.span, text),
+            Data::Array(items) => items.iter().for_each(|item| item.each_text(take)),
+            Data::Table(inner) => inner.each_text(take),
             Data::Plain(_) => {}
         }
     }

@@ -8,7 +8,7 @@ use super::value::HttpUrl;
 
 /// `GOOGLE_BOOKS_API_KEY`: the key of every books job. Only its name is written: the secret stays outside.
 pub(super) fn google_books_api_key(root: &mut Table, _: &str) -> Result<(), Why> {
-    let Some(Data::Array(jobs)) = root.entries.get_mut("job").map(|entry| &mut entry.value.data) else {
+    let Some(Data::Array(jobs)) = root.find_mut("job").map(|value| &mut value.data) else {
         return Ok(());
     };
     for job in jobs {
@@ -17,7 +17,7 @@ pub(super) fn google_books_api_key(root: &mut Table, _: &str) -> Result<(), Why>
             && kind_of(table) == Some("books")
             && let Some(options) = inner_table(table, "google_books", &span)
         {
-            put(options, "api_key", Data::Text("${GOOGLE_BOOKS_API_KEY}".to_owned()), &span);
+            put(options, "api_key", Data::Text("${GOOGLE_BOOKS_API_KEY}".into()), &span);
         }
     }
     Ok(())
@@ -27,7 +27,7 @@ pub(super) fn google_books_api_key(root: &mut Table, _: &str) -> Result<(), Why>
 pub(super) fn copy_page_base_url(root: &mut Table, value: &str) -> Result<(), Why> {
     value.parse::<HttpUrl>().map_err(|err| (err.message().to_owned(), err.hint().map(str::to_owned)))?;
     if let Some(web) = inner_table(root, "web", &(0..0)) {
-        put(web, "public_url", Data::Text(value.to_owned()), &(0..0));
+        put(web, "public_url", Data::Text(value.into()), &(0..0));
     }
     Ok(())
 }
@@ -43,7 +43,7 @@ pub(super) fn smtp_host(root: &mut Table, value: &str) -> Result<(), Why> {
             Some((_, port)) if is_port(port) => format!("{host}:{port}"),
             _ => host.to_owned(),
         };
-        put(channel, "smtp", Data::Text(smtp), &span);
+        put(channel, "smtp", Data::Text(smtp.into()), &span);
     }
     Ok(())
 }
@@ -62,7 +62,7 @@ pub(super) fn smtp_port(root: &mut Table, value: &str) -> Result<(), Why> {
             None => "localhost",
         };
         let smtp = format!("{host}:{port}");
-        put(channel, "smtp", Data::Text(smtp), &span);
+        put(channel, "smtp", Data::Text(smtp.into()), &span);
     }
     Ok(())
 }
@@ -70,7 +70,7 @@ pub(super) fn smtp_port(root: &mut Table, value: &str) -> Result<(), Why> {
 /// `SMTP_USER`: the user of the only email channel.
 pub(super) fn smtp_user(root: &mut Table, value: &str) -> Result<(), Why> {
     if let Some((channel, span)) = only_email_channel(root) {
-        put(channel, "user", Data::Text(value.to_owned()), &span);
+        put(channel, "user", Data::Text(value.into()), &span);
     }
     Ok(())
 }
@@ -78,7 +78,7 @@ pub(super) fn smtp_user(root: &mut Table, value: &str) -> Result<(), Why> {
 /// `SMTP_PASS`: the password of the only email channel. Only its name is written.
 pub(super) fn smtp_pass(root: &mut Table, _: &str) -> Result<(), Why> {
     if let Some((channel, span)) = only_email_channel(root) {
-        put(channel, "password", Data::Text("${SMTP_PASS}".to_owned()), &span);
+        put(channel, "password", Data::Text("${SMTP_PASS}".into()), &span);
     }
     Ok(())
 }
@@ -91,7 +91,7 @@ pub(super) fn mail_to(root: &mut Table, value: &str) -> Result<(), Why> {
     }
     if let Some((channel, span)) = only_email_channel(root) {
         let items =
-            recipients.into_iter().map(|to| Value { span: span.clone(), data: Data::Text(to.to_owned()) });
+            recipients.into_iter().map(|to| Value { span: span.clone(), data: Data::Text(to.into()) });
         put(channel, "to", Data::Array(items.collect()), &span);
     }
     Ok(())
@@ -103,10 +103,10 @@ fn is_port(text: &str) -> bool {
 
 /// With several email channels nobody could say which one is meant, so none is.
 fn only_email_channel(root: &mut Table) -> Option<(&mut Table, Range<usize>)> {
-    let Data::Table(channels) = &mut root.entries.get_mut("channel")?.value.data else { return None };
-    let mut email = channels.entries.values_mut().filter_map(|entry| {
-        let span = entry.value.span.clone();
-        match &mut entry.value.data {
+    let Data::Table(channels) = &mut root.find_mut("channel")?.data else { return None };
+    let mut email = channels.list_mut().filter_map(|value| {
+        let span = value.span.clone();
+        match &mut value.data {
             Data::Table(table) if kind_of(table) == Some("email") => Some((table, span)),
             _ => None,
         }
@@ -133,7 +133,7 @@ fn inner_table<'a>(table: &'a mut Table, key: &str, span: &Range<usize>) -> Opti
     if table.find(key).is_none() {
         put(table, key, Data::Table(Table::default()), span);
     }
-    match &mut table.entries.get_mut(key)?.value.data {
+    match &mut table.find_mut(key)?.data {
         Data::Table(inner) => Some(inner),
         _ => None,
     }
@@ -141,5 +141,5 @@ fn inner_table<'a>(table: &'a mut Table, key: &str, span: &Range<usize>) -> Opti
 
 fn put(table: &mut Table, key: &str, data: Data, span: &Range<usize>) {
     let value = Value { span: span.clone(), data };
-    table.entries.insert(key.to_owned(), Entry { key_span: span.clone(), value });
+    table.put(Entry { key: key.into(), key_span: span.clone(), value });
 }

@@ -104,6 +104,12 @@ impl Dialect {
         }
     }
 
+    /// Whether counting very many rows is better left to the database: SQLite groups by sorting, and its rows are
+    /// ours without a journey; PostgreSQL groups by hashing, and rows are dear to fetch.
+    pub fn groups_by_hashing(self) -> bool {
+        self == Dialect::Postgres
+    }
+
     /// Ends the CREATE TABLE of a table whose rows live in its primary key.
     pub fn without_rowid(self) -> &'static str {
         match self {

@@ -102,6 +102,12 @@ pub enum Error {
     /// A write was tried on a database that was opened to look only.
     #[error("this run changes nothing, so the database refuses writes")]
     LookOnly,
+    /// A dry run has ended, and everything it did is undone.
+    #[error("a dry run was undone, as it should be")]
+    Rehearsed,
+    /// The file of another program cannot be read.
+    #[error("{0}")]
+    Foreign(String),
     /// The closure panicked; the panic is passed on to the caller.
     #[error("a database closure panicked")]
     Panicked,

@@ -13,6 +13,7 @@ mod backup;
 mod copy;
 pub mod dialect;
 mod error;
+mod foreign;
 mod migrate;
 mod moved;
 mod postgres;
@@ -24,13 +25,14 @@ mod tx;
 mod unit;
 mod value;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub use backup::{BackupReport, backup, restore};
 pub use copy::{MoveError, MovePlan, MoveReport, MoveStep, MovedTable, Mover, TargetState};
 pub use dialect::Dialect;
 pub use error::{Error, Result};
+pub use foreign::{Foreign, Raw};
 pub use migrate::{Migration, SchemaState, known_migrations};
 pub use moved::{Left, find_left, reopen};
 pub use statement::{STATEMENTS, Sql};
@@ -198,6 +200,30 @@ impl Db {
         F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
     {
         self.submit(Access::Read, work).await
+    }
+
+    /// Runs `work` as [`Db::write`] does, answers what it said, and undoes everything: a dry run that is exact.
+    pub async fn rehearse<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    {
+        let said = Arc::new(Mutex::new(None));
+        let keeps = Arc::clone(&said);
+        let outcome: Result<()> = self
+            .write(move |tx| {
+                let answer = work(tx)?;
+                *keeps.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+                Err(Error::Rehearsed)
+            })
+            .await;
+        match outcome {
+            Err(Error::Rehearsed) => {
+                said.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or(Error::Closed)
+            }
+            Err(error) => Err(error),
+            Ok(()) => Err(Error::Closed),
+        }
     }
 
     async fn submit<T, F>(&self, access: Access, work: F) -> Result<T>

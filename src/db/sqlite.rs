@@ -14,7 +14,7 @@ use super::{Error, Open, Place, Result, Stats, Tx, Value, migrate, moved};
 use crate::time::Clock;
 
 /// Marks the file as ours: "tszk" as a number.
-const APPLICATION_ID: i32 = 0x7473_7a6b;
+pub(super) const APPLICATION_ID: i32 = 0x7473_7a6b;
 /// How long we wait for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 /// A batch ends after this many closures …

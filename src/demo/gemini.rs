@@ -93,7 +93,11 @@ struct Shelf {
 impl Gemini {
     /// Starts on a free port of this machine.
     pub async fn start() -> std::io::Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        Self::start_on(TcpListener::bind(("127.0.0.1", 0)).await?)
+    }
+
+    /// Starts on `listener`.
+    pub fn start_on(listener: TcpListener) -> std::io::Result<Self> {
         let url =
             Url::parse(&format!("http://{}/", listener.local_addr()?)).map_err(std::io::Error::other)?;
         let desk = Desk::default();

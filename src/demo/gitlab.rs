@@ -1,9 +1,10 @@
-//! A GitLab on this machine: the documented API over real git repositories, or over histories made up on the fly.
+//! A GitLab on this machine: the documented API over real git repositories, or over histories that are made up.
 //!
 //! It pages like GitLab (no totals, `x-next-page` and `Link`), takes a SHA or `old..new` as `ref_name`, checks tokens,
 //! limits rates and fails on request. Every request is remembered.
 
 mod answer;
+mod history;
 mod repository;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use axum::extract::State;
 use axum::http::{Request, Response};
 use tokio_util::sync::CancellationToken;
 
+pub use history::{Change, History};
 pub use repository::Repository;
 
 /// A running fake; it stops when dropped.
@@ -114,7 +116,11 @@ impl World {
 impl GitLab {
     /// Starts one on a free port of this machine.
     pub async fn start() -> std::io::Result<Self> {
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
+        Self::start_on(tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?)
+    }
+
+    /// Starts one on `listener`.
+    pub fn start_on(listener: tokio::net::TcpListener) -> std::io::Result<Self> {
         let address = listener.local_addr()?;
         let world = Arc::new(World::default());
         world.lock().keeps_log = true;
@@ -144,6 +150,11 @@ impl GitLab {
     /// Adds a project with a made-up history of that many commits on `main`.
     pub fn add_synthetic(&self, id: i64, path: &str, commits: usize) {
         self.add(id, path, Repository::Synthetic { id, commits });
+    }
+
+    /// Adds a project over a history in memory, which can go on growing.
+    pub fn add_history(&self, id: i64, path: &str, history: History) {
+        self.add(id, path, Repository::Made(history));
     }
 
     fn add(&self, id: i64, path: &str, repository: Repository) {

@@ -75,7 +75,11 @@ struct Desk {
 impl GoogleBooks {
     /// Starts on a free port of this machine, with `volumes` to be found by any search.
     pub async fn start(volumes: Vec<Json>) -> std::io::Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        Self::start_on(TcpListener::bind(("127.0.0.1", 0)).await?, volumes)
+    }
+
+    /// Starts on `listener`, with `volumes` to be found by any search.
+    pub fn start_on(listener: TcpListener, volumes: Vec<Json>) -> std::io::Result<Self> {
         let address = format!("http://{}/books/v1/volumes", listener.local_addr()?);
         let url = Url::parse(&address).map_err(std::io::Error::other)?;
         let desk = Arc::new(Mutex::new(Desk { volumes, ..Desk::default() }));

@@ -9,12 +9,14 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 use url::Url;
 
 use super::faults::Script;
+use super::journal::{Memory, Record};
 use super::open::{CountingListener, OpenCount};
 use crate::time::{Clock, Timestamp};
 
@@ -24,7 +26,7 @@ pub const TOKEN: &str = "loopback-token";
 const KEY_LIFE: Duration = Duration::from_secs(3600);
 
 /// One post that was made.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Toot {
     /// Its number.
     pub id: u64,
@@ -65,22 +67,31 @@ struct Desk {
     reads: Script,
     shelf: Arc<Mutex<Shelf>>,
     clock: Clock,
+    record: Record<Toot>,
 }
 
 impl MastodonServer {
     /// Starts on a free port of this machine; it honours keys.
     pub async fn start(clock: Clock) -> std::io::Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        Self::start_on(TcpListener::bind(("127.0.0.1", 0)).await?, clock, Memory::default())
+    }
+
+    /// Starts on `listener` and remembers; it honours keys.
+    pub fn start_on(listener: TcpListener, clock: Clock, memory: Memory<Toot>) -> std::io::Result<Self> {
         let url =
             Url::parse(&format!("http://{}/", listener.local_addr()?)).map_err(std::io::Error::other)?;
         let open = OpenCount::default();
         let listener = CountingListener { inner: listener, open: open.clone() };
-        let shelf = Shelf { honours_keys: true, max_characters: 500, ..Shelf::default() };
+        let keys =
+            memory.before.iter().filter_map(|toot| Some((toot.key.clone()?, (toot.id, toot.created_at))));
+        let shelf =
+            Shelf { keys: keys.collect(), toots: memory.before, honours_keys: true, max_characters: 500 };
         let desk = Desk {
             posts: Script::default(),
             reads: Script::default(),
             shelf: Arc::new(Mutex::new(shelf)),
             clock,
+            record: memory.record,
         };
         let router = Router::new()
             .route("/api/v1/statuses", post(make))
@@ -176,6 +187,9 @@ impl Desk {
             return answer(422, &json!({ "error": "Validation failed: Text character limit exceeded" }));
         }
         let toot = Toot { id: shelf.toots.len() as u64 + 1, created_at: now, request, key };
+        if self.record.note(&toot).is_err() {
+            return answer(500, &json!({ "error": "the post cannot be kept" }));
+        }
         if let Some(key) = &toot.key {
             shelf.keys.insert(key.clone(), (toot.id, now));
         }

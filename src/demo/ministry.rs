@@ -70,7 +70,11 @@ struct Shelf {
 impl Ministry {
     /// Starts on a free port of this machine, without any release.
     pub async fn start() -> std::io::Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        Self::start_on(TcpListener::bind(("127.0.0.1", 0)).await?)
+    }
+
+    /// Starts on `listener`, without any release.
+    pub fn start_on(listener: TcpListener) -> std::io::Result<Self> {
         let url =
             Url::parse(&format!("http://{}/", listener.local_addr()?)).map_err(std::io::Error::other)?;
         let desk = Desk::default();
@@ -215,7 +219,7 @@ fn render_feed(releases: &[Release], base: &str) -> String {
     for release in releases {
         let link = format!("{base}/news/{}.html", release.slug);
         let date = release.date.map_or(String::new(), |date| format!("<dc:date>{date}</dc:date>"));
-        let title = release.title.replace('&', "&amp;").replace('<', "&lt;");
+        let title = escape(&release.title);
         let _ = writeln!(
             out,
             "<item rdf:about=\"{link}\"><title>{title}</title><link>{link}</link>{date}</item>"
@@ -223,6 +227,10 @@ fn render_feed(releases: &[Release], base: &str) -> String {
     }
     out.push_str("</rdf:RDF>\n");
     out
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
 fn files_of(shape: &Shape) -> Vec<(String, usize)> {
@@ -234,7 +242,7 @@ fn files_of(shape: &Shape) -> Vec<(String, usize)> {
 }
 
 fn render_page(release: &Release) -> String {
-    let title = &release.title;
+    let title = escape(&release.title);
     let main = match &release.shape {
         Shape::Bare => "<p>大臣の閣議後記者会見を下記のとおり開催します。</p>".to_owned(),
         Shape::Later => "<p>研究会の第３回会合を開催しました。資料及び議事録は後日掲載します。</p>".to_owned(),

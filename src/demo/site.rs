@@ -212,7 +212,11 @@ struct Desk {
 impl Site {
     /// Starts on a free port of this machine.
     pub async fn start(content: Content) -> std::io::Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        Self::start_on(TcpListener::bind(("127.0.0.1", 0)).await?, content)
+    }
+
+    /// Starts on `listener`.
+    pub fn start_on(listener: TcpListener, content: Content) -> std::io::Result<Self> {
         let base = format!("http://{}", listener.local_addr()?);
         let url = Url::parse(&base).map_err(std::io::Error::other)?;
         let desk = Arc::new(Mutex::new(Desk { base, content, log: Vec::new() }));

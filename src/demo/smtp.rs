@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 
+use super::journal::{Memory, Record};
 use super::open::OpenCount;
 
 /// The user and password that the server accepts.
@@ -65,7 +67,7 @@ pub enum Trouble {
 }
 
 /// A mail that was kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// The envelope's sender.
     pub from: String,
@@ -100,6 +102,7 @@ pub struct SmtpServer {
 #[derive(Debug, Default)]
 struct Desk {
     mails: Vec<Kept>,
+    record: Record<Kept>,
     troubles: VecDeque<(Phase, Trouble)>,
     needs_auth: bool,
     connections: usize,
@@ -108,9 +111,14 @@ struct Desk {
 impl SmtpServer {
     /// Starts on a free port of this machine.
     pub async fn start() -> std::io::Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        Self::start_on(TcpListener::bind(("127.0.0.1", 0)).await?, Memory::default())
+    }
+
+    /// Starts on `listener` and remembers.
+    pub fn start_on(listener: TcpListener, memory: Memory<Kept>) -> std::io::Result<Self> {
         let address = listener.local_addr()?;
-        let desk: Arc<Mutex<Desk>> = Arc::default();
+        let desk = Desk { mails: memory.before, record: memory.record, ..Desk::default() };
+        let desk = Arc::new(Mutex::new(desk));
         let shared = Arc::clone(&desk);
         let open = OpenCount::default();
         let counter = open.clone();
@@ -270,10 +278,16 @@ impl Talk {
         }
         let number = {
             let mut desk = lock(&self.desk);
-            desk.mails.push(mail.clone());
-            desk.mails.len()
+            let noted = desk.record.note(mail);
+            if noted.is_ok() {
+                desk.mails.push(mail.clone());
+            }
+            noted.map(|()| desk.mails.len())
         };
-        self.say(Phase::Kept, &format!("250 2.0.0 kept as {number}")).await.map(drop)
+        match number {
+            Ok(number) => self.say(Phase::Kept, &format!("250 2.0.0 kept as {number}")).await.map(drop),
+            Err(_) => self.write("451 4.3.0 it cannot be kept").await,
+        }
     }
 
     async fn is_known(&mut self, line: &str) -> Result<bool, Over> {

@@ -47,7 +47,7 @@ pub async fn serve(runner: &Runner, mut jobs: watch::Receiver<Arc<Vec<Job>>>, st
                     break;
                 }
             }
-            () = tokio::time::sleep(pause(runner, &list)) => {}
+            () = tokio::time::sleep(pause(runner, &list, &seen_due)) => {}
         }
     }
     if tokio::time::timeout(GRACE, running.join_all()).await.is_err() {
@@ -89,9 +89,18 @@ async fn due(
     start
 }
 
-/// Until the next point of any schedule, but never longer than [`LOOK_EVERY`].
-fn pause(runner: &Runner, jobs: &[Job]) -> Duration {
+/// Until the next point of any schedule, or the end of the small delay of a job that is due, but never longer than
+/// [`LOOK_EVERY`].
+fn pause(runner: &Runner, jobs: &[Job], seen_due: &BTreeMap<JobName, Timestamp>) -> Duration {
     let now = runner.clock().now();
-    let next = jobs.iter().filter(|job| job.enabled).filter_map(|job| job.schedule.next_after(now)).min();
+    let delayed = |job: &Job| {
+        let since = seen_due.get(&job.name)?;
+        Some(since.plus(job.schedule.jitter(job.name.as_str())))
+    };
+    let next = jobs
+        .iter()
+        .filter(|job| job.enabled)
+        .filter_map(|job| delayed(job).or_else(|| job.schedule.next_after(now)))
+        .min();
     next.map_or(LOOK_EVERY, |next| next.since(now)).clamp(Duration::from_millis(200), LOOK_EVERY)
 }

@@ -104,6 +104,30 @@ pub fn list_states(tx: &mut Tx<'_>) -> db::Result<Vec<JobState>> {
     )
 }
 
+/// Adds what another program knew of a job, unless it has run here; `true` if it was new.
+///
+/// The last run is taken as ended, so that the job keeps its rhythm instead of being due at once.
+pub fn add_state(
+    tx: &mut Tx<'_>,
+    job_name: &str,
+    last_success_at: Option<Timestamp>,
+    last_run_at: Option<Timestamp>,
+) -> db::Result<bool> {
+    let outcome = match (last_success_at, last_run_at) {
+        (_, None) => None,
+        (Some(success), Some(run)) if success >= run => Some(Outcome::Success),
+        _ => Some(Outcome::Failed),
+    };
+    let added = tx.execute(
+        sql!(
+            "INSERT INTO job_state (job_name, last_success_at, last_run_at, last_outcome) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (job_name) DO NOTHING"
+        ),
+        params![job_name, last_success_at, last_run_at, outcome.map(Outcome::word)],
+    )?;
+    Ok(added == 1)
+}
+
 /// Remembers that a run has begun; written when the lease is taken.
 pub fn mark_begun(tx: &mut Tx<'_>, job_name: &str, now: Timestamp) -> db::Result<()> {
     tx.execute(

@@ -62,6 +62,24 @@ pub fn put(
     Ok(())
 }
 
+/// Adds a cursor of another program unless that query set has one; `true` if it was new.
+pub fn add(tx: &mut Tx<'_>, cursor: &Cursor) -> db::Result<bool> {
+    let added = tx.execute(
+        sql!(
+            "INSERT INTO collect_cursor (job_name, query_set_hash, start_index, is_exhausted, last_updated_at)
+             VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (job_name, query_set_hash) DO NOTHING"
+        ),
+        params![
+            cursor.job_name,
+            cursor.query_set_hash,
+            cursor.start_index,
+            cursor.is_exhausted,
+            cursor.last_updated_at
+        ],
+    )?;
+    Ok(added == 1)
+}
+
 /// Forgets every cursor of a job; answers how many there were.
 pub fn reset_by_job(tx: &mut Tx<'_>, job_name: &str) -> db::Result<u64> {
     tx.execute(sql!("DELETE FROM collect_cursor WHERE job_name = ?1"), params![job_name])

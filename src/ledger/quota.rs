@@ -96,6 +96,24 @@ pub fn list_usage(tx: &mut Tx<'_>, provider: Option<&str>, limit: usize) -> db::
     )
 }
 
+/// Adds what another program counted; where we counted too, the larger number stays. `true` if the day was new.
+pub fn add_usage(tx: &mut Tx<'_>, usage: &Usage) -> db::Result<bool> {
+    let added = tx.execute(
+        sql!(
+            "INSERT INTO api_usage (date, provider, count) VALUES (?1, ?2, ?3)
+             ON CONFLICT (date, provider) DO NOTHING"
+        ),
+        params![usage.date, usage.provider, usage.count],
+    )?;
+    if added == 0 {
+        tx.execute(
+            sql!("UPDATE api_usage SET count = ?3 WHERE date = ?1 AND provider = ?2 AND count < ?3"),
+            params![usage.date, usage.provider, usage.count],
+        )?;
+    }
+    Ok(added == 1)
+}
+
 /// Forgets what was counted for a provider on one day; answers how much that was.
 pub fn reset_usage(tx: &mut Tx<'_>, provider: &str, date: &str) -> db::Result<Option<i64>> {
     tx.find(

@@ -119,7 +119,11 @@ pub(super) fn estimate(prompt: &Prompt, files: &[File]) -> i64 {
     let words = (prompt.system.chars().count() + prompt.text.chars().count()) as u64;
     let saved = files.iter().filter(|file| matches!(file.content, Content::Saved { .. }));
     let pages: u64 = saved.map(|file| tokens_of_file(file.bytes.unwrap_or(0))).sum();
-    to_signed(words + pages + u64::from(prompt.max_output_tokens))
+    let read = files.iter().filter_map(|file| match &file.content {
+        Content::Read { text, .. } => Some(text.chars().count() as u64),
+        _ => None,
+    });
+    to_signed(words + pages + read.sum::<u64>() + u64::from(prompt.max_output_tokens))
 }
 
 /// The same before anything was fetched but the sizes of the files.

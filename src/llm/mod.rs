@@ -21,6 +21,7 @@ mod prompt;
 mod set;
 pub mod store;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 pub use answer::{Summary, Verdict, Worth, plain};
@@ -34,6 +35,7 @@ use crate::fail;
 use crate::fetch::{AllowPrivate, Clients};
 use crate::hash;
 use crate::id::JobName;
+use crate::parse::pdf;
 use crate::text::Language;
 use crate::time::{Clock, Timestamp};
 use budget::Reserved;
@@ -102,6 +104,18 @@ pub enum Content {
         media_type: &'static str,
         /// SHA-256 of its bytes.
         hash: String,
+    },
+    /// It was read for a model that takes text only.
+    Read {
+        /// Its text, as much of it as is shown.
+        text: String,
+        /// Whether there is more.
+        is_cut: bool,
+    },
+    /// It is a PDF that cannot be read for a model that takes text only.
+    Unreadable {
+        /// Why.
+        why: pdf::Error,
     },
 }
 
@@ -210,7 +224,11 @@ impl Llm {
         document: &Document,
         wish: &Wish,
     ) -> Result<Answered<Summary>, AskError> {
-        let prompt = prompt::summary(document, wish, |media_type| self.takes(media_type));
+        let document = match &self.provider {
+            Provider::Gemini(_) => Cow::Borrowed(document),
+            Provider::OpenAi(_) => Cow::Owned(openai::files::read_pdfs(document).await),
+        };
+        let prompt = prompt::summary(&document, wish, |media_type| self.takes(media_type));
         let read = |text: &str| answer::read_summary(text, wish);
         self.ask(job, &self.summary_model, &prompt, &document.files, read).await
     }

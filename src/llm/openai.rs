@@ -1,24 +1,24 @@
 //! Chat completions as OpenAI defines them: its own service, and every compatible or local one.
 
+pub(super) mod files;
+
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use url::Url;
 
+use super::File;
 use super::call::{Answer, CallError, Line, Reply, Rest, quote, secret_header};
 use super::config::OpenAiConfig;
 use super::prompt::Prompt;
-use super::{Content, File};
 
 const API: &str = "https://api.openai.com/v1";
 const USUAL_WAIT: Duration = Duration::from_secs(60);
-/// The most of one text file that is put into a prompt, in characters.
-const MAX_FILE_CHARS: usize = 40_000;
 
-/// Whether files of this type are put into the prompt. PDFs are not: without a reader for them, only their names are.
+/// Whether files of this type are put into the prompt: text, and the text of PDFs.
 pub(super) fn takes(media_type: &str) -> bool {
-    media_type.starts_with("text/")
+    media_type.starts_with("text/") || media_type == files::PDF
 }
 
 #[derive(Debug)]
@@ -67,17 +67,8 @@ impl OpenAi {
         complaint: Option<&str>,
     ) -> Result<Reply, CallError> {
         let mut text = prompt.text.clone();
-        for file in files {
-            if let Content::Saved { path, media_type, .. } = &file.content
-                && takes(media_type)
-            {
-                let bytes = tokio::fs::read(path)
-                    .await
-                    .map_err(|error| Rest::down(format!("a fetched file cannot be read: {error}")))?;
-                let decoded = crate::parse::decode::decode(&bytes, None, crate::parse::decode::Kind::Plain);
-                let shown: String = decoded.text.chars().take(MAX_FILE_CHARS).collect();
-                text.push_str(&prompt.fenced("FILE", &shown));
-            }
+        for shown in files::show(files).await? {
+            text.push_str(&prompt.fenced("FILE", &shown));
         }
         let body = json!({
             "model": model,

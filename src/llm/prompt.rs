@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 use super::{Content, Document, Purpose, Wish};
 use crate::config::value::ByteSize;
 use crate::hash;
+use crate::parse::pdf;
 use crate::text::{self, Language};
 
 /// The most of a page that is shown, in characters.
@@ -98,8 +99,10 @@ fn build(
     let shown: String = document.text.chars().take(MAX_TEXT_CHARS).collect();
     let mut hashes: Vec<&str> = vec![&document.title, &shown, &files];
     for file in &document.files {
-        if let Content::Saved { hash, .. } = &file.content {
-            hashes.push(hash);
+        match &file.content {
+            Content::Saved { hash, .. } => hashes.push(hash),
+            Content::Read { text, .. } => hashes.push(text),
+            _ => {}
         }
     }
     let content_hash = hash::sha256_parts(&hashes);
@@ -169,6 +172,11 @@ fn list_files(document: &Document, takes: &impl Fn(&str) -> bool, language: Lang
             (Content::TooLarge, Language::En) => ", too large, content left out",
             (Content::Missing, Language::Ja) => "／取得できず",
             (Content::Missing, Language::En) => ", could not be fetched",
+            (Content::Read { is_cut: false, .. }, Language::Ja) => "／内容を添付",
+            (Content::Read { is_cut: false, .. }, Language::En) => ", content attached",
+            (Content::Read { is_cut: true, .. }, Language::Ja) => "／内容の最初の部分を添付",
+            (Content::Read { is_cut: true, .. }, Language::En) => ", beginning of its content attached",
+            (Content::Unreadable { why }, _) => silence(*why, language),
         };
         let name = text::shorten(&text::one_line(&file.name), MAX_NAME);
         lines.push(format!("- {name} ({size}{note})"));
@@ -177,6 +185,23 @@ fn list_files(document: &Document, takes: &impl Fn(&str) -> bool, language: Lang
         (false, _) => lines.join("\n"),
         (true, Language::Ja) => "（添付ファイルなし）".to_owned(),
         (true, Language::En) => "(no attachments)".to_owned(),
+    }
+}
+
+/// Why the content of a PDF does not follow.
+fn silence(why: pdf::Error, language: Language) -> &'static str {
+    use pdf::Error::{Encrypted, NoText, NotPdf, TooBig};
+    match (why, language) {
+        (Encrypted, Language::Ja) => "／暗号化されているため内容なし",
+        (Encrypted, Language::En) => ", encrypted, content left out",
+        (NoText { unreadable: 0 }, Language::Ja) => "／画像のみで文字情報がないため内容なし",
+        (NoText { unreadable: 0 }, Language::En) => ", scanned, no text",
+        (NoText { .. }, Language::Ja) => "／文字情報を読み取れないため内容なし",
+        (NoText { .. }, Language::En) => ", its text cannot be read",
+        (TooBig, Language::Ja) => "／複雑すぎるため内容なし",
+        (TooBig, Language::En) => ", too complex to read, content left out",
+        (NotPdf, Language::Ja) => "／PDFとして読めないため内容なし",
+        (NotPdf, Language::En) => ", not readable as a PDF",
     }
 }
 
@@ -267,6 +292,9 @@ mod tests {
                 file("別紙", Some(900), Content::TooLarge),
                 file("表", None, Content::Named),
                 file("図", Some(2048), saved("application/zip")),
+                file("写", Some(100), Content::Unreadable { why: pdf::Error::NoText { unreadable: 0 } }),
+                file("鍵", Some(100), Content::Unreadable { why: pdf::Error::Encrypted }),
+                file("文", Some(100), Content::Read { text: "本文".into(), is_cut: true }),
             ],
             ..Document::default()
         };
@@ -276,6 +304,9 @@ mod tests {
             "- 別紙 (900 B／大きすぎるため内容なし)",
             "- 表 (サイズ不明)",
             "- 図 (2 KiB／内容は読めない形式)",
+            "- 写 (100 B／画像のみで文字情報がないため内容なし)",
+            "- 鍵 (100 B／暗号化されているため内容なし)",
+            "- 文 (100 B／内容の最初の部分を添付)",
         ] {
             assert!(prompt.text.contains(line), "{line} in {}", prompt.text);
         }

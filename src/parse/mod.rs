@@ -9,6 +9,7 @@ pub mod feed;
 pub mod html;
 pub mod markup;
 pub mod opml;
+pub mod pdf;
 pub mod robots;
 pub mod sanitize;
 pub mod sitemap;

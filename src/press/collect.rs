@@ -113,6 +113,19 @@ fn usable_validators(known: &FeedState, now: Timestamp) -> Validators {
     if is_due { Validators::default() } else { known.validators.clone() }
 }
 
+/// The address by which an item is known; `None` when it is none that can be used.
+pub fn item_url(link: &str) -> Option<String> {
+    resolve_web(None, link).map(String::from).filter(|url| url.len() <= MAX_URL_BYTES)
+}
+
+/// The title that is kept of an item: on one line, not too long, never empty.
+pub fn item_title(title: &str, url: &str) -> String {
+    match text::one_line(title) {
+        title if title.is_empty() => url.to_owned(),
+        title => text::shorten(&title, MAX_TITLE),
+    }
+}
+
 /// The entries of a feed as items, in its order.
 #[derive(Clone, Debug, Default)]
 struct Read {
@@ -126,8 +139,7 @@ fn read_entries(entries: &[Entry], future: Future, now: Timestamp) -> Read {
     let mut read = Read::default();
     let mut seen = HashSet::new();
     for entry in entries {
-        let url = entry.link.as_deref().and_then(|link| resolve_web(None, link)).map(String::from);
-        let Some(url) = url.filter(|url| url.len() <= MAX_URL_BYTES) else {
+        let Some(url) = entry.link.as_deref().and_then(item_url) else {
             read.unusable += 1;
             continue;
         };
@@ -146,8 +158,7 @@ fn read_entries(entries: &[Entry], future: Future, now: Timestamp) -> Read {
             (Some(_), Future::Now) => (now, None),
             (None, _) => (date.unwrap_or(now), None),
         };
-        let title = text::one_line(entry.title.as_deref().unwrap_or_default());
-        let title = if title.is_empty() { url.clone() } else { text::shorten(&title, MAX_TITLE) };
+        let title = item_title(entry.title.as_deref().unwrap_or_default(), &url);
         let entry_key = text::shorten(entry.key(), MAX_TITLE);
         read.items.push(NewItem { url, title, published_at, entry_key, not_before, is_baseline: false });
     }

@@ -28,10 +28,14 @@ pub fn find_story(tx: &mut Tx<'_>, item: Item, limit: usize) -> db::Result<Story
     Ok(Story { item, deliveries, events })
 }
 
-/// The stories of the items with that address, as `why` shows them.
-pub fn story(tx: &mut Tx<'_>, url: &str, limit: usize, _now: Timestamp) -> db::Result<Option<Json>> {
+/// The stories of the items with that address, or of `item:NUMBER`, as `why` shows them.
+pub fn story(tx: &mut Tx<'_>, thing: &str, limit: usize, _now: Timestamp) -> db::Result<Option<Json>> {
+    let items = match thing.strip_prefix("item:").and_then(|number| number.parse().ok()) {
+        Some(number) => store::find(tx, number)?.into_iter().collect(),
+        None => store::list_by_url(tx, thing)?,
+    };
     let mut stories = Vec::new();
-    for item in store::list_by_url(tx, url)? {
+    for item in items {
         stories.push(find_story(tx, item, limit)?);
     }
     Ok(match stories.as_slice() {

@@ -30,7 +30,7 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-pub use collect::Collected;
+pub use collect::{Collected, item_title, item_url};
 pub use config::Keys;
 pub use model::{Item, Reason, Status};
 pub use workspace::Workspace;

@@ -1,10 +1,13 @@
 //! The SQL of items and feeds.
 
 mod feed;
+mod import;
 
 use serde_json::Value as Json;
 
+pub use export::list_after;
 pub use feed::{FeedState, find_feed, put_feed};
+pub use import::{ImportedItem, add_feed, add_imported, find_first_created};
 
 use super::TOPIC;
 use super::decide::Transition;
@@ -21,6 +24,9 @@ macro_rules! columns {
          page_hash, is_held, summary, verdict"
     };
 }
+
+// After the macro that it uses.
+mod export;
 
 /// That no message about the item is under way; `items` is the outer table.
 macro_rules! not_spoken_for {

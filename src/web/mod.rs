@@ -46,13 +46,19 @@ pub struct Pages {
     clock: Clock,
     language: Language,
     misses: Arc<Misses>,
+    more: Router,
 }
 
 impl Pages {
     /// Pages that read `db`, in the language of `[app]`.
     pub fn new(db: Db, language: Language) -> Self {
         let clock = db.clock().clone();
-        Self { db, clock, language, misses: Arc::default() }
+        Self { db, clock, language, misses: Arc::default(), more: Router::new() }
+    }
+
+    /// The same and pages that this room does not know, behind the same password and headers.
+    pub fn join(self, more: Router) -> Self {
+        Self { more, ..self }
     }
 }
 
@@ -103,7 +109,8 @@ fn router(pages: &Pages, guard: Option<Guard>) -> Router {
         .route("/p/{token}", get(prompt::show))
         .route("/healthz", get(health::show))
         .fallback(not_found)
-        .with_state(pages.clone());
+        .with_state(pages.clone())
+        .merge(pages.more.clone());
     let router = match guard {
         Some(guard) => router.layer(middleware::from_fn_with_state(Arc::new(guard), auth::check)),
         None => router,

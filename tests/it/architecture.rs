@@ -12,7 +12,7 @@ const FLOORS: &[&[&str]] = &[
     &["engine"],
     &["press", "books", "blogs", "commits"],
     &["app"],
-    &["web", "demo"],
+    &["web", "demo", "import", "export"],
     &["cli"],
 ];
 

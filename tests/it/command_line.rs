@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use tsuzuki::db::{Db, Open, Place};
 use tsuzuki::ledger::cursor;
 use tsuzuki::time::Clock;
+use tsuzuki::{params, sql};
 
 /// A directory with a config file, and the program run in it.
 struct Desk {
@@ -199,6 +200,36 @@ fn the_database_is_backed_up_restored_and_reset() {
     std::fs::write(desk.dir.path().join("copy.db"), b"not a database").unwrap();
     assert_eq!(code(&desk.run(&["db", "restore", "copy.db", "--yes"])), 1);
     assert_eq!(checksums(desk.dir.path()), before, "a bad backup replaces nothing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn status_all_names_single_blogs_that_left_the_config() {
+    let two = BLOGS.replace("}]", "}, { id = \"old\", url = \"https://old.example\" }]");
+    let desk = Desk::new(&two);
+    let db = desk.db().await;
+    db.write(|tx| {
+        for (blog, job) in [("example", "blogs"), ("old", "blogs"), ("gone-with-its-job", "other")] {
+            tx.execute(
+                sql!("INSERT INTO blog_state (blog_id, job_name, last_check_at) VALUES (?1, ?2, ?3)"),
+                params![blog, job, tx.now()],
+            )?;
+        }
+        Ok(())
+    })
+    .await
+    .unwrap();
+    db.close().await;
+    let all = out(&desk.run(&["status", "--all"]));
+    assert!(!all.contains("not in the config"), "both blogs are in the file: {all}");
+    std::fs::write(desk.dir.path().join("tsuzuki.toml"), BLOGS).unwrap();
+    let all = out(&desk.run(&["status", "--all"]));
+    assert!(all.contains("blog `old` is not in the config"), "{all}");
+    assert!(!all.contains("example") && !all.contains("gone-with-its-job"), "{all}");
+    let json: serde_json::Value =
+        serde_json::from_str(&out(&desk.run(&["status", "--all", "--json"]))).unwrap();
+    let left: Vec<_> = json.as_array().unwrap().iter().filter_map(|row| row["blog"].as_str()).collect();
+    assert_eq!(left, ["old"]);
+    assert!(!out(&desk.run(&["status"])).contains("old"));
 }
 
 #[test]

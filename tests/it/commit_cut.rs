@@ -46,8 +46,7 @@ async fn pass(client: TcpStream, server: TcpStream, cut: Cut, armed: Arc<AtomicU
         (from_server, to_client)
     });
     let mut buffer = vec![0; 65536];
-    loop {
-        let Ok(count @ 1..) = from_client.read(&mut buffer).await else { break };
+    while let Ok(count @ 1..) = from_client.read(&mut buffer).await {
         let said = &buffer[..count];
         let is_commit = said.ends_with(COMMIT);
         if is_commit && armed.compare_exchange(1, 2, Ordering::SeqCst, Ordering::SeqCst).is_ok() {

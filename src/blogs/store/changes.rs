@@ -52,7 +52,7 @@ pub struct Filter {
     pub code: Option<&'static str>,
 }
 
-fn read(row: &Row<'_>) -> db::Result<ChangeRow> {
+pub(super) fn read(row: &Row<'_>) -> db::Result<ChangeRow> {
     let detail: String = row.get(6)?;
     Ok(ChangeRow {
         id: row.get(0)?,

@@ -1,7 +1,9 @@
 //! The SQL of blogs: their state, their history, everything seen on them, and what is to be told.
 
 mod changes;
+mod export;
 mod history;
+mod import;
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,11 +11,13 @@ pub use changes::{
     ChangeRow, Delivery, Filter, are_untold, find_change, list_changes, list_deliveries_of, list_untold,
     mark_digest, prune_changes,
 };
+pub use export::{list_changes_after, list_feeds};
 pub use history::{CheckRow, list_checks, prune_history};
+pub use import::{ImportedCheck, ImportedState, add_check as add_imported_check, add_state};
 
 use super::decide::{Check, Record, Seen, Settled};
 use super::model::{Detector, Found, Known, Reading, Sighting, State};
-use crate::db::{self, Row, Tx};
+use crate::db::{self, Row, ToValue as _, Tx};
 use crate::id::JobName;
 use crate::ledger::{event, pause};
 use crate::parse::url::Url;
@@ -141,9 +145,7 @@ pub fn apply(
         }
         (Record::All, _) => &[],
     };
-    for entry in record {
-        add_entry(tx, blog_id, entry, now)?;
-    }
+    add_entries(tx, blog_id, record, now)?;
     for change in &settled.changes {
         changes::add(tx, job, blog_id, change, now)?;
     }
@@ -261,15 +263,55 @@ fn text<T: serde::Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).expect("our own plain types become JSON")
 }
 
-fn add_entry(tx: &mut Tx<'_>, blog_id: &str, entry: &Found, now: Timestamp) -> db::Result<u64> {
-    tx.execute(
-        sql!(
-            "INSERT INTO blog_entries (blog_id, entry_key, url, url_key, title, published_at, first_seen_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (blog_id, entry_key) DO NOTHING"
-        ),
-        params![blog_id, entry.key, entry.url, entry.url_key, entry.title, entry.published_at, now],
-    )
+/// Adds what was never seen, many rows in one statement.
+fn add_entries(tx: &mut Tx<'_>, blog_id: &str, entries: &[Found], now: Timestamp) -> db::Result<()> {
+    let now = now.to_string();
+    let mut rows = Vec::with_capacity(entries.len() * ENTRY_COLUMNS);
+    for entry in entries {
+        rows.extend([
+            blog_id.to_value(),
+            entry.key.to_value(),
+            entry.url.to_value(),
+            entry.url_key.to_value(),
+            entry.title.to_value(),
+            entry.published_at.to_value(),
+            now.to_value(),
+        ]);
+    }
+    tx.execute_rows(
+        &[
+            (
+                25,
+                sql!(
+                    "INSERT INTO blog_entries
+                       (blog_id, entry_key, url, url_key, title, published_at, first_seen_at)
+                     {values 25x7} ON CONFLICT (blog_id, entry_key) DO NOTHING"
+                ),
+            ),
+            (
+                5,
+                sql!(
+                    "INSERT INTO blog_entries
+                       (blog_id, entry_key, url, url_key, title, published_at, first_seen_at)
+                     {values 5x7} ON CONFLICT (blog_id, entry_key) DO NOTHING"
+                ),
+            ),
+            (
+                1,
+                sql!(
+                    "INSERT INTO blog_entries
+                       (blog_id, entry_key, url, url_key, title, published_at, first_seen_at)
+                     {values 1x7} ON CONFLICT (blog_id, entry_key) DO NOTHING"
+                ),
+            ),
+        ],
+        ENTRY_COLUMNS,
+        &rows,
+    )?;
+    Ok(())
 }
+
+const ENTRY_COLUMNS: usize = 7;
 
 /// Blogs that have a state, with their job and last check, by id; for those that have left the config.
 pub fn list_known_blogs(tx: &mut Tx<'_>) -> db::Result<Vec<(String, String, Timestamp)>> {

@@ -2,6 +2,8 @@
 
 mod books;
 mod delivery;
+mod export;
+mod import;
 mod token;
 mod view;
 
@@ -9,6 +11,11 @@ pub use books::{add_job_book, find_book, has_books, put_book};
 pub use delivery::{
     Digest, add_digest, count_undelivered, count_waiting, find_digest, last_repeat_at, list_repeatable,
     list_undelivered, mark_delivered, reset_deliveries,
+};
+pub use export::{DeliveryRow, list_books_after, list_deliveries_after};
+pub use import::{
+    ImportedBook, add_book, add_delivery, add_delivery_item, add_known_token, add_prompt, add_waiting,
+    is_delivered, mark_sent,
 };
 pub use token::{
     Found, TokenRow, add_token, find_by_token, find_prompt, list_tokens, list_tokens_by_prefix, prune_tokens,

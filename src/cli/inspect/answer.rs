@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::fetch::guard::{self, AllowPrivate};
 use crate::parse::feed::inspect::Headers;
 use crate::parse::url::{self, Url};
-use crate::parse::{feed, html, opml, robots, sitemap};
+use crate::parse::{feed, html, opml, pdf, robots, sitemap};
 
 /// What is to be inspected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -25,6 +25,8 @@ pub enum Kind {
     Page,
     /// A list of feeds.
     Opml,
+    /// A PDF: its text.
+    Pdf,
     /// A robots.txt, and whether it lets us fetch an address.
     Robots,
     /// An address: how browsers read it, and its form for comparison.
@@ -68,6 +70,13 @@ pub fn of_document(kind: Kind, document: &Document) -> Result<Value, String> {
                 let feeds: Vec<Value> =
                     feeds.into_iter().map(|feed| json!({ "url": feed.url, "title": feed.title })).collect();
                 json!({ "feeds": feeds })
+            })
+            .map_err(|refused| refused.to_string()),
+        Kind::Pdf => pdf::text(&document.bytes, pdf::Limit::default())
+            .map(|found| {
+                json!({
+                    "text": found.text, "pages": found.pages, "unreadable": found.unreadable, "cut": found.is_cut,
+                })
             })
             .map_err(|refused| refused.to_string()),
         Kind::Robots | Kind::Url | Kind::Address => Err("this kind is not about a document".to_owned()),
@@ -175,7 +184,9 @@ pub(super) fn refusal(id: &Value, why: &str) -> Value {
 
 fn answer_case(kind: Kind, case: &Value, allow: &AllowPrivate) -> Result<Value, String> {
     match kind {
-        Kind::Feed | Kind::Sitemap | Kind::Page | Kind::Opml => of_document(kind, &document(case)?),
+        Kind::Feed | Kind::Sitemap | Kind::Page | Kind::Opml | Kind::Pdf => {
+            of_document(kind, &document(case)?)
+        }
         Kind::Robots => {
             let text = optional(case, "robots_txt")?.unwrap_or_default();
             Ok(of_robots(text.as_bytes(), required(case, "user_agent")?, required(case, "url")?))
@@ -311,6 +322,7 @@ mod tests {
             (Kind::Page, json!({"id": 7, "input_b64": "*"})),
             (Kind::Sitemap, json!({"id": 7, "input_b64": b64("<html>")})),
             (Kind::Opml, json!({"id": 7, "input_b64": ""})),
+            (Kind::Pdf, json!({"id": 7, "input_b64": b64("%PDF-1.4")})),
             (Kind::Url, json!({"id": 7, "input": "x", "base": null})),
             (Kind::Url, json!({"id": 7, "input": "https://example.com", "base": "nonsense"})),
             (Kind::Url, json!({"id": 7, "input": 3})),
@@ -336,7 +348,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_line_is_answered(line in ".{0,80}", input in ".{0,80}") {
-            for kind in [Kind::Feed, Kind::Sitemap, Kind::Page, Kind::Opml, Kind::Robots, Kind::Url, Kind::Address] {
+            for kind in [Kind::Feed, Kind::Sitemap, Kind::Page, Kind::Opml, Kind::Pdf, Kind::Robots, Kind::Url, Kind::Address] {
                 prop_assert!(answer(kind, &line, &AllowPrivate::none()).is_object());
                 let case = json!({"id": 1, "input": input, "base": line, "url": input, "user_agent": line, "robots_txt": input, "input_b64": b64(&input)});
                 prop_assert_eq!(&asked(kind, &case)["id"], 1);

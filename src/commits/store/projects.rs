@@ -57,7 +57,7 @@ pub fn put(tx: &mut Tx<'_>, host: &str, remote: &RemoteProject, now: Timestamp) 
     })
 }
 
-fn find_id(tx: &mut Tx<'_>, host: &str, remote_id: i64) -> db::Result<Option<i64>> {
+pub(super) fn find_id(tx: &mut Tx<'_>, host: &str, remote_id: i64) -> db::Result<Option<i64>> {
     tx.find(
         sql!("SELECT project_id FROM projects WHERE host = ?1 AND remote_id = ?2"),
         params![host, remote_id],

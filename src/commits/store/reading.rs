@@ -23,11 +23,11 @@ impl Scope {
     }
 }
 
-/// A commit as statistics see it, borrowed from the row.
+/// A commit as statistics see it, or several of one author in one period, borrowed from the row.
 pub struct Counted<'a>(&'a Row<'a>);
 
 impl Counted<'_> {
-    /// Its SHA.
+    /// Its SHA; of a single commit only.
     pub fn sha(&self) -> db::Result<&str> {
         self.0.text(0)
     }
@@ -42,14 +42,94 @@ impl Counted<'_> {
         self.0.text(2)
     }
 
-    /// When it was committed, as fixed-width text in UTC.
+    /// When it, or the last of them, was committed, as fixed-width text in UTC.
     pub fn committed_date_utc(&self) -> db::Result<&str> {
         self.0.text(3)
     }
 
-    /// Lines added, lines deleted, and whether GitLab gave none.
-    pub fn lines(&self) -> db::Result<(i64, i64, bool)> {
-        Ok((self.0.get(4)?, self.0.get(5)?, self.0.get(6)?))
+    /// Lines added, and lines deleted.
+    pub fn lines(&self) -> db::Result<(i64, i64)> {
+        Ok((self.0.get(4)?, self.0.get(5)?))
+    }
+
+    /// How many of them GitLab gave no lines for.
+    pub fn stats_missing(&self) -> db::Result<i64> {
+        self.0.get(6)
+    }
+
+    /// How many commits these are.
+    pub fn commits(&self) -> db::Result<i64> {
+        self.0.get(7)
+    }
+}
+
+/// How much of a date tells periods apart, in characters of its fixed-width text.
+///
+/// Months and days of a zone begin at other moments than those of UTC, but always near them: around the turn of a
+/// month dates are told apart to the minute, elsewhere the month is enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grain {
+    /// On the first and on the last days of a month.
+    pub at_turns: usize,
+    /// On other days.
+    pub within: usize,
+}
+
+/// Whether commits stand for themselves or may stand in several rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeats {
+    /// Every row is a commit of its own.
+    Never,
+    /// A SHA may be on several branches or in several forks.
+    Possible,
+}
+
+/// Counts the reachable commits of the scope in the database: a row for each author and stretch of time.
+pub fn each_group(
+    tx: &mut Tx<'_>,
+    scope: &Scope,
+    grain: Grain,
+    repeats: Repeats,
+    mut each: impl FnMut(&Counted<'_>) -> db::Result<()>,
+) -> db::Result<()> {
+    let (from, until) = scope.bounds();
+    let (first, last) = scope.project_id.map_or((i64::MIN, i64::MAX), |id| (id, id));
+    let branch = scope.branch_name.as_deref().unwrap_or_default();
+    let params = params![from, until, first, last, branch, grain.at_turns, grain.within];
+    let each = |row: &Row<'_>| each(&Counted(row));
+    match repeats {
+        Repeats::Never => tx.each(
+            sql!(
+                "SELECT '', author_name, author_email, MAX(committed_date_utc), CAST(SUM(additions) AS BIGINT),
+                   CAST(SUM(deletions) AS BIGINT), CAST(SUM(stats_missing) AS BIGINT), COUNT(*)
+                 FROM commits
+                 WHERE unreachable_since IS NULL AND committed_date_utc >= ?1 AND committed_date_utc < ?2
+                   AND project_id BETWEEN ?3 AND ?4 AND (?5 = '' OR branch_name = ?5)
+                 GROUP BY author_name, author_email, substr(committed_date_utc, 1, CASE
+                   WHEN substr(committed_date_utc, 9, 2) IN ('01', '28', '29', '30', '31')
+                   THEN CAST(?6 AS INTEGER) ELSE CAST(?7 AS INTEGER) END)"
+            ),
+            params,
+            each,
+        ),
+        Repeats::Possible => tx.each(
+            sql!(
+                "SELECT '', author_name, author_email, MAX(committed_date_utc), CAST(SUM(additions) AS BIGINT),
+                   CAST(SUM(deletions) AS BIGINT), CAST(SUM(stats_missing) AS BIGINT), COUNT(*)
+                 FROM (SELECT sha, MIN(author_name) AS author_name, MIN(author_email) AS author_email,
+                         MIN(committed_date_utc) AS committed_date_utc, MAX(additions) AS additions,
+                         MAX(deletions) AS deletions, MIN(stats_missing) AS stats_missing
+                       FROM commits
+                       WHERE unreachable_since IS NULL AND committed_date_utc >= ?1 AND committed_date_utc < ?2
+                         AND project_id BETWEEN ?3 AND ?4 AND (?5 = '' OR branch_name = ?5)
+                       GROUP BY sha) once
+                 GROUP BY author_name, author_email, substr(committed_date_utc, 1, CASE
+                   WHEN substr(committed_date_utc, 9, 2) IN ('01', '28', '29', '30', '31')
+                   THEN CAST(?6 AS INTEGER) ELSE CAST(?7 AS INTEGER) END)"
+            ),
+            params,
+            each,
+        ),
     }
 }
 
@@ -66,7 +146,7 @@ pub fn each_commit(
     match (&scope.project_id, &scope.branch_name) {
         (None, None) if scope.from.is_none() && scope.until.is_none() => tx.each(
             sql!(
-                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing
+                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing, 1
                  FROM commits WHERE unreachable_since IS NULL"
             ),
             params![],
@@ -74,7 +154,7 @@ pub fn each_commit(
         ),
         (None, None) => tx.each(
             sql!(
-                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing
+                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing, 1
                  FROM commits WHERE unreachable_since IS NULL
                    AND committed_date_utc >= ?1 AND committed_date_utc < ?2"
             ),
@@ -83,7 +163,7 @@ pub fn each_commit(
         ),
         (None, Some(branch)) => tx.each(
             sql!(
-                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing
+                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing, 1
                  FROM commits WHERE unreachable_since IS NULL AND branch_name = ?1
                    AND committed_date_utc >= ?2 AND committed_date_utc < ?3"
             ),
@@ -92,7 +172,7 @@ pub fn each_commit(
         ),
         (Some(project_id), None) => tx.each(
             sql!(
-                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing
+                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing, 1
                  FROM commits WHERE unreachable_since IS NULL AND project_id = ?1
                    AND committed_date_utc >= ?2 AND committed_date_utc < ?3"
             ),
@@ -101,7 +181,7 @@ pub fn each_commit(
         ),
         (Some(project_id), Some(branch)) => tx.each(
             sql!(
-                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing
+                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing, 1
                  FROM commits WHERE unreachable_since IS NULL AND project_id = ?1 AND branch_name = ?2
                    AND committed_date_utc >= ?3 AND committed_date_utc < ?4"
             ),
@@ -201,7 +281,7 @@ fn keep_newest(found: &mut Vec<CommitRow>, limit: usize) {
     found.truncate(limit);
 }
 
-fn read_commit(row: &Row<'_>) -> db::Result<CommitRow> {
+pub(super) fn read_commit(row: &Row<'_>) -> db::Result<CommitRow> {
     Ok(CommitRow {
         project: row.get(0)?,
         branch_name: row.get(1)?,

@@ -11,11 +11,13 @@ use super::tree::{Data, Table, Value};
 
 mod places;
 mod save;
+mod tables;
 #[cfg(test)]
 mod tests;
 
 use places::item_with_comma;
 pub use save::ConfigFile;
+pub use tables::Pairs;
 
 /// Why an edit cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -65,7 +67,7 @@ impl Document {
     /// Takes a text that is at least well-formed TOML.
     pub fn parse(text: &str) -> Result<Self, EditError> {
         match DeTable::parse(text) {
-            Ok(root) => Ok(Self { text: text.to_owned(), root: Table::from_parsed(root.get_ref()) }),
+            Ok(root) => Ok(Self { text: text.to_owned(), root: Table::from_parsed(root.into_inner()) }),
             Err(err) => {
                 let source = Source::new(super::FILE_NAME, text);
                 let problem = Problem::at(&source, err.span().unwrap_or(0..0), err.message());
@@ -181,7 +183,7 @@ impl Document {
             is_inline |= self.is_inline(table);
         }
         let Data::Table(inner) = &table.data else { return Err(missing()) };
-        let entry = inner.entries.get(*last).ok_or_else(missing)?;
+        let entry = inner.find_entry(last).ok_or_else(missing)?;
         let found = &entry.value;
         if self.is_header(found) || self.is_list_of_headers(found) || self.is_dotted(found) {
             return Err(self.by_hand(key, &found.span));
@@ -190,7 +192,7 @@ impl Document {
             true if self.is_dotted_key(entry) => return Err(self.by_hand(key, &found.span)),
             true => {
                 let mut places: Vec<Range<usize>> =
-                    inner.entries.values().map(|entry| entry.key_span.start..entry.value.span.end).collect();
+                    inner.list().iter().map(|entry| entry.key_span.start..entry.value.span.end).collect();
                 places.sort_by_key(|place| place.start);
                 item_with_comma(&places, entry.key_span.start)
             }
@@ -228,7 +230,7 @@ impl Document {
         };
         let is_named = |job: &&Value| {
             matches!(&job.data, Data::Table(table)
-                if matches!(table.find("name").map(|value| &value.data), Some(Data::Text(text)) if text == name))
+                if matches!(table.find("name").map(|value| &value.data), Some(Data::Text(text)) if **text == *name))
         };
         jobs.iter().find(is_named).ok_or_else(|| EditError::NoSuchJob(name.to_owned()))
     }
@@ -245,7 +247,7 @@ impl Document {
     /// Inserts `key = value` into a job or a table inside it, after the keys that are there.
     fn insert_pair(&mut self, table: &Value, pair: &str) -> Result<(), EditError> {
         let Data::Table(inner) = &table.data else { return Err(self.by_hand(pair, &table.span)) };
-        let last = inner.entries.values().filter_map(|entry| self.end_of_pair(entry)).max();
+        let last = inner.list().iter().filter_map(|entry| self.end_of_pair(entry)).max();
         if self.is_inline(table) {
             return match last {
                 Some(end) => self.splice(end..end, &format!(", {pair}")),

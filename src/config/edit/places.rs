@@ -39,7 +39,7 @@ impl Document {
         let value = &entry.value;
         match &value.data {
             Data::Table(inner) if self.is_dotted(value) => {
-                inner.entries.values().filter_map(|entry| self.end_of_pair(entry)).max()
+                inner.list().iter().filter_map(|entry| self.end_of_pair(entry)).max()
             }
             _ if self.is_header(value) || self.is_list_of_headers(value) => None,
             _ => Some(value.span.end),
@@ -49,7 +49,7 @@ impl Document {
     /// The end of everything inside a table, with the tables inside it.
     pub(super) fn last_place(&self, value: &Value) -> usize {
         let inner = match &value.data {
-            Data::Table(table) => table.entries.values().map(|entry| self.last_place(&entry.value)).max(),
+            Data::Table(table) => table.list().iter().map(|entry| self.last_place(&entry.value)).max(),
             Data::Array(items) => items.iter().map(|item| self.last_place(item)).max(),
             Data::Text(_) | Data::Plain(_) => None,
         };

@@ -27,16 +27,16 @@ impl Reader {
     }
 
     fn list_job_tables(&mut self) -> Vec<(Range<usize>, Table)> {
-        let Some(value) = self.root.find(Place::Job.key()) else { return Vec::new() };
+        let Some(value) = self.root.take(Place::Job.key()) else { return Vec::new() };
         let wrong = |span: &Range<usize>, message: &str| {
             Problem::at(&self.source, span.clone(), message).with_hint("write each job as `[[job]]`")
         };
         let mut tables = Vec::new();
-        match &value.data {
+        match value.data {
             Data::Array(items) => {
                 for item in items {
-                    match &item.data {
-                        Data::Table(table) => tables.push((item.span.clone(), table.clone())),
+                    match item.data {
+                        Data::Table(table) => tables.push((item.span, table)),
                         _ => self.problems.push(wrong(&item.span, "a job is a table")),
                     }
                 }
@@ -55,9 +55,10 @@ impl Reader {
     ) -> Option<Job> {
         let schedule_is_clear = self.check_one_schedule(&table);
         let has_schedule = ["every", "cron"].iter().any(|key| table.find(key).is_some());
-        for (key, entry) in &defaults.entries {
-            if !(has_schedule && matches!(key.as_str(), "every" | "cron")) {
-                table.entries.entry(key.clone()).or_insert_with(|| entry.clone());
+        for entry in defaults.list() {
+            if !(has_schedule && matches!(&*entry.key, "every" | "cron")) && table.find(&entry.key).is_none()
+            {
+                table.put(entry.clone());
             }
         }
         let head_table = table.only(|key| HEAD_KEYS.contains(&key));
@@ -132,7 +133,7 @@ impl Reader {
     /// The names that the file uses, also of tables that have problems of their own.
     fn list_names(&self, place: Place) -> Vec<String> {
         match self.root.find(place.key()).map(|value| &value.data) {
-            Some(Data::Table(table)) => table.entries.keys().cloned().collect(),
+            Some(Data::Table(table)) => table.list().iter().map(|entry| entry.key.to_string()).collect(),
             _ => Vec::new(),
         }
     }

@@ -33,7 +33,7 @@ pub(in crate::config) fn read_file(
     if !errors.is_empty() {
         return Err(list_syntax_errors(&source, &errors));
     }
-    let mut root = Table::from_parsed(root.get_ref());
+    let mut root = Table::from_parsed(root.into_inner());
     let directory = source.path().parent().filter(|path| !path.as_os_str().is_empty());
     let surroundings =
         Surroundings { directory: directory.unwrap_or(Path::new(".")).to_owned(), env: env.clone() };
@@ -141,8 +141,9 @@ impl Reader {
 
     fn check_root_keys(&mut self) {
         let known = Place::ALL.map(Place::key);
-        for (key, entry) in &self.root.entries {
-            if known.contains(&key.as_str()) {
+        for entry in self.root.list() {
+            let key = &*entry.key;
+            if known.contains(&key) {
                 continue;
             }
             let problem = Problem::at(&self.source, entry.key_span.clone(), format!("unknown key `{key}`"));
@@ -191,7 +192,7 @@ impl Reader {
 
     fn make_section(&self, place: Place, name: String, span: Range<usize>, table: Table) -> Section {
         let kind = match table.find("kind").map(|value| &value.data) {
-            Some(Data::Text(kind)) => kind.clone(),
+            Some(Data::Text(kind)) => kind.to_string(),
             _ => String::new(),
         };
         let taken: &[&str] = match place {
@@ -216,7 +217,8 @@ impl Reader {
     fn list_named(&mut self, place: Place) -> Vec<Section> {
         let outer = self.find_section(place);
         let mut sections = Vec::new();
-        for (name, entry) in &outer.table.entries {
+        for entry in outer.table.list() {
+            let name = &entry.key;
             let Data::Table(table) = &entry.value.data else {
                 let message = format!("`{name}` stands directly in `[{}]`", place.key());
                 self.problems.push(
@@ -232,7 +234,12 @@ impl Reader {
                 self.problems.push(Problem::at(&self.source, entry.key_span.clone(), err.to_string()));
                 continue;
             }
-            sections.push(self.make_section(place, name.clone(), entry.value.span.clone(), table.clone()));
+            sections.push(self.make_section(
+                place,
+                name.to_string(),
+                entry.value.span.clone(),
+                table.clone(),
+            ));
         }
         sections
     }

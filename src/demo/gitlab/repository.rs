@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use super::History;
+
 /// Where the commits of a fake project come from.
 #[derive(Clone, Debug)]
 pub enum Repository {
@@ -17,6 +19,8 @@ pub enum Repository {
         /// How many commits it has.
         commits: usize,
     },
+    /// A small history in memory, with branches and merges.
+    Made(History),
 }
 
 /// Separates fields and commits in what git prints.
@@ -27,6 +31,7 @@ impl Repository {
     pub(super) async fn default_branch(&self) -> Option<String> {
         match self {
             Repository::Synthetic { commits, .. } => (*commits > 0).then(|| "main".to_owned()),
+            Repository::Made(history) => history.head("main").map(|_| "main".to_owned()),
             Repository::Git(directory) => {
                 let name = git(directory, &["symbolic-ref", "--short", "HEAD"]).await?.trim().to_owned();
                 self.head(&name).await.map(|_| name)
@@ -39,6 +44,7 @@ impl Repository {
             Repository::Synthetic { id, commits } => {
                 (branch == "main" && *commits > 0).then(|| synthetic_sha(*id, commits - 1))
             }
+            Repository::Made(history) => history.head(branch),
             Repository::Git(directory) => {
                 let reference = format!("refs/heads/{branch}");
                 let sha = git(directory, &["rev-parse", "--verify", "--quiet", &reference]).await?;
@@ -52,6 +58,7 @@ impl Repository {
             Repository::Synthetic { .. } => {
                 self.head("main").await.map(|sha| ("main".to_owned(), sha)).into_iter().collect()
             }
+            Repository::Made(history) => history.branches(),
             Repository::Git(directory) => {
                 let format = "--format=%(refname:lstrip=2) %(objectname)";
                 let listed =
@@ -74,6 +81,11 @@ impl Repository {
         match self {
             Repository::Synthetic { id, commits } => {
                 list_synthetic(*id, *commits, revision, skip, limit, with_stats)
+            }
+            Repository::Made(history) => {
+                let commits = history.list(revision, with_stats)?;
+                let page: Vec<_> = commits.into_iter().skip(skip).take(limit).collect();
+                Some((page.len(), serde_json::Value::Array(page).to_string()))
             }
             Repository::Git(directory) => {
                 let (skip, limit) = (format!("--skip={skip}"), format!("--max-count={limit}"));
@@ -133,7 +145,7 @@ fn commit_json(text: &str, with_stats: bool) -> Option<serde_json::Value> {
 }
 
 /// The SHA of a made-up commit: looks like one, and no two are the same.
-fn synthetic_sha(id: i64, number: usize) -> String {
+pub(super) fn synthetic_sha(id: i64, number: usize) -> String {
     let mut state = (id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (number as u64) << 1;
     let mut sha = String::with_capacity(48);
     for _ in 0..3 {

@@ -14,10 +14,12 @@
 //! cancelled run can no longer change anything.
 
 pub mod decide;
+mod import;
 mod rows;
 mod store;
 
 pub use decide::{Begin, Reopen, Running};
+pub use import::{ImportedResult, ImportedRun, add_imported_result, add_imported_run};
 pub use rows::{
     RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus, count_pending, find_latest, find_run,
     find_running, find_summary, is_told, list_failed, list_leased, list_pending, list_results, list_runs,

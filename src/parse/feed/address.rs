@@ -38,8 +38,10 @@ pub(super) fn address(base: Option<&Arc<Url>>, href: &str) -> Option<String> {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
     });
-    match scheme.map(str::to_ascii_lowercase).as_deref() {
-        Some("javascript" | "vbscript" | "data" | "file" | "livescript" | "mocha" | "about" | "blob") => None,
+    const UNSAFE: [&str; 8] =
+        ["javascript", "vbscript", "data", "file", "livescript", "mocha", "about", "blob"];
+    match scheme {
+        Some(scheme) if UNSAFE.iter().any(|known| known.eq_ignore_ascii_case(scheme)) => None,
         Some(_) => Some(compact.into_owned()),
         None => match base {
             Some(base) => resolve(Some(base), &compact).map(String::from),

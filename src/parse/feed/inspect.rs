@@ -1,10 +1,6 @@
 //! What we read from a feed, as JSON for people and programs: the answer of `inspect feed`.
 
-use std::collections::HashMap;
-
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{Content, Context, Entry, Feed, Link, Person, Refused, Tag, TextKind, parse};
@@ -41,61 +37,6 @@ fn read(bytes: &[u8], url: Option<&str>, headers: Headers) -> Result<Feed, Refus
         content_language: headers.content_language,
     };
     parse(bytes, &context)
-}
-
-/// One line of a batch.
-#[derive(Deserialize)]
-struct Case {
-    #[serde(default)]
-    id: Value,
-    #[serde(default)]
-    url: Option<String>,
-    #[serde(default)]
-    http: Option<HashMap<String, Value>>,
-    input_b64: String,
-}
-
-/// The answer to one line of a batch.
-#[derive(Serialize)]
-struct Answer<'a> {
-    id: Value,
-    out: Option<ShownDocument<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-}
-
-/// Answers one line of a batch, `{id,url,http:{content-type,…},input_b64}`, by one line `{id,out}`.
-pub fn inspect_line(line: &str) -> String {
-    let refused = |id: Value, why: String| written(&Answer { id, out: None, error: Some(why) });
-    let mut case: Case = match serde_json::from_str(line) {
-        Ok(case) => case,
-        Err(error) => {
-            let id = serde_json::from_str::<Value>(line).ok().and_then(|line| line.get("id").cloned());
-            return refused(id.unwrap_or(Value::Null), format!("the line is no case: {error}"));
-        }
-    };
-    let id = std::mem::take(&mut case.id);
-    let bytes = match STANDARD.decode(&case.input_b64) {
-        Ok(bytes) => bytes,
-        Err(error) => return refused(id, format!("`input_b64` is no base64: {error}")),
-    };
-    let header = |name: &str| {
-        let (_, value) = case.http.as_ref()?.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
-        Some(value.as_str()?.to_owned())
-    };
-    let headers = Headers {
-        content_type: header("content-type"),
-        content_location: header("content-location"),
-        content_language: header("content-language"),
-    };
-    match read(&bytes, case.url.as_deref(), headers) {
-        Ok(feed) => written(&Answer { id, out: Some(shown_feed(&feed)), error: None }),
-        Err(why) => refused(id, why.to_string()),
-    }
-}
-
-fn written(answer: &Answer<'_>) -> String {
-    serde_json::to_string(answer).unwrap_or_default()
 }
 
 #[derive(Serialize)]

@@ -216,6 +216,11 @@ impl Entry {
         &self.key
     }
 
+    /// The key alone, when nothing else is needed any more.
+    pub fn into_key(self) -> String {
+        self.key
+    }
+
     /// When it appeared: published, else updated, else created.
     pub fn date(&self) -> Option<Timestamp> {
         self.published.or(self.updated).or(self.created)

@@ -13,12 +13,18 @@ use super::{
 };
 use crate::parse::markup::single_spaced;
 
+/// Room is made for so many entries at once, by how long the document is.
+const USUAL_ENTRIES: usize = 64;
+const USUAL_ENTRY: usize = 400;
+
 /// Reads `text` as XML.
 pub(super) fn read(text: &str, encoding: &'static str, context: &Context) -> Result<Feed, Refused> {
     let mut xml = Xml::new(text, base_of(context));
     let root = find_root(&mut xml)?;
+    let mut feed = Feed::new(root.format, encoding);
+    feed.entries.reserve((text.len() / USUAL_ENTRY).min(USUAL_ENTRIES));
     let mut reader = Reader {
-        feed: Feed::new(root.format, encoding),
+        feed,
         default: if root.format.is_atom() { TextDefault::Text } else { TextDefault::Html },
         root_depth: xml.depth(),
         channel_depth: xml.depth(),
@@ -331,6 +337,9 @@ impl<'a> Reader<'a> {
             *known = Some(href.clone());
         }
         *strong |= in_place;
+        if links.is_empty() {
+            links.reserve_exact(1);
+        }
         push_some(links, alternate(href));
     }
 

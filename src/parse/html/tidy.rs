@@ -5,11 +5,16 @@
 //! on what comments, scripts and titles hold; so those are emptied in the same pass. What is left reads the same
 //! whatever the parser makes of the elements around it. One pass, linear in the text.
 
+use super::tree::MAX_NODES;
+
 /// Attributes of one tag that are kept.
 const MAX_ATTRIBUTES: usize = 256;
 
 /// Signs that look like the begin of a tag and are not; each costs the parser a token of its own.
 const MAX_STRAY: usize = 10_000;
+
+/// Tags that are looked at. The tree holds half as many elements, so that a page of nothing but tags ends here.
+const MAX_TAGS: usize = 2 * MAX_NODES;
 
 /// What stands in place of a comment: without it, the text on both sides could join to a tag.
 const EMPTY_COMMENT: &str = "<!---->";
@@ -27,13 +32,14 @@ const PLAIN: [&str; 2] = ["title", "textarea"];
 pub(super) fn tidy(html: &str, max_bytes: usize) -> String {
     let mut out = String::with_capacity(html.len().min(max_bytes));
     let mut rest = html;
-    let mut stray = 0;
+    let (mut stray, mut tags) = (0, 0);
     while let Some(at) = memchr(b'<', rest) {
-        if out.len() + at >= max_bytes {
+        if out.len() + at >= max_bytes || tags >= MAX_TAGS {
             break;
         }
         out.push_str(&rest[..at]);
         rest = &rest[at..];
+        tags += 1;
         rest = match rest.as_bytes().get(1) {
             Some(b'!') if rest.starts_with("<!--") => after_comment(&mut out, rest),
             Some(b'!') if starts_with_ignoring_case(&rest[2..], "doctype") => {
@@ -250,6 +256,7 @@ mod tests {
         assert_eq!(tidy("ああああ", 7), "ああ");
         assert_eq!(tidy("abc<p>def<p>ghi", 8), "abc<p>de");
         assert_eq!(tidy(&"<".repeat(50_000_000), 1000).len(), 1000);
+        assert_eq!(tidy(&"<b>".repeat(5_000_000), 1 << 24).len(), 3 * MAX_TAGS);
         assert!(tidied(&"<title>".repeat(100_000)).len() < 3 * MAX_PLAIN);
     }
 

@@ -136,7 +136,8 @@ on_both_databases! {
         );
         world.reconfigure(&More { tables: &local, job: "llm = \"local\"\nitems_per_run = 2\nattachments = [\"pdf\", \"csv\"]", ..More::default() }, &fixture);
         world.ministry.instead("/files/data.csv", "text/csv", "年,世帯\n2025,100\n");
-        world.ministry.publish("a", "統計", Some(world.clock.now()), Shape::WithFiles(vec![("data.csv".into(), 1), ("report.pdf".into(), 2000)]));
+        world.ministry.instead("/files/report.pdf", "application/pdf", include_bytes!("../../fixtures/pdf/reportlab_90ms_rksj.pdf"));
+        world.ministry.publish("a", "統計", Some(world.clock.now()), Shape::WithFiles(vec![("data.csv".into(), 1), ("report.pdf".into(), 2000), ("scan.pdf".into(), 2000)]));
         openai.next_raw(429, serde_json::json!({ "error": { "code": "rate_limit_exceeded", "message": "slow down sk-local-secret" } }));
         let report = world.run().await;
         assert_eq!(report.waiting_until, Some(world.clock.now().plus(MINUTE)));
@@ -153,8 +154,10 @@ on_both_databases! {
         assert_eq!(log[2].body["response_format"]["json_schema"]["strict"], true);
         let text = log[2].body["messages"][1]["content"].as_str().unwrap();
         assert!(text.contains("2025,100"), "text files are put into the prompt: {text}");
-        assert!(text.contains("report.pdf） (2 KiB)"), "a PDF is told by name and size: {text}");
-        assert!(!world.ministry.log().contains(&"GET /files/report.pdf".to_owned()), "what cannot be read is not fetched");
+        assert!(text.contains("report.pdf） (3 KiB／内容を添付)"), "{text}");
+        assert!(text.contains("バス路線の維持状況を調べました（回答率92.4％）"), "so is the text of PDFs: {text}");
+        assert_eq!(text.matches("<<<FILE ").count(), 2, "each in its fence: {text}");
+        assert!(text.contains("scan.pdf） (2 KiB／画像のみで文字情報がないため内容なし)"), "or why there is none: {text}");
     }
 
     async fn a_run_that_is_told_to_stop_does_not_wait_for_the_model(fixture) {

@@ -20,9 +20,54 @@ pub fn parse(text: &str) -> Option<Timestamp> {
     if text.is_empty() || text.len() > LENGTH_LIMIT {
         return None;
     }
+    if let Some(at) = usual(text) {
+        return Some(at);
+    }
     let (text, local) = plain(text);
     let text = text.trim();
     iso(text, local).or_else(|| epoch(text)).or_else(|| loose::read(text, local))
+}
+
+/// The shape that nearly all RSS has, `Thu, 15 Jan 2026 09:02:11 +0900`; anything else takes the long way.
+fn usual(text: &str) -> Option<Timestamp> {
+    const MONTHS: &[u8; 36] = b"janfebmaraprmayjunjulaugsepoctnovdec";
+    let bytes = text.as_bytes();
+    let bytes = match bytes {
+        [a, b, c, b',', b' ', rest @ ..] if [a, b, c].iter().all(|byte| byte.is_ascii_alphabetic()) => rest,
+        _ => bytes,
+    };
+    let digit = |byte: u8| byte.is_ascii_digit().then(|| u32::from(byte - b'0'));
+    let two = |a: u8, b: u8| Some(digit(a)? * 10 + digit(b)?);
+    let (day, rest) = match bytes {
+        [a, b' ', rest @ ..] => (digit(*a)?, rest),
+        [a, b, b' ', rest @ ..] => (two(*a, *b)?, rest),
+        _ => return None,
+    };
+    let [m, n, o, b' ', y, e, a, r, b' ', h, i, b':', j, k, b':', s, t, b' ', zone @ ..] = rest else {
+        return None;
+    };
+    let month = [*m, *n, *o].map(|byte| byte.to_ascii_lowercase());
+    let month = MONTHS.chunks_exact(3).position(|known| known == month)? + 1;
+    let year = two(*y, *e)? * 100 + two(*a, *r)?;
+    let (hour, minute, second) = (two(*h, *i)?, two(*j, *k)?, two(*s, *t)?);
+    let offset = match zone {
+        b"GMT" | b"UTC" => 0,
+        [sign @ (b'+' | b'-'), a, b, c, d] => {
+            let (hours, minutes) = (two(*a, *b)?, two(*c, *d)?);
+            if hours > 14 || minutes > 59 {
+                return None;
+            }
+            let seconds = i64::from(hours * 3600 + minutes * 60);
+            if *sign == b'-' { -seconds } else { seconds }
+        }
+        _ => return None,
+    };
+    if hour > 23 || minute > 59 || second > 59 || !(1900..=2999).contains(&year) {
+        return None;
+    }
+    let date =
+        Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
+    finish(date, Time { hour, minute, second, zone: Zone::Offset(offset) }, 0)
 }
 
 /// A time of day with its distance from UTC.
@@ -338,4 +383,33 @@ fn finish(date: Date, time: Time, local: i64) -> Option<Timestamp> {
     };
     let clock = i64::from(time.hour) * 3600 + i64::from(time.minute) * 60 + i64::from(time.second);
     Some(Timestamp::from_millis((seconds + clock - offset) * 1000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_short_way_reads_what_the_long_way_reads() {
+        for text in [
+            "Thu, 15 Jan 2026 09:02:11 +0900",
+            "thu, 1 DEC 1999 23:59:59 GMT",
+            "15 Jan 2026 09:02:11 -0330",
+            "Sat, 29 Feb 2020 00:00:00 UTC",
+        ] {
+            assert!(usual(text).is_some(), "{text}");
+            assert_eq!(usual(text), loose::read(&text.to_ascii_lowercase(), 0), "{text}");
+        }
+        for text in [
+            "Thu, 15 Jan 26 09:02:11 GMT",
+            "Thu, 15 Jan 2026 09:02 GMT",
+            "Thu, 15 Jan 2026 24:00:00 GMT",
+            "Thu, 31 Feb 2026 09:02:11 GMT",
+            "Thu, 15 Jan 2026 09:02:11 EST",
+            "Thu, 15 Jan 2026 09:02:11 +9999",
+            "2026-01-15T09:02:11Z",
+        ] {
+            assert_eq!(usual(text), None, "{text}");
+        }
+    }
 }

@@ -1,0 +1,113 @@
+//! What the benchmarks share: CPU and memory of one process, and this benchmark again as processes of their own.
+
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "each benchmark uses a part of it; a benchmark may panic, and what it prints is its answer"
+)]
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+/// What one process took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Figures {
+    /// CPU seconds of all its threads.
+    pub(crate) cpu: f64,
+    /// Seconds on the wall.
+    pub(crate) wall: f64,
+    /// The most memory it ever had, in MiB.
+    pub(crate) peak: f64,
+}
+
+impl Figures {
+    /// The one with less CPU.
+    pub(crate) fn better(self, other: Self) -> Self {
+        if other.cpu < self.cpu { other } else { self }
+    }
+}
+
+/// What was given behind the name of the benchmark.
+pub(crate) fn args() -> Vec<String> {
+    std::env::args().skip(1).filter(|arg| arg != "--bench").collect()
+}
+
+/// Runs `work` to its end on two threads.
+pub(crate) fn run<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.unwrap().block_on(work)
+}
+
+/// Runs `work` in this process and prints what it took, for [`measure`] to read.
+pub(crate) fn report(work: impl FnOnce()) {
+    let (before, started) = (cpu_secs(), Instant::now());
+    work();
+    println!("{} {} {}", cpu_secs() - before, started.elapsed().as_secs_f64(), peak_mib());
+}
+
+/// Runs this benchmark with `args` as a process of its own and reads what it reported.
+pub(crate) fn measure(args: &[&str]) -> Figures {
+    let output = itself(args).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stdout));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = text.lines().last().unwrap();
+    let figures: Vec<f64> = line.split_whitespace().map(|figure| figure.parse().unwrap()).collect();
+    Figures { cpu: figures[0], wall: figures[1], peak: figures[2] }
+}
+
+/// A server, which ends with this value.
+pub(crate) struct Server {
+    child: Child,
+    /// The line it printed when it was ready.
+    pub(crate) ready: String,
+}
+
+/// Starts this benchmark with `args` as a process of its own and waits for its first line.
+pub(crate) fn serve(args: &[&str]) -> Server {
+    let mut child = itself(args).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    Server { child, ready: line.trim().to_owned() }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn itself(args: &[&str]) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(args).stderr(Stdio::inherit());
+    command
+}
+
+/// Whether a promise holds, in words.
+pub(crate) fn verdict(holds: bool) -> &'static str {
+    if holds { "holds" } else { "DOES NOT HOLD" }
+}
+
+/// CPU seconds of this process, all threads, in steps of a hundredth.
+pub(crate) fn cpu_secs() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let after_name = stat.rsplit(')').next().unwrap();
+    let ticks: u64 =
+        after_name.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum();
+    ticks as f64 / 100.0
+}
+
+/// CPU seconds of this thread; what others do on the machine does not count.
+pub(crate) fn thread_cpu_secs() -> f64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    stat.split_whitespace().next().unwrap().parse::<u64>().unwrap() as f64 / 1e9
+}
+
+/// The most memory that this process ever had (VmHWM).
+pub(crate) fn peak_mib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
+}

@@ -1,0 +1,37 @@
+//! Changes for export, page by page along their numbers, and the feeds that were found.
+
+use std::collections::HashMap;
+
+use super::changes::{ChangeRow, read};
+use crate::db::{self, Tx};
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// The next changes after the number `after`, of one job or of all, found from `since` on and before `until`.
+pub fn list_changes_after(
+    tx: &mut Tx<'_>,
+    after: i64,
+    job: Option<&str>,
+    (since, until): (Timestamp, Timestamp),
+    limit: usize,
+) -> db::Result<Vec<ChangeRow>> {
+    tx.list(
+        sql!(
+            "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
+             WHERE id > ?1 AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2) AND found_at >= ?3 AND found_at < ?4
+             ORDER BY id LIMIT ?5"
+        ),
+        params![after, job, since, until, limit],
+        read,
+    )
+}
+
+/// The feeds that were found, by blog.
+pub fn list_feeds(tx: &mut Tx<'_>) -> db::Result<HashMap<String, String>> {
+    let feeds = tx.list(
+        sql!("SELECT blog_id, feed_url FROM blog_state WHERE feed_url IS NOT NULL"),
+        params![],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    Ok(feeds.into_iter().collect())
+}

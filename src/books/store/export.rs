@@ -1,0 +1,79 @@
+//! Books and deliveries for export: page by page along their keys.
+
+use super::view::BookRow;
+use crate::db::{self, Row, Tx};
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// A delivery as it was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct DeliveryRow {
+    /// Its number.
+    pub id: i64,
+    /// The job.
+    pub job_name: String,
+    /// When it was accepted.
+    pub delivered_at: Timestamp,
+    /// Its books, by ISBN.
+    pub isbn13_list: Vec<String>,
+}
+
+/// The next books after `after`, found from `since` on and before `until`; those of one job, or all.
+pub fn list_books_after(
+    tx: &mut Tx<'_>,
+    after: &str,
+    job: Option<&str>,
+    (since, until): (Timestamp, Timestamp),
+    limit: usize,
+) -> db::Result<Vec<BookRow>> {
+    tx.list(
+        sql!(
+            "SELECT b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url,
+               b.links_json, b.first_seen_at, b.last_seen_at, b.last_delivered_at
+             FROM books b
+             WHERE b.isbn13 > ?1 AND b.first_seen_at >= ?3 AND b.first_seen_at < ?4
+               AND (CAST(?2 AS TEXT) IS NULL OR EXISTS
+                 (SELECT 1 FROM job_books j WHERE j.isbn13 = b.isbn13 AND j.job_name = ?2))
+             ORDER BY b.isbn13 LIMIT ?5"
+        ),
+        params![after, job, since, until, limit],
+        |row| {
+            Ok(BookRow {
+                book: super::books::read(row)?,
+                first_seen_at: row.get(8)?,
+                last_seen_at: row.get(9)?,
+                last_delivered_at: row.get(10)?,
+            })
+        },
+    )
+}
+
+/// The next deliveries after the number `after`, of one job or of all, from `since` on and before `until`.
+pub fn list_deliveries_after(
+    tx: &mut Tx<'_>,
+    after: i64,
+    job: Option<&str>,
+    (since, until): (Timestamp, Timestamp),
+    limit: usize,
+) -> db::Result<Vec<DeliveryRow>> {
+    tx.list(
+        sql!(
+            "SELECT id, job_name, delivered_at, isbn13_list_json FROM deliveries
+             WHERE id > ?1 AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2)
+               AND delivered_at >= ?3 AND delivered_at < ?4
+             ORDER BY id LIMIT ?5"
+        ),
+        params![after, job, since, until, limit],
+        read_delivery,
+    )
+}
+
+fn read_delivery(row: &Row<'_>) -> db::Result<DeliveryRow> {
+    let list: String = row.get(3)?;
+    Ok(DeliveryRow {
+        id: row.get(0)?,
+        job_name: row.get(1)?,
+        delivered_at: row.get(2)?,
+        isbn13_list: serde_json::from_str(&list).unwrap_or_default(),
+    })
+}

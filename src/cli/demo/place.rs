@@ -1,0 +1,154 @@
+//! Where a demo lives: a temporary directory, or one that is kept and come back to.
+
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use tempfile::{NamedTempFile, TempDir};
+
+use crate::cli::{Error, Output, Result};
+use crate::demo::journal;
+use crate::demo::world::{self, World};
+use crate::text::Language;
+
+/// The directory of a demo.
+pub(super) enum Place {
+    /// Goes with the demo.
+    Passing(TempDir),
+    /// Stays.
+    Kept(PathBuf),
+}
+
+impl Place {
+    /// Makes the directory, or takes one that is empty or that of a demo.
+    pub(super) fn open(keep: Option<&Path>) -> Result<Self> {
+        let Some(path) = keep else {
+            return Ok(Place::Passing(tempfile::Builder::new().prefix("tsuzuki-demo-").tempdir()?));
+        };
+        let shown = path.display();
+        let unusable = |error: std::io::Error| {
+            Error::failed(format!("{shown} cannot be used: {error}")).hint("name a new or empty directory")
+        };
+        std::fs::create_dir_all(path).map_err(unusable)?;
+        let path = path.canonicalize().map_err(unusable)?;
+        let mut other = None;
+        for entry in path.read_dir().map_err(unusable)? {
+            let name = entry.map_err(unusable)?.file_name();
+            if name == journal::FILE {
+                return Ok(Place::Kept(path));
+            }
+            other = other.or(Some(name));
+        }
+        match other {
+            None => Ok(Place::Kept(path)),
+            Some(other) => Err(Error::usage(format!(
+                "{shown} holds something else than a demo: `{}`",
+                other.to_string_lossy()
+            ))
+            .hint("name a new or empty directory, or one that an earlier demo has kept")),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Place::Passing(directory) => directory.path(),
+            Place::Kept(path) => path,
+        }
+    }
+
+    /// What becomes of it, for the line that names it.
+    pub(super) fn fate(&self) -> &'static str {
+        match self {
+            Place::Passing(_) => " (removed at the end; `--keep DIR` keeps them)",
+            Place::Kept(_) => "",
+        }
+    }
+
+    /// Tidies up what is not to be kept.
+    pub(super) fn close(self, out: &Output) {
+        if let Place::Passing(directory) = self {
+            let path = directory.path().to_owned();
+            if let Err(error) = directory.close() {
+                out.warn(format!("{} could not be removed: {error}", path.display()));
+            }
+        }
+    }
+}
+
+/// Writes the config file and the keys that it names, unless there is one; the user may have changed it. `listen` changes that line only.
+pub(super) fn put_config(
+    path: &Path,
+    world: &World,
+    listen: Option<SocketAddr>,
+    language: Language,
+) -> Result<()> {
+    let known = match std::fs::read_to_string(path) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error.into()),
+    };
+    if let Some(listen) = listen.filter(|listen| !listen.ip().to_canonical().is_loopback())
+        && known.as_ref().is_none_or(|text| !text.contains("[web.auth]"))
+    {
+        return Err(Error::usage(format!(
+            "{listen} is reachable from other machines, but nobody would have to log in"
+        ))
+        .hint("listen on 127.0.0.1, or keep the demo and set [web.auth] in its tsuzuki.toml"));
+    }
+    let text = match (known, listen) {
+        (Some(_), None) => return Ok(()),
+        (Some(text), Some(listen)) => with_listen(&text, world::free_address(listen)?),
+        (None, listen) => {
+            let listen = listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
+            world.render_config(world::free_address(listen)?, language)
+        }
+    };
+    let keys = path.with_file_name("keys");
+    std::fs::create_dir_all(&keys)?;
+    for (name, key) in world::KEYS {
+        put(&keys.join(name), key)?;
+    }
+    put(path, &text)
+}
+
+/// Writes a file whole or not at all, for this user only.
+fn put(path: &Path, text: &str) -> Result<()> {
+    let mut file = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+fn with_listen(text: &str, listen: SocketAddr) -> String {
+    let line = |line: &str| match line.starts_with("listen = ") {
+        true => format!("listen = \"{listen}\"\n"),
+        false => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_new_an_empty_or_a_demos_directory_is_taken() {
+        let directory = tempfile::tempdir().unwrap();
+        let new = directory.path().join("a/b");
+        assert!(Place::open(Some(&new)).is_ok(), "a new one");
+        assert!(Place::open(Some(&new)).is_ok(), "an empty one");
+        std::fs::write(new.join("notes.txt"), "mine").unwrap();
+        let Err(refused) = Place::open(Some(&new)) else { panic!("a directory of the user's was taken") };
+        assert!(refused.plain(crate::config::Colour::Never).contains("`notes.txt`"));
+        std::fs::write(new.join(journal::FILE), "").unwrap();
+        assert!(Place::open(Some(&new)).is_ok(), "that of a demo, whatever else the user put there");
+        assert!(Place::open(Some(&new.join("notes.txt"))).is_err(), "a file");
+    }
+
+    #[test]
+    fn another_address_changes_one_line() {
+        let text = "# my note\n[web]\nlisten = \"127.0.0.1:1\"\n[app]\n";
+        let changed = with_listen(text, ([127, 0, 0, 1], 2).into());
+        assert_eq!(changed, text.replace(":1\"", ":2\""));
+    }
+}

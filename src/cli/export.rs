@@ -1,0 +1,235 @@
+//! `export`: what was found and sent, as files for other programs.
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+
+use super::{Context, Error, Exit, Result};
+use crate::commits::config::{Keys as CommitKeys, Since, host_of};
+use crate::db::Open;
+use crate::export::{self, Filter, Format, Style, What, Writer};
+use crate::time::Timestamp;
+
+/// Options of `export`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// What to write
+    #[arg(value_enum)]
+    what: Word,
+    /// How to write it [default: by the ending of the file, else csv]
+    #[arg(long, value_enum)]
+    format: Option<FormatWord>,
+    /// The file to write [default: the standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the file if it is there
+    #[arg(long)]
+    force: bool,
+    /// Only what belongs to this job; for commits, what is on its GitLab
+    #[arg(long, value_name = "NAME")]
+    job: Option<String>,
+    /// Only from this day (2026-01-31) or moment on
+    #[arg(long, value_name = "TIME")]
+    since: Option<Since>,
+    /// Only before this day or moment
+    #[arg(long, value_name = "TIME")]
+    until: Option<Since>,
+    /// Leave cells alone that a spreadsheet would run as a formula
+    #[arg(long)]
+    raw: bool,
+    /// Begin with a byte order mark, so that Excel reads UTF-8
+    #[arg(long)]
+    bom: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Word {
+    /// What press jobs found; times are those of publication
+    Items,
+    /// What was new on blogs; times are when it was found
+    Changes,
+    /// Books; times are when they were first found
+    Books,
+    /// Mails about books
+    Deliveries,
+    /// Commits, without the addresses of their authors
+    Commits,
+    /// The blogs of the config, as OPML
+    Opml,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FormatWord {
+    Csv,
+    Tsv,
+    Json,
+    Ndjson,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result {
+    let what = match args.what {
+        Word::Items => What::Items,
+        Word::Changes => What::Changes,
+        Word::Books => What::Books,
+        Word::Deliveries => What::Deliveries,
+        Word::Commits => What::Commits,
+        Word::Opml => return opml(&args, context).await,
+    };
+    let format = format_of(&args, context)?;
+    if args.bom && matches!(format, Format::Json | Format::Ndjson) {
+        return Err(Error::usage("--bom is for csv and tsv; JSON has none"));
+    }
+    let filter = filter_of(&args, what, context).await?;
+    let db = context.open_db(Open::Existing).await?.clone();
+    let out = Out::open(args.output.as_deref(), args.force)?;
+    let mut writer = Writer::new(out, format, Style { raw: args.raw, bom: args.bom });
+    let count = export::write(&db, what, &filter, &mut writer, &context.stop).await?;
+    finish(writer.into_inner(), &args, &format!("{count} rows"), context)
+}
+
+async fn opml(args: &Args, context: &Context) -> Result {
+    if args.format.is_some() || args.since.is_some() || args.until.is_some() || args.raw || args.bom {
+        return Err(Error::usage("opml has one format, and blogs have no times")
+            .hint("only --job, --output and --force go with it"));
+    }
+    let config = context.config().await?;
+    let db = match context.database_exists().await? {
+        true => Some(context.open_db(Open::Existing).await?),
+        false => None,
+    };
+    let (text, left_out) = export::render_opml(config, db, args.job.as_deref()).await?;
+    let mut out = Out::open(args.output.as_deref(), args.force)?;
+    out.write_all(text.as_bytes())?;
+    if left_out > 0 {
+        context.out.warn(format!("{left_out} blogs have no known feed and are left out"));
+    }
+    let written = format!("{} feeds", text.matches("xmlUrl=").count());
+    finish(out, args, &written, context)
+}
+
+fn format_of(args: &Args, context: &Context) -> Result<Format> {
+    if let Some(word) = args.format {
+        return Ok(match word {
+            FormatWord::Csv => Format::Csv,
+            FormatWord::Tsv => Format::Tsv,
+            FormatWord::Json => Format::Json,
+            FormatWord::Ndjson => Format::Ndjson,
+        });
+    }
+    let ending = args.output.as_deref().and_then(Path::extension).map(std::ffi::OsStr::to_ascii_lowercase);
+    match ending.as_deref().and_then(|ending| ending.to_str()) {
+        Some("csv") => Ok(Format::Csv),
+        Some("tsv" | "tab") => Ok(Format::Tsv),
+        Some("json") => Ok(Format::Json),
+        Some("ndjson" | "jsonl") => Ok(Format::Ndjson),
+        Some("opml" | "xml") => Err(Error::usage("only blogs can be written as OPML")
+            .hint("run `tsuzuki export opml`, or name a format with --format")),
+        _ if context.out.is_json() => Ok(Format::Json),
+        _ => Ok(Format::Csv),
+    }
+}
+
+async fn filter_of(args: &Args, what: What, context: &Context) -> Result<Filter> {
+    let config = context.config().await?;
+    let zone = config.app.timezone.time_zone();
+    let mut filter = Filter {
+        job: args.job.clone(),
+        host: None,
+        since: args.since.map_or(Timestamp::MIN, |since| since.moment(zone)),
+        until: args.until.map_or(Timestamp::MAX, |until| until.moment(zone)),
+    };
+    if let (What::Commits, Some(name)) = (what, &args.job) {
+        let job = config.find_job(name).filter(|job| job.kind == crate::commits::KIND);
+        let keys = job.and_then(|job| job.section.read::<CommitKeys>().ok()).ok_or_else(|| {
+            Error::usage(format!("there is no commits job `{name}`")).hint("`tsuzuki job ls` lists the jobs")
+        })?;
+        filter.host = Some(host_of(&keys.gitlab));
+    }
+    Ok(filter)
+}
+
+/// Where the bytes go: the standard output, a device, or a file that appears only when it is complete.
+enum Out {
+    Stream(Box<dyn Write + Send>),
+    File { part: BufWriter<tempfile::NamedTempFile>, to: PathBuf, force: bool },
+}
+
+impl Out {
+    fn open(path: Option<&Path>, force: bool) -> Result<Self> {
+        let Some(path) = path.filter(|path| *path != Path::new("-")) else {
+            return Ok(Out::Stream(Box::new(BufWriter::with_capacity(64 << 10, std::io::stdout()))));
+        };
+        let failed =
+            |error: std::io::Error| Error::failed(format!("{} cannot be written: {error}", path.display()));
+        let to = match std::fs::metadata(path) {
+            Ok(facts) if facts.is_dir() => {
+                return Err(Error::usage(format!("{} is a directory", path.display())));
+            }
+            Ok(facts) if !facts.is_file() => {
+                let device = std::fs::OpenOptions::new().write(true).open(path).map_err(failed)?;
+                return Ok(Out::Stream(Box::new(BufWriter::new(device))));
+            }
+            Ok(_) if !force => return Err(already_there(path)),
+            Ok(_) => path.canonicalize().map_err(failed)?,
+            Err(_) => path.to_owned(),
+        };
+        let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".tsuzuki-export-");
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let part = builder.tempfile_in(directory).map_err(failed)?;
+        Ok(Out::File { part: BufWriter::with_capacity(64 << 10, part), to, force })
+    }
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Out::Stream(stream) => stream.write(bytes),
+            Out::File { part, .. } => part.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match self {
+            Out::Stream(stream) => stream.flush(),
+            Out::File { part, .. } => part.flush(),
+        }
+    }
+}
+
+fn already_there(path: &Path) -> Error {
+    Error::usage(format!("{} is there already", path.display())).hint("--force replaces it")
+}
+
+/// Puts the file in its place.
+fn finish(mut out: Out, args: &Args, written: &str, context: &Context) -> Result {
+    out.flush()?;
+    if let Out::File { part, to, force } = out {
+        let part = part.into_inner().map_err(|error| Error::failed(error.to_string()))?;
+        part.as_file().sync_all()?;
+        let shown = args.output.as_deref().unwrap_or(&to);
+        match force {
+            true => part.persist(&to).map(drop),
+            false => part.persist_noclobber(&to).map(drop),
+        }
+        .map_err(|error| match error.error.kind() {
+            std::io::ErrorKind::AlreadyExists => already_there(shown),
+            _ => Error::failed(format!("{} cannot be written: {}", shown.display(), error.error)),
+        })?;
+        context.out.note(format!("Wrote {written} to {}", shown.display()));
+    }
+    Ok(Exit::Fine)
+}
+
+impl From<export::Error> for Error {
+    fn from(error: export::Error) -> Self {
+        match error {
+            export::Error::Db(error) => error.into(),
+            export::Error::Io(error) => error.into(),
+            export::Error::Stopped => Error::new(Exit::Interrupted, error.to_string()),
+        }
+    }
+}

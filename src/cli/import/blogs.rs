@@ -1,0 +1,99 @@
+//! Blogs from lists: into the config file, by edits that keep everything else.
+
+use super::super::{Context, Error, Exit, Result};
+use super::{How, Said, find_job, read_input};
+use crate::app;
+use crate::blogs::KIND;
+use crate::config::ConfigFile;
+use crate::fetch::{AllowPrivate, Request, Response};
+use crate::import::list::{self, Candidate, NewBlog};
+use crate::import::{self};
+use crate::parse::url::resolve_web;
+
+/// The largest list that is read.
+const MAX_BYTES: u64 = 16 << 20;
+
+pub(super) async fn opml(input: &str, how: &How, context: &Context) -> Result {
+    let (bytes, content_type) = match resolve_web(None, input).filter(|_| input.contains("://")) {
+        Some(address) => {
+            let fetcher = app::fetcher(context.config().await?, context.clock.clone())?;
+            let request = Request::get(address).allow_private(&AllowPrivate::none());
+            match fetcher.fetch(&request).await? {
+                Response::Fetched(head, body) => (body.to_vec(), head.content_type().map(str::to_owned)),
+                Response::Unchanged(_) => return Err(Error::failed("the server sent no document")),
+            }
+        }
+        None => (read_input(input, MAX_BYTES)?, None),
+    };
+    let candidates = list::of_opml(&bytes, content_type.as_deref())
+        .map_err(|error| Error::failed(format!("{input}: {error}")))?;
+    add(&candidates, how, context).await
+}
+
+pub(super) async fn urls(input: &str, how: &How, context: &Context) -> Result {
+    let bytes = read_input(input, MAX_BYTES)?;
+    let text = String::from_utf8(bytes).map_err(|_| Error::failed(format!("{input} is not UTF-8")))?;
+    add(&list::of_urls(&text), how, context).await
+}
+
+async fn add(candidates: &[Candidate], how: &How, context: &Context) -> Result {
+    let mut said = Said { dry_run: how.dry_run, ..Said::default() };
+    let chosen = add_to_config(candidates, how, context, &mut said).await?;
+    let (added, known, refused) = (said.blogs.len(), chosen.known, chosen.refused.len());
+    for why in chosen.refused.iter().take(20) {
+        context.out.warn(format!("left out: {why}"));
+    }
+    let exit = said.print(context)?;
+    let verb = if how.dry_run { "would be added" } else { "added" };
+    context.out.note(format!("{added} blogs {verb}, {known} were there already, {refused} left out"));
+    Ok(if refused > 0 { Exit::Partly } else { exit })
+}
+
+/// Adds what is new to the job, and notes it in `said`.
+pub(super) async fn add_to_config(
+    candidates: &[Candidate],
+    how: &How,
+    context: &Context,
+    said: &mut Said,
+) -> Result<list::Chosen> {
+    let config = context.config().await?;
+    let job = job_name(how, context).await?;
+    let chosen = list::choose(candidates, &import::config::list_blogs(config));
+    said.blogs = chosen.new.clone();
+    if config.find_job(&job).is_none() && !chosen.new.is_empty() {
+        said.jobs.push(job.clone());
+    }
+    save(&chosen.new, &job, how, context).await?;
+    Ok(chosen)
+}
+
+/// The blogs job to add to: the one named, the only one, or `blogs`.
+pub(super) async fn job_name(how: &How, context: &Context) -> Result<String> {
+    let config = context.config().await?;
+    Ok(match (find_job(how, KIND, config)?, &how.job) {
+        (Some(job), _) => job.name.to_string(),
+        (None, Some(name)) => name.to_string(),
+        (None, None) => match config.find_job(KIND) {
+            Some(job) if job.kind != KIND => {
+                return Err(
+                    Error::usage(format!("`{KIND}` is a {} job", job.kind)).hint("name a job with --job")
+                );
+            }
+            _ => KIND.to_owned(),
+        },
+    })
+}
+
+/// Writes the file; a dry run only checks that it could be written.
+async fn save(blogs: &[NewBlog], job: &str, how: &How, context: &Context) -> Result<()> {
+    if blogs.is_empty() {
+        return Ok(());
+    }
+    let mut file = ConfigFile::open(&context.config_path()?)?;
+    import::config::add_blogs(&mut file.document, context.config().await?, job, blogs)?;
+    match how.dry_run {
+        true => file.read(app::kinds(), &context.env)?,
+        false => file.save(app::kinds(), &context.env)?,
+    };
+    Ok(())
+}

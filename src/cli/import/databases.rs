@@ -1,0 +1,194 @@
+//! The databases and configs of four other programs: first the database, then the config file.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::super::{Context, Error, Exit, Result};
+use super::{How, Said, Times, blogs, find_job, open_db, options, read_input};
+use crate::app;
+use crate::commits::config::{Keys as CommitKeys, host_of};
+use crate::commits::wire::Emails;
+use crate::config::ConfigFile;
+use crate::config::value::HttpUrl;
+use crate::db;
+use crate::id::JobName;
+use crate::import::gitlab_analyzer::Home;
+use crate::import::jobs_yaml::YamlJobs;
+use crate::import::{self, Report, blog_watcher as watcher, gitlab_analyzer as analyzer, jobs_yaml};
+use crate::{commits, press};
+
+/// The largest config file of another program that is read.
+const MAX_CONFIG_BYTES: u64 = 4 << 20;
+
+pub(super) async fn mic_bot(file: PathBuf, how: &How, times: &Times, context: &Context) -> Result {
+    let config = context.config().await?;
+    let job = find_job(how, press::KIND, config)?;
+    let Some(name) = how.job.clone().or_else(|| job.map(|job| job.name.clone())) else {
+        return Err(Error::usage("which job do the items belong to?")
+            .hint("name it with --job; a press job of that name should stand in the config file"));
+    };
+    let keys = job.and_then(|job| job.section.read::<press::Keys>().ok());
+    let feed = keys.map(|keys| keys.feed.url().to_string());
+    let db = open_db(how, context).await?;
+    let report = import::mic_bot::import(&db, file, name, feed, options(how, times, context)?).await;
+    Said { dry_run: how.dry_run, report: done(report, context)?, ..Said::default() }.print(context)
+}
+
+pub(super) async fn dre(
+    place: PathBuf,
+    jobs: Option<PathBuf>,
+    how: &How,
+    times: &Times,
+    context: &Context,
+) -> Result {
+    let (file, jobs) = find_dre(place, jobs)?;
+    let yaml = match &jobs {
+        None => YamlJobs::default(),
+        Some(path) => {
+            let name = path.display();
+            let bytes = read_input(&path.to_string_lossy(), jobs_yaml::MAX_BYTES)?;
+            let text = String::from_utf8(bytes).map_err(|_| Error::failed(format!("{name} is not UTF-8")))?;
+            jobs_yaml::parse(&text).map_err(|why| Error::failed(format!("{name}: {why}")))?
+        }
+    };
+    let config = context.config().await?;
+    if let Some(name) = &how.job
+        && config.find_job(name.as_str()).is_some()
+    {
+        find_job(how, crate::books::KIND, config)?;
+    }
+    let names: BTreeSet<JobName> = yaml.jobs.iter().map(|job| job.name.clone()).collect();
+    let db = open_db(how, context).await?;
+    let report = import::dre::import(&db, file, how.job.clone(), names, options(how, times, context)?).await;
+    let mut said = Said { dry_run: how.dry_run, report: done(report, context)?, ..Said::default() };
+    for notice in yaml.notices {
+        said.report.note(notice);
+    }
+    if jobs.is_none() {
+        said.report.note("no jobs.yaml was found; name it with --jobs to take its jobs over");
+    }
+    if !yaml.jobs.is_empty() {
+        let mut edited = ConfigFile::open(&context.config_path()?)?;
+        said.jobs = import::config::add_jobs(&mut edited.document, config, &yaml.jobs)?;
+        match how.dry_run {
+            true => edited.read(app::kinds(), &context.env)?,
+            false => edited.save(app::kinds(), &context.env)?,
+        };
+        let mails = config.channels.iter().filter(|channel| channel.kind == "email").count();
+        if mails != 1 && !said.jobs.is_empty() {
+            said.report.note("the new jobs tell nobody yet: give them `deliver = [\"NAME\"]` with a channel");
+        }
+    }
+    said.print(context)
+}
+
+/// The database and the jobs.yaml of a directory of dre, or of a file in it.
+fn find_dre(place: PathBuf, jobs: Option<PathBuf>) -> Result<(PathBuf, Option<PathBuf>)> {
+    if !place.is_dir() {
+        return Ok((place, jobs));
+    }
+    let candidates = ["data/app.db", "app.db", "data/dre.db"].map(|name| place.join(name));
+    let Some(file) = candidates.iter().find(|file| file.is_file()) else {
+        return Err(Error::failed(format!("{} has no data/app.db", place.display()))
+            .hint("name the SQLite file itself instead of its directory"));
+    };
+    let yaml = ["config/jobs.yaml", "config/jobs.yml", "jobs.yaml"].map(|name| place.join(name));
+    let jobs = jobs.or_else(|| yaml.into_iter().find(|file| file.is_file()));
+    Ok((file.clone(), jobs))
+}
+
+pub(super) async fn blog_watcher(
+    config: Option<PathBuf>,
+    file: Option<PathBuf>,
+    how: &How,
+    times: &Times,
+    context: &Context,
+) -> Result {
+    let mut said = Said { dry_run: how.dry_run, ..Said::default() };
+    let (mut candidates, notices) = match &config {
+        None => (Vec::new(), Vec::new()),
+        Some(path) => read_watched(path)?,
+    };
+    if let Some(file) = &file {
+        let at = file.clone();
+        let ids = tokio::task::spawn_blocking(move || watcher::list_ids(&at))
+            .await
+            .map_err(|_| Error::failed("the database cannot be read"))??;
+        import::watched::adopt_ids(&mut candidates, &ids);
+        let job: JobName = blogs::job_name(how, context)
+            .await?
+            .parse()
+            .map_err(|error: crate::id::BadName| Error::usage(error.to_string()))?;
+        let db = open_db(how, context).await?;
+        let report = watcher::import(&db, file.clone(), job, options(how, times, context)?).await;
+        said.report = done(report, context)?;
+    }
+    for notice in notices {
+        said.report.note(notice);
+    }
+    let chosen = blogs::add_to_config(&candidates, how, context, &mut said).await?;
+    for why in &chosen.refused {
+        said.report.note(format!("left out: {why}"));
+    }
+    if config.is_some() {
+        said.report.note(format!(
+            "{} blogs of config.toml are new, {} were there already",
+            said.blogs.len(),
+            chosen.known
+        ));
+    }
+    let exit = said.print(context)?;
+    Ok(if chosen.refused.is_empty() { exit } else { Exit::Partly })
+}
+
+fn read_watched(path: &Path) -> Result<(Vec<import::list::Candidate>, Vec<String>)> {
+    let name = path.display();
+    let bytes = read_input(&path.to_string_lossy(), MAX_CONFIG_BYTES)?;
+    let text = String::from_utf8(bytes).map_err(|_| Error::failed(format!("{name} is not UTF-8")))?;
+    import::watched::parse(&text).map_err(|why| Error::failed(format!("{name}: {why}")))
+}
+
+pub(super) async fn gitlab_analyzer(
+    file: PathBuf,
+    gitlab: Option<&str>,
+    how: &How,
+    times: &Times,
+    context: &Context,
+) -> Result {
+    let config = context.config().await?;
+    let job = find_job(how, commits::KIND, config)?;
+    let keys = job.and_then(|job| job.section.read::<CommitKeys>().ok());
+    let address = match (gitlab, &keys) {
+        (Some(text), _) => text.parse::<HttpUrl>().map_err(|error| Error::usage(error.message()))?,
+        (None, Some(keys)) => keys.gitlab.clone(),
+        (None, None) => {
+            let at = file.clone();
+            let named = tokio::task::spawn_blocking(move || analyzer::find_gitlab(&at))
+                .await
+                .map_err(|_| Error::failed("the database cannot be read"))??;
+            named.and_then(|text| text.parse().ok()).ok_or_else(|| {
+                Error::usage("which GitLab were the commits collected from?")
+                    .hint("name it with --gitlab URL, or name a commits job with --job")
+            })?
+        }
+    };
+    let can_go_on = keys.as_ref().is_some_and(|keys| host_of(&keys.gitlab) == host_of(&address));
+    let hide = keys.is_some_and(|keys| keys.hide_emails);
+    let home = Home {
+        job: how.job.clone().or_else(|| job.map(|job| job.name.clone())),
+        host: host_of(&address),
+        emails: if hide { Emails::Hidden } else { Emails::Plain },
+        can_go_on,
+    };
+    let db = open_db(how, context).await?;
+    let report = analyzer::import(&db, file, home, options(how, times, context)?).await;
+    Said { dry_run: how.dry_run, report: done(report, context)?, ..Said::default() }.print(context)
+}
+
+/// The report, or the error; an interrupted import has changed nothing and says so.
+fn done(report: db::Result<Report>, context: &Context) -> Result<Report> {
+    match report {
+        Err(error) if context.stop.is_cancelled() => Err(Error::new(Exit::Interrupted, error.to_string())),
+        other => Ok(other?),
+    }
+}

@@ -1,0 +1,251 @@
+//! `import`: take over blogs from lists, and everything that four other programs know.
+
+mod blogs;
+mod databases;
+
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::Subcommand;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use super::{Column, Context, Error, Exit, Result};
+use crate::config::Config;
+use crate::config::value::Zone;
+use crate::db::{Db, Open, Place};
+use crate::id::JobName;
+use crate::import::{Options, Report};
+
+/// Options of `import`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Add the feeds of an OPML file to a blogs job
+    Opml {
+        /// The file, an address, or - for the standard input
+        input: String,
+        #[command(flatten)]
+        how: How,
+    },
+    /// Add the addresses of a plain list to a blogs job, one a line
+    Urls {
+        /// The file, or - for the standard input
+        input: String,
+        #[command(flatten)]
+        how: How,
+    },
+    /// Take over the items of mic-bot
+    MicBot {
+        /// Its SQLite file
+        db: PathBuf,
+        #[command(flatten)]
+        how: How,
+        #[command(flatten)]
+        times: Times,
+    },
+    /// Take over the books, deliveries, prompts and jobs of dre
+    Dre {
+        /// Its directory, or its SQLite file
+        place: PathBuf,
+        /// Its jobs.yaml [default: config/jobs.yaml in the directory]
+        #[arg(long, value_name = "FILE")]
+        jobs: Option<PathBuf>,
+        #[command(flatten)]
+        how: How,
+        #[command(flatten)]
+        times: Times,
+    },
+    /// Take over the blogs of blog-watcher and what it has seen on them
+    BlogWatcher {
+        /// Its config.toml
+        #[arg(long, value_name = "FILE", required_unless_present = "db")]
+        blogs: Option<PathBuf>,
+        /// Its SQLite file
+        #[arg(long, value_name = "FILE")]
+        db: Option<PathBuf>,
+        #[command(flatten)]
+        how: How,
+        #[command(flatten)]
+        times: Times,
+    },
+    /// Take over the projects, commits and runs of gitlab-analyzer
+    GitlabAnalyzer {
+        /// Its SQLite file
+        db: PathBuf,
+        /// The GitLab it collected from [default: that of the job, else the one that the file names]
+        #[arg(long, value_name = "URL")]
+        gitlab: Option<String>,
+        #[command(flatten)]
+        how: How,
+        #[command(flatten)]
+        times: Times,
+    },
+}
+
+/// What every import takes.
+#[derive(Debug, clap::Args)]
+struct How {
+    /// The job that it belongs to [default: the only one of its kind]
+    #[arg(long, value_name = "NAME")]
+    job: Option<JobName>,
+    /// Show what would be added, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Times {
+    /// The time zone of times in the file that name none
+    #[arg(long, default_value = "UTC", value_name = "ZONE")]
+    timezone: String,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result {
+    match args.command {
+        Command::Opml { input, how } => blogs::opml(&input, &how, context).await,
+        Command::Urls { input, how } => blogs::urls(&input, &how, context).await,
+        Command::MicBot { db, how, times } => databases::mic_bot(db, &how, &times, context).await,
+        Command::Dre { place, jobs, how, times } => databases::dre(place, jobs, &how, &times, context).await,
+        Command::BlogWatcher { blogs, db, how, times } => {
+            databases::blog_watcher(blogs, db, &how, &times, context).await
+        }
+        Command::GitlabAnalyzer { db, gitlab, how, times } => {
+            databases::gitlab_analyzer(db, gitlab.as_deref(), &how, &times, context).await
+        }
+    }
+}
+
+/// What an import says at its end.
+#[derive(Default, Serialize)]
+struct Said {
+    dry_run: bool,
+    #[serde(flatten)]
+    report: Report,
+    /// Jobs that the config file got, or would get.
+    jobs: Vec<String>,
+    /// Blogs that the config file got, or would get.
+    blogs: Vec<crate::import::list::NewBlog>,
+}
+
+impl Said {
+    fn print(&self, context: &Context) -> Result {
+        let exit = if self.report.refused() > 0 { Exit::Partly } else { Exit::Fine };
+        if context.out.is_json() {
+            context.out.json(self)?;
+            return Ok(exit);
+        }
+        let columns = [
+            Column::left("table"),
+            Column::right("found"),
+            Column::right(if self.dry_run { "would add" } else { "added" }),
+            Column::right("already there"),
+            Column::right("refused"),
+        ];
+        context.out.listing(&columns, &self.report.tables, |table| {
+            let counts = [table.found, table.added, table.known, table.refused];
+            std::iter::once(table.table.clone()).chain(counts.map(|count| count.to_string())).collect()
+        })?;
+        context.out.listing(&["id", "url", "feed"].map(Column::left), &self.blogs, |blog| {
+            vec![blog.id.clone(), blog.url.clone(), blog.feed.clone().unwrap_or_else(|| "-".into())]
+        })?;
+        for table in &self.report.tables {
+            for reason in &table.reasons {
+                context.out.warn(format!(
+                    "{}: {} refused, first row {}: {}",
+                    table.table, reason.count, reason.first_row, reason.reason
+                ));
+            }
+        }
+        for notice in &self.report.notices {
+            context.out.note(notice);
+        }
+        let would = if self.dry_run { "would be added" } else { "were added" };
+        if !self.jobs.is_empty() {
+            context.out.note(format!("Jobs that {would} to the config file: {}", self.jobs.join(", ")));
+        }
+        if self.dry_run {
+            context.out.note("Nothing was changed.");
+        }
+        Ok(exit)
+    }
+}
+
+/// The database to import into; for a dry run one that is left as it is, or an empty one if there is none.
+async fn open_db(how: &How, context: &Context) -> Result<Db> {
+    if !how.dry_run {
+        return Ok(context.db().await?.clone());
+    }
+    if !context.database_exists().await? {
+        return Ok(Db::open(Place::Memory, Open::Create, context.clock.clone()).await?);
+    }
+    // An outdated schema is refused here, so that opening it for the rehearsal changes nothing.
+    Db::open(context.place().await?, Open::Look, context.clock.clone()).await?.close().await;
+    Ok(context.open_db(Open::Existing).await?.clone())
+}
+
+fn options(how: &How, times: &Times, context: &Context) -> Result<Options> {
+    let zone: Zone = times.timezone.parse().map_err(|error: crate::config::value::BadValue| {
+        error.hint().into_iter().fold(Error::usage(error.message()), Error::hint)
+    })?;
+    let plain = Options::plain();
+    let progress = match context.out.is_quiet() || context.out.is_json() || !std::io::stderr().is_terminal() {
+        true => plain.progress,
+        false => drawn(),
+    };
+    Ok(Options { dry_run: how.dry_run, zone: zone.time_zone().clone(), progress, stop: context.stop.clone() })
+}
+
+fn drawn() -> crate::import::Progress {
+    let style = ProgressStyle::with_template("{msg:24} {bar:30} {pos}/{len} {per_sec}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = Mutex::new(ProgressBar::new(0).with_style(style));
+    Arc::new(move |table, done, total| {
+        let bar = bar.lock().unwrap_or_else(PoisonError::into_inner);
+        bar.set_length(total);
+        bar.set_message(table.to_owned());
+        bar.set_position(done);
+        if done == total {
+            bar.finish_and_clear();
+            bar.reset();
+        }
+    })
+}
+
+/// The job that `how` names, or the only one of that kind; `None` when there is none or several.
+fn find_job<'a>(how: &How, kind: &str, config: &'a Config) -> Result<Option<&'a crate::config::Job>> {
+    if let Some(name) = &how.job {
+        return match config.find_job(name.as_str()) {
+            Some(job) if job.kind != kind => {
+                Err(Error::usage(format!("`{name}` is a {} job, not a {kind} job", job.kind))
+                    .hint("`tsuzuki job ls` lists the jobs; name another with --job"))
+            }
+            found => Ok(found),
+        };
+    }
+    let mut jobs = config.jobs.iter().filter(|job| job.kind == kind);
+    Ok(jobs.next().filter(|_| jobs.next().is_none()))
+}
+
+/// Reads a whole file, or the standard input, up to a limit.
+fn read_input(input: &str, most: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let failed = |error: std::io::Error| Error::failed(format!("{input} cannot be read: {error}"));
+    match input {
+        "-" => std::io::stdin().take(most + 1).read_to_end(&mut bytes).map_err(failed)?,
+        file => {
+            let file = std::fs::File::open(Path::new(file)).map_err(failed)?;
+            file.take(most + 1).read_to_end(&mut bytes).map_err(failed)?
+        }
+    };
+    match bytes.len() as u64 > most {
+        true => Err(Error::failed(format!("{input} is larger than {most} bytes"))),
+        false => Ok(bytes),
+    }
+}

@@ -1,0 +1,48 @@
+//! Commits for export: page by page along their key.
+
+use super::reading::{CommitRow, read_commit};
+use crate::db::{self, Tx};
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// The last commit of a page: where the next one begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct After {
+    /// Our number of its project.
+    pub project_id: i64,
+    /// Its branch.
+    pub branch_name: String,
+    /// Its SHA.
+    pub sha: String,
+}
+
+/// The next commits after `after`, of one host or of all, committed from `since` on and before `until`.
+pub fn list_after(
+    tx: &mut Tx<'_>,
+    after: &After,
+    host: Option<&str>,
+    (since, until): (Timestamp, Timestamp),
+    limit: usize,
+) -> db::Result<Vec<(CommitRow, After)>> {
+    tx.list(
+        sql!(
+            "SELECT p.path, c.branch_name, c.sha, c.author_name, c.committed_date_utc, c.additions,
+               c.deletions, c.stats_missing, c.unreachable_since, c.project_id
+             FROM commits c JOIN projects p ON p.project_id = c.project_id
+             WHERE (c.project_id, c.branch_name, c.sha) > (?1, ?2, ?3)
+               AND (CAST(?4 AS TEXT) IS NULL OR p.host = ?4)
+               AND c.committed_date_utc >= ?5 AND c.committed_date_utc < ?6
+             ORDER BY c.project_id, c.branch_name, c.sha LIMIT ?7"
+        ),
+        params![after.project_id, after.branch_name, after.sha, host, since, until, limit],
+        |row| {
+            let commit = read_commit(row)?;
+            let after = After {
+                project_id: row.get(9)?,
+                branch_name: commit.branch_name.clone(),
+                sha: commit.sha.clone(),
+            };
+            Ok((commit, after))
+        },
+    )
+}

@@ -1,0 +1,93 @@
+//! Projects and commits that another program collected: added as they stand.
+
+use super::projects;
+use crate::commits::model::RemoteProject;
+use crate::db::{self, Tx, Value};
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// A commit of another program, under our number of its project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedCommit {
+    /// Our number of the project.
+    pub project_id: i64,
+    /// The branch.
+    pub branch_name: String,
+    /// Its SHA.
+    pub sha: String,
+    /// Its author's name.
+    pub author_name: String,
+    /// Its author's address, a fingerprint of it, or the name when there is none.
+    pub author_email: String,
+    /// When it was committed.
+    pub committed_at: Timestamp,
+    /// Lines added.
+    pub additions: i64,
+    /// Lines deleted.
+    pub deletions: i64,
+}
+
+/// Adds a project unless it is known; answers our number and whether it was new.
+pub fn add_project(
+    tx: &mut Tx<'_>,
+    host: &str,
+    remote: &RemoteProject,
+    now: Timestamp,
+) -> db::Result<(i64, bool)> {
+    if let Some(project_id) = projects::find_id(tx, host, remote.remote_id)? {
+        return Ok((project_id, false));
+    }
+    Ok((projects::put(tx, host, remote, now)?.project_id, true))
+}
+
+/// Adds commits, all columns of many rows in few statements; answers how many were new.
+pub fn add_commits(tx: &mut Tx<'_>, commits: &[ImportedCommit]) -> db::Result<u64> {
+    let mut values: Vec<Value<'_>> = Vec::with_capacity(commits.len() * COLUMNS);
+    for commit in commits {
+        let text = |text: &str| Value::Text(text.to_owned().into());
+        values.extend([
+            Value::Int(commit.project_id),
+            text(&commit.branch_name),
+            text(&commit.sha),
+            text(&commit.author_name),
+            text(&commit.author_email),
+            Value::Text(commit.committed_at.to_string().into()),
+            Value::Int(commit.additions),
+            Value::Int(commit.deletions),
+        ]);
+    }
+    tx.execute_rows(
+        &[
+            (
+                100,
+                sql!(
+                    "INSERT INTO commits (project_id, branch_name, sha, author_name, author_email,
+                       committed_date_utc, additions, deletions) {values 100x8} ON CONFLICT DO NOTHING"
+                ),
+            ),
+            (
+                1,
+                sql!(
+                    "INSERT INTO commits (project_id, branch_name, sha, author_name, author_email,
+                       committed_date_utc, additions, deletions) {values 1x8} ON CONFLICT DO NOTHING"
+                ),
+            ),
+        ],
+        COLUMNS,
+        &values,
+    )
+}
+
+const COLUMNS: usize = 8;
+
+/// Makes sure that every branch that has commits has its row, so that it is listed; answers how many were new.
+pub fn add_branches(tx: &mut Tx<'_>) -> db::Result<u64> {
+    let mut added = 0;
+    for (project_id, branch_name) in super::reading::list_pairs(tx)? {
+        added += tx.execute(
+            sql!("INSERT INTO branches (project_id, branch_name) VALUES (?1, ?2) ON CONFLICT DO NOTHING"),
+            params![project_id, branch_name],
+        )?;
+    }
+    Ok(added)
+}

@@ -1,0 +1,256 @@
+//! Rows as CSV, TSV, JSON and JSON lines, one at a time.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use serde_json::Value as Json;
+
+use super::Field;
+
+/// How rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Comma-separated, as RFC 4180 says.
+    Csv,
+    /// Tab-separated; tabs and line ends inside a cell become spaces.
+    Tsv,
+    /// One array of objects.
+    Json,
+    /// One object a line.
+    Ndjson,
+}
+
+/// What a spreadsheet needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Leave cells alone that a spreadsheet would take for a formula.
+    pub raw: bool,
+    /// Begin with a byte order mark, by which Excel recognises UTF-8.
+    pub bom: bool,
+}
+
+/// Writes rows in one format.
+pub struct Writer<W: Write> {
+    out: W,
+    format: Format,
+    style: Style,
+    columns: &'static [&'static str],
+    is_first: bool,
+}
+
+impl<W: Write> Writer<W> {
+    /// A writer on `out`.
+    pub fn new(out: W, format: Format, style: Style) -> Self {
+        Self { out, format, style, columns: &[], is_first: true }
+    }
+
+    /// Writes what stands before the rows.
+    pub fn begin(&mut self, columns: &'static [&'static str]) -> io::Result<()> {
+        self.columns = columns;
+        match self.format {
+            Format::Csv | Format::Tsv => {
+                if self.style.bom {
+                    self.out.write_all("\u{feff}".as_bytes())?;
+                }
+                let names: Vec<Cow<'_, str>> = columns.iter().map(|name| Cow::Borrowed(*name)).collect();
+                self.line(&names)
+            }
+            Format::Json => self.out.write_all(b"["),
+            Format::Ndjson => Ok(()),
+        }
+    }
+
+    /// Writes a row.
+    pub fn row(&mut self, fields: &[Field]) -> io::Result<()> {
+        match self.format {
+            Format::Csv | Format::Tsv => {
+                let cells: Vec<Cow<'_, str>> = fields.iter().map(|field| self.cell(field)).collect();
+                self.line(&cells)
+            }
+            Format::Json => {
+                let before: &[u8] = if self.is_first { b"\n" } else { b",\n" };
+                self.is_first = false;
+                self.out.write_all(before)?;
+                self.object(fields)
+            }
+            Format::Ndjson => {
+                self.object(fields)?;
+                self.out.write_all(b"\n")
+            }
+        }
+    }
+
+    /// Writes what stands after the rows.
+    pub fn end(&mut self) -> io::Result<()> {
+        if self.format == Format::Json {
+            self.out.write_all(if self.is_first { b"]\n" } else { b"\n]\n" })?;
+        }
+        self.out.flush()
+    }
+
+    /// Gives back what it wrote to.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+
+    fn cell<'a>(&self, field: &'a Field) -> Cow<'a, str> {
+        match field {
+            Field::Null => Cow::Borrowed(""),
+            Field::Int(number) => Cow::Owned(number.to_string()),
+            Field::Flag(flag) => Cow::Borrowed(if *flag { "1" } else { "0" }),
+            Field::Word(word) => Cow::Borrowed(word),
+            Field::Text(text) => self.guarded(Cow::Borrowed(text)),
+            Field::List(items) => self.guarded(Cow::Owned(items.join("; "))),
+            Field::Json(json) => self.guarded(Cow::Owned(json.to_string())),
+        }
+    }
+
+    /// A spreadsheet runs what begins like a formula; an apostrophe before it makes it text.
+    fn guarded<'a>(&self, text: Cow<'a, str>) -> Cow<'a, str> {
+        match !self.style.raw && text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+            true => Cow::Owned(format!("'{text}")),
+            false => text,
+        }
+    }
+
+    fn line(&mut self, cells: &[Cow<'_, str>]) -> io::Result<()> {
+        let (separator, end): (&[u8], &[u8]) = match self.format {
+            Format::Tsv => (b"\t", b"\n"),
+            _ => (b",", b"\r\n"),
+        };
+        for (number, cell) in cells.iter().enumerate() {
+            if number > 0 {
+                self.out.write_all(separator)?;
+            }
+            let cell = match self.format {
+                Format::Tsv => flat(cell),
+                _ => quoted(cell),
+            };
+            self.out.write_all(cell.as_bytes())?;
+        }
+        self.out.write_all(end)
+    }
+
+    fn object(&mut self, fields: &[Field]) -> io::Result<()> {
+        self.out.write_all(b"{")?;
+        for (number, (name, field)) in self.columns.iter().zip(fields).enumerate() {
+            let before = if number > 0 { "," } else { "" };
+            write!(self.out, "{before}\"{name}\":")?;
+            let value = match field {
+                Field::Null => Json::Null,
+                Field::Int(number) => Json::from(*number),
+                Field::Flag(flag) => Json::from(*flag),
+                Field::Word(text) | Field::Text(text) => Json::from(text.as_str()),
+                Field::List(items) => Json::from(items.as_slice()),
+                Field::Json(json) => json.clone(),
+            };
+            serde_json::to_writer(&mut self.out, &value)?;
+        }
+        self.out.write_all(b"}")
+    }
+}
+
+fn quoted(cell: &str) -> Cow<'_, str> {
+    let is_plain = !cell.contains([',', '"', '\r', '\n']) && !cell.starts_with(' ') && !cell.ends_with(' ');
+    match is_plain {
+        true => Cow::Borrowed(cell),
+        false => Cow::Owned(format!("\"{}\"", cell.replace('"', "\"\""))),
+    }
+}
+
+fn flat(cell: &str) -> Cow<'_, str> {
+    match cell.contains(['\t', '\r', '\n']) {
+        true => Cow::Owned(cell.replace("\r\n", " ").replace(['\t', '\r', '\n'], " ")),
+        false => Cow::Borrowed(cell),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const COLUMNS: &[&str] = &["a", "b", "c"];
+
+    fn write(format: Format, style: Style, rows: &[Vec<Field>]) -> String {
+        let mut writer = Writer::new(Vec::new(), format, style);
+        writer.begin(COLUMNS).unwrap();
+        rows.iter().for_each(|row| writer.row(row).unwrap());
+        writer.end().unwrap();
+        String::from_utf8(writer.into_inner()).unwrap()
+    }
+
+    fn rows() -> Vec<Vec<Field>> {
+        vec![
+            vec![Field::Int(-1), Field::Text("=1+1, \"x\"\n".into()), Field::Null],
+            vec![Field::Flag(true), Field::List(vec!["甲".into(), "乙".into()]), Field::Word("w".into())],
+        ]
+    }
+
+    #[test]
+    fn each_format_says_the_same() {
+        assert_eq!(
+            write(Format::Csv, Style::default(), &rows()),
+            "a,b,c\r\n-1,\"'=1+1, \"\"x\"\"\n\",\r\n1,甲; 乙,w\r\n"
+        );
+        assert_eq!(
+            write(Format::Tsv, Style { raw: true, bom: true }, &rows()),
+            "\u{feff}a\tb\tc\n-1\t=1+1, \"x\" \t\n1\t甲; 乙\tw\n"
+        );
+        let json = write(Format::Json, Style::default(), &rows());
+        let read: Json = serde_json::from_str(&json).unwrap();
+        assert_eq!(read[0]["b"], "=1+1, \"x\"\n", "JSON is no spreadsheet");
+        assert_eq!(read[1], serde_json::json!({ "a": true, "b": ["甲", "乙"], "c": "w" }));
+        let lines = write(Format::Ndjson, Style::default(), &rows());
+        assert_eq!(
+            lines.lines().map(|line| serde_json::from_str::<Json>(line).unwrap()).collect::<Vec<_>>(),
+            *read.as_array().unwrap()
+        );
+        assert_eq!(write(Format::Json, Style::default(), &[]), "[]\n");
+    }
+
+    #[test]
+    fn formulas_of_others_are_made_harmless() {
+        for text in ["=HYPERLINK(1)", "+1", "-1", "@SUM(1)", "\tx", "\rx"] {
+            let csv = write(Format::Csv, Style::default(), &[vec![Field::Text(text.into())]]);
+            let cell = csv.lines().nth(1).unwrap().trim_start_matches('"');
+            assert!(cell.starts_with('\''), "{csv}");
+            let raw = write(Format::Csv, Style { raw: true, bom: false }, &[vec![Field::Text(text.into())]]);
+            assert!(!raw.contains('\''), "{raw}");
+        }
+    }
+
+    /// A small reader of RFC 4180, to hold the writer against.
+    fn read_csv(text: &str) -> Vec<Vec<String>> {
+        let (mut rows, mut row, mut cell) = (Vec::new(), Vec::new(), String::new());
+        let mut chars = text.chars().peekable();
+        let mut inside = false;
+        while let Some(c) = chars.next() {
+            match c {
+                '"' if inside && chars.peek() == Some(&'"') => {
+                    cell.push('"');
+                    chars.next();
+                }
+                '"' => inside = !inside,
+                ',' if !inside => row.push(std::mem::take(&mut cell)),
+                '\r' if !inside && chars.peek() == Some(&'\n') => {
+                    chars.next();
+                    row.push(std::mem::take(&mut cell));
+                    rows.push(std::mem::take(&mut row));
+                }
+                c => cell.push(c),
+            }
+        }
+        rows
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_survives_csv(cells in proptest::collection::vec("[ -~\t\r\nあ\u{0}]{0,12}", 3)) {
+            let fields: Vec<Field> = cells.iter().cloned().map(Field::Text).collect();
+            let csv = write(Format::Csv, Style { raw: true, bom: false }, &[fields]);
+            prop_assert_eq!(&read_csv(&csv)[1], &cells);
+        }
+    }
+}

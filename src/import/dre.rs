@@ -1,0 +1,320 @@
+//! `dre`: books, what was delivered of them, prompts and their links, cursors and quotas.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+
+use super::source::{
+    Became, Column, Record, Refusal, Table, Trouble, check_tables, import_table, needed, quote, spare,
+};
+use super::{Options, Report, in_one_go};
+use crate::books::model::Isbn13;
+use crate::books::store::{self, ImportedBook};
+use crate::books::token::Token;
+use crate::db::{self, Db, Foreign, Tx};
+use crate::engine;
+use crate::id::JobName;
+use crate::ledger::cursor::{self, Cursor};
+use crate::ledger::quota::{self, Usage};
+
+const BOOKS: Table = Table {
+    name: "books",
+    columns: &[
+        needed("isbn13"),
+        needed("title"),
+        spare("authors_json", &[]),
+        spare("publisher", &[]),
+        spare("published_date", &[]),
+        spare("description", &[]),
+        spare("cover_url", &[]),
+        spare("links_json", &[]),
+        spare("source", &[]),
+        needed("first_seen_at"),
+        needed("last_seen_at"),
+        spare("last_delivered_at", &[]),
+    ],
+};
+const DELIVERIES: Table = Table {
+    name: "deliveries",
+    columns: &[needed("id"), needed("job_name"), needed("delivered_at"), needed("isbn13_list_json")],
+};
+const DELIVERY_ITEMS: Table = Table {
+    name: "delivery_items",
+    columns: &[needed("delivery_id"), needed("job_name"), needed("isbn13"), needed("delivered_at")],
+};
+const JOB_STATE: Table = Table {
+    name: "job_state",
+    columns: &[needed("job_name"), spare("last_success_at", &[]), spare("last_run_at", &[])],
+};
+const API_USAGE: Table =
+    Table { name: "api_usage", columns: &[needed("date"), needed("provider"), needed("count")] };
+const PROMPTS: Table = Table {
+    name: "prompts",
+    columns: &[needed("id"), needed("isbn13"), needed("prompt_text"), needed("created_at")],
+};
+const PROMPT_TOKENS: Table = Table { name: "prompt_tokens", columns: TOKEN_COLUMNS };
+const TOKEN_COLUMNS: &[Column] =
+    &[needed("token"), needed("prompt_id"), needed("expires_at"), needed("created_at")];
+const COLLECT_CURSOR: Table = Table {
+    name: "collect_cursor",
+    columns: &[
+        needed("job_name"),
+        needed("query_set_hash"),
+        needed("start_index"),
+        needed("is_exhausted"),
+        needed("last_updated_at"),
+    ],
+};
+
+/// Imports all eight tables.
+///
+/// `owner` is the job that books belong to which nobody has delivered yet; without it, the only job that the file
+/// and `jobs` know.
+pub async fn import(
+    db: &Db,
+    file: PathBuf,
+    owner: Option<JobName>,
+    jobs: BTreeSet<JobName>,
+    options: Options,
+) -> db::Result<Report> {
+    let how = options.clone();
+    in_one_go(db, &how, "dre", owner.clone().as_ref(), move |tx| {
+        let source = Foreign::open(&file)?;
+        check_tables(&source, "dre", &["books"])?;
+        let mut import = Import {
+            source: &source,
+            options: &options,
+            report: Report::default(),
+            jobs: RefCell::new(jobs.clone()),
+        };
+        import.books(tx)?;
+        import.deliveries(tx)?;
+        import.ledger(tx)?;
+        import.prompts(tx)?;
+        import.shelves(tx, owner.as_ref())?;
+        Ok(import.report)
+    })
+    .await
+}
+
+/// A usable job name: the source's own, or the nearest that is allowed.
+pub fn job_name(text: &str) -> Option<JobName> {
+    let text = text.trim();
+    if let Ok(name) = text.parse() {
+        return Some(name);
+    }
+    let usable = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
+    let mended: String = text.chars().map(usable).take(JobName::MAX_CHARS).collect();
+    mended.trim_matches('-').parse().ok()
+}
+
+struct Import<'a> {
+    source: &'a Foreign,
+    options: &'a Options,
+    report: Report,
+    /// Every job that was met.
+    jobs: RefCell<BTreeSet<JobName>>,
+}
+
+impl Import<'_> {
+    fn table(
+        &mut self,
+        tx: &mut Tx<'_>,
+        table: &Table,
+        mut take: impl FnMut(&mut Tx<'_>, &Record<'_>) -> Result<Became, Trouble>,
+    ) -> db::Result<()> {
+        let tally = import_table(tx, self.source, table, self.options, &mut self.report, |tx, record, _| {
+            take(tx, record)
+        })?;
+        self.report.tables.push(tally.finish(table.name));
+        Ok(())
+    }
+
+    fn books(&mut self, tx: &mut Tx<'_>) -> db::Result<()> {
+        self.table(tx, &BOOKS, |tx, record| {
+            let book = ImportedBook {
+                isbn13: isbn(record)?.as_str().to_owned(),
+                title: record.word("title")?,
+                authors_json: json_list(record, "authors_json")?,
+                publisher: record.find_text("publisher")?,
+                published_date: record.find_text("published_date")?,
+                description: record.find_text("description")?,
+                cover_url: record.find_text("cover_url")?,
+                links_json: json_list(record, "links_json")?,
+                source: record
+                    .find_text("source")?
+                    .unwrap_or_else(|| crate::books::model::GOOGLE_BOOKS.into()),
+                first_seen_at: record.time("first_seen_at")?,
+                last_seen_at: record.time("last_seen_at")?,
+                last_delivered_at: record.find_time("last_delivered_at")?,
+            };
+            Ok(Became::new(store::add_book(tx, &book)?))
+        })
+    }
+
+    fn deliveries(&mut self, tx: &mut Tx<'_>) -> db::Result<()> {
+        // From their numbers to ours; a mail each, so this stays small.
+        let mut ours: HashMap<i64, i64> = HashMap::new();
+        let jobs = std::mem::take(&mut self.jobs);
+        self.table(tx, &DELIVERIES, |tx, record| {
+            let job = job_of(record, &jobs)?;
+            let list = record.text("isbn13_list_json")?;
+            serde_json::from_str::<Vec<String>>(&list)
+                .map_err(|_| Refusal("`isbn13_list_json` is not a JSON array of texts".into()))?;
+            let (id, is_new) = store::add_delivery(tx, job.as_str(), record.time("delivered_at")?, &list)?;
+            ours.insert(record.int("id")?, id);
+            Ok(Became::new(is_new))
+        })?;
+        self.table(tx, &DELIVERY_ITEMS, |tx, record| {
+            let job = job_of(record, &jobs)?;
+            let isbn13 = isbn(record)?;
+            let at = record.time("delivered_at")?;
+            let now = tx.now();
+            store::mark_sent(tx, job.as_str(), isbn13.as_str(), Some(at), now)?;
+            match ours.get(&record.int("delivery_id")?) {
+                Some(id) => {
+                    Ok(Became::new(store::add_delivery_item(tx, *id, job.as_str(), isbn13.as_str(), at)?))
+                }
+                None => Err(Refusal("its delivery is missing; the book still counts as sent".into()).into()),
+            }
+        })?;
+        self.jobs = jobs;
+        Ok(())
+    }
+
+    /// What says how far jobs are and what they have used.
+    fn ledger(&mut self, tx: &mut Tx<'_>) -> db::Result<()> {
+        let jobs = std::mem::take(&mut self.jobs);
+        self.table(tx, &JOB_STATE, |tx, record| {
+            let job = job_of(record, &jobs)?;
+            let (success, run) = (record.find_time("last_success_at")?, record.find_time("last_run_at")?);
+            Ok(Became::new(engine::store::add_state(tx, job.as_str(), success, run)?))
+        })?;
+        self.table(tx, &API_USAGE, |tx, record| {
+            let date = record.word("date")?;
+            if date.len() != 10 || date.parse::<jiff::civil::Date>().is_err() {
+                return Err(Refusal(format!("`date` is not a day: {}", quote(&date))).into());
+            }
+            let usage = Usage { date, provider: record.word("provider")?, count: record.count("count")? };
+            Ok(Became::new(quota::add_usage(tx, &usage)?))
+        })?;
+        self.table(tx, &COLLECT_CURSOR, |tx, record| {
+            let hash = record.word("query_set_hash")?;
+            if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                return Err(Refusal("`query_set_hash` is not a SHA-256".into()).into());
+            }
+            let cursor = Cursor {
+                job_name: job_of(record, &jobs)?.to_string(),
+                query_set_hash: hash.to_ascii_lowercase(),
+                start_index: record.count("start_index")?,
+                is_exhausted: record.flag("is_exhausted")?,
+                last_updated_at: record.time("last_updated_at")?,
+            };
+            Ok(Became::new(cursor::add(tx, &cursor)?))
+        })?;
+        self.jobs = jobs;
+        Ok(())
+    }
+
+    fn prompts(&mut self, tx: &mut Tx<'_>) -> db::Result<()> {
+        let mut ours: HashMap<i64, i64> = HashMap::new();
+        self.table(tx, &PROMPTS, |tx, record| {
+            let isbn13 = isbn(record)?;
+            let at = record.time("created_at")?;
+            let (id, is_new) = store::add_prompt(tx, isbn13.as_str(), &record.word("prompt_text")?, at)?;
+            ours.insert(record.int("id")?, id);
+            Ok(Became::new(is_new))
+        })?;
+        self.table(tx, &PROMPT_TOKENS, |tx, record| {
+            let token: Token = record
+                .word("token")?
+                .to_ascii_lowercase()
+                .parse()
+                .map_err(|_| Refusal("`token` is not 32 hex characters".into()))?;
+            let Some(prompt) = ours.get(&record.int("prompt_id")?) else {
+                return Err(Refusal("its prompt is missing".into()).into());
+            };
+            let (expires, created) = (record.time("expires_at")?, record.time("created_at")?);
+            Ok(Became::new(store::add_known_token(tx, &token, *prompt, expires, created)?))
+        })
+    }
+
+    /// Gives the books that are in no `delivery_items` to a job: as waiting, or as sent if they were sent before
+    /// `delivery_items` existed.
+    fn shelves(&mut self, tx: &mut Tx<'_>, owner: Option<&JobName>) -> db::Result<()> {
+        let jobs = self.jobs.borrow().clone();
+        let owner = owner.or_else(|| jobs.first().filter(|_| jobs.len() == 1));
+        let (mut waiting, mut homeless) = (0_u64, 0_u64);
+        let mut silent = Report::default();
+        import_table(tx, self.source, &BOOKS, self.options, &mut silent, |tx, record, _| {
+            let isbn13 = isbn(record)?;
+            let (first_seen, sent) = (record.time("first_seen_at")?, record.find_time("last_delivered_at")?);
+            if store::is_delivered(tx, isbn13.as_str())? {
+                return Ok(Became::Known);
+            }
+            let now = tx.now();
+            match (sent, owner) {
+                (Some(at), Some(owner)) => {
+                    store::mark_sent(tx, owner.as_str(), isbn13.as_str(), Some(at), now)?;
+                }
+                // Nobody knows who sent it: no job may send it as new.
+                (Some(_), None) => {
+                    for job in &jobs {
+                        store::mark_sent(tx, job.as_str(), isbn13.as_str(), None, now)?;
+                    }
+                }
+                (None, Some(owner)) => {
+                    waiting +=
+                        u64::from(store::add_waiting(tx, owner.as_str(), isbn13.as_str(), first_seen)?);
+                }
+                (None, None) => homeless += 1,
+            }
+            Ok(Became::Known)
+        })?;
+        if let (1.., Some(owner)) = (waiting, owner) {
+            self.report
+                .note(format!("{waiting} books that were never delivered now wait in the job `{owner}`"));
+        }
+        if homeless > 0 {
+            self.report.note(format!(
+                "{homeless} books were never delivered and belong to no job; name one with --job to have them sent"
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn job_of(record: &Record<'_>, jobs: &RefCell<BTreeSet<JobName>>) -> Result<JobName, Refusal> {
+    let text = record.word("job_name")?;
+    let name = job_name(&text)
+        .ok_or_else(|| Refusal(format!("`job_name` is not a usable name: {}", quote(&text))))?;
+    jobs.borrow_mut().insert(name.clone());
+    Ok(name)
+}
+
+fn isbn(record: &Record<'_>) -> Result<Isbn13, Refusal> {
+    record.word("isbn13")?.parse().map_err(|_| Refusal("`isbn13` is not an ISBN".into()))
+}
+
+/// A JSON array as it stands, or nothing; another kind of JSON would be read as nothing later, so it is told now.
+fn json_list(record: &Record<'_>, name: &str) -> Result<Option<String>, Refusal> {
+    let Some(text) = record.find_text(name)?.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
+    match serde_json::from_str::<Vec<serde_json::Value>>(&text) {
+        Ok(_) => Ok(Some(text)),
+        Err(_) => Err(Refusal(format!("`{name}` is not a JSON array"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_jobs_are_kept_or_mended() {
+        let name = |text: &str| job_name(text).map(|name| name.to_string());
+        assert_eq!(name("ai-books").as_deref(), Some("ai-books"));
+        assert_eq!(name(" AI 書籍/新刊 ").as_deref(), Some("AI-書籍-新刊"));
+        assert_eq!(name("--"), None);
+        assert_eq!(name(""), None);
+    }
+}

@@ -1,0 +1,265 @@
+//! Lists of blogs, from OPML or plain addresses, as entries of the config that it does not have yet. Pure.
+
+use std::collections::HashSet;
+
+use crate::parse::opml;
+use crate::parse::url::{Url, comparison_key, resolve_web};
+use crate::text;
+
+/// The longest id that is made of a title, in characters.
+const MAX_ID_CHARS: usize = 60;
+
+/// A blog that may be added.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Candidate {
+    /// The id it should have.
+    pub id: Option<String>,
+    /// What it is called.
+    pub title: Option<String>,
+    /// Its page.
+    pub page: Option<String>,
+    /// Its feed.
+    pub feed: Option<String>,
+    /// Its sitemap.
+    pub sitemap: Option<String>,
+}
+
+/// A blog as the config file will have it.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct NewBlog {
+    /// Its id.
+    pub id: String,
+    /// Its page.
+    pub url: String,
+    /// Its feed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feed: Option<String>,
+    /// Its sitemap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sitemap: Option<String>,
+}
+
+/// A blog that the config has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Its id.
+    pub id: String,
+    /// Its page.
+    pub url: Url,
+    /// Its feed, if the config names it.
+    pub feed: Option<Url>,
+}
+
+/// What becomes of a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chosen {
+    /// What is new.
+    pub new: Vec<NewBlog>,
+    /// How many are there already, in the config or earlier in the list.
+    pub known: usize,
+    /// What cannot be watched, and why.
+    pub refused: Vec<String>,
+}
+
+/// The feeds of an OPML document.
+pub fn of_opml(bytes: &[u8], content_type: Option<&str>) -> Result<Vec<Candidate>, opml::NotOpml> {
+    let feeds = opml::parse(bytes, content_type)?;
+    Ok(feeds
+        .into_iter()
+        .map(|feed| Candidate {
+            title: feed.title,
+            page: feed.page,
+            feed: Some(feed.url),
+            ..Candidate::default()
+        })
+        .collect())
+}
+
+/// The addresses of a plain list: one a line, a name may follow; `#` begins a comment.
+pub fn of_urls(text: &str) -> Vec<Candidate> {
+    let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
+    lines
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| {
+            let (url, name) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+            let title = Some(name.trim()).filter(|name| !name.is_empty() && !name.starts_with('#'));
+            Candidate { title: title.map(str::to_owned), page: Some(url.to_owned()), ..Candidate::default() }
+        })
+        .collect()
+}
+
+/// Leaves out what the config has, and gives the rest ids that nobody has.
+///
+/// A feed is known by its address, a page without a feed by its own; a feed whose page is watched without a feed is
+/// known, too, because that feed would be found there.
+pub fn choose(candidates: &[Candidate], known: &[Known]) -> Chosen {
+    let mut ids: HashSet<String> = known.iter().map(|blog| blog.id.clone()).collect();
+    let mut feeds: HashSet<String> =
+        known.iter().filter_map(|blog| blog.feed.as_ref()).map(comparison_key).collect();
+    let mut all_pages: HashSet<String> = known.iter().map(|blog| comparison_key(&blog.url)).collect();
+    let mut bare_pages: HashSet<String> =
+        known.iter().filter(|blog| blog.feed.is_none()).map(|blog| comparison_key(&blog.url)).collect();
+    let mut chosen = Chosen::default();
+    for candidate in candidates {
+        let (page, feed, sitemap) = match addresses(candidate) {
+            Ok(addresses) => addresses,
+            Err(why) => {
+                chosen.refused.push(why);
+                continue;
+            }
+        };
+        let is_known = match &feed {
+            Some(feed) => {
+                let key = comparison_key(feed);
+                feeds.contains(&key)
+                    || all_pages.contains(&key)
+                    || bare_pages.contains(&comparison_key(&page))
+            }
+            None => all_pages.contains(&comparison_key(&page)) || feeds.contains(&comparison_key(&page)),
+        };
+        if is_known || candidate.id.as_ref().is_some_and(|id| ids.contains(id)) {
+            chosen.known += 1;
+            continue;
+        }
+        match &feed {
+            Some(feed) => drop(feeds.insert(comparison_key(feed))),
+            None => drop(bare_pages.insert(comparison_key(&page))),
+        }
+        all_pages.insert(comparison_key(&page));
+        let id = match &candidate.id {
+            Some(id) => id.clone(),
+            None => free_id(&base_id(candidate.title.as_deref(), &page), &ids),
+        };
+        ids.insert(id.clone());
+        let text = |url: Option<Url>| url.map(String::from);
+        chosen.new.push(NewBlog { id, url: page.into(), feed: text(feed), sitemap: text(sitemap) });
+    }
+    chosen
+}
+
+type Addresses = (Url, Option<Url>, Option<Url>);
+
+fn addresses(candidate: &Candidate) -> Result<Addresses, String> {
+    let read = |text: &Option<String>| match text.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
+        None => Ok(None),
+        Some(text) => match resolve_web(None, text) {
+            Some(url) if url.username().is_empty() && url.password().is_none() => Ok(Some(url)),
+            Some(_) => Err("an address with a password cannot be watched; it is left out".to_owned()),
+            None => Err(format!("`{}` is not a web address", text::shorten(&text::one_line(text), 80))),
+        },
+    };
+    let feed = read(&candidate.feed)?;
+    // A page that is badly written does not spoil a good feed.
+    let page = match (read(&candidate.page), &feed) {
+        (Ok(Some(page)), _) => page,
+        (Ok(None) | Err(_), Some(feed)) => site_of(feed),
+        (Ok(None), None) => return Err("an entry without an address".to_owned()),
+        (Err(why), None) => return Err(why),
+    };
+    Ok((page, feed, read(&candidate.sitemap).unwrap_or(None)))
+}
+
+/// The front page of the site that a feed is on.
+fn site_of(feed: &Url) -> Url {
+    let mut site = feed.clone();
+    site.set_path("/");
+    site.set_query(None);
+    site.set_fragment(None);
+    site
+}
+
+/// The title, or the host, as a word: lower-case letters and digits of any script, with dashes between.
+fn base_id(title: Option<&str>, page: &Url) -> String {
+    let word = |text: &str| {
+        let dashed: String =
+            text.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
+        let joined = dashed.split_whitespace().collect::<Vec<_>>().join("-");
+        joined.chars().take(MAX_ID_CHARS).collect::<String>().trim_end_matches('-').to_owned()
+    };
+    let host = page.host_str().unwrap_or("blog");
+    let host = host.strip_prefix("www.").unwrap_or(host);
+    let of_title = title.map(word).unwrap_or_default();
+    match of_title.is_empty() {
+        true => word(host),
+        false => of_title,
+    }
+}
+
+fn free_id(base: &str, taken: &HashSet<String>) -> String {
+    let base = if base.is_empty() { "blog" } else { base };
+    if !taken.contains(base) {
+        return base.to_owned();
+    }
+    (2..).map(|number| format!("{base}-{number}")).find(|id| !taken.contains(id)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(id: &str, url: &str, feed: Option<&str>) -> Known {
+        Known { id: id.into(), url: url.parse().unwrap(), feed: feed.map(|feed| feed.parse().unwrap()) }
+    }
+
+    #[test]
+    fn feeds_get_ids_from_titles_and_hosts_that_nobody_has() {
+        let opml = "<opml><body><outline text='Rust &amp; more' xmlUrl='https://a.example/feed' htmlUrl='https://a.example/'/>\
+            <outline text='Rust, more!' xmlUrl='https://b.example/feed'/><outline xmlUrl='https://www.c.example/feed.xml'/>\
+            <outline text='日本語 ブログ' xmlUrl='https://d.example/rss'/><outline text='x' xmlUrl='ftp://e.example/'/></body></opml>";
+        let chosen = choose(
+            &of_opml(opml.as_bytes(), None).unwrap(),
+            &[known("rust-more", "https://z.example/", None)],
+        );
+        let shown: Vec<_> = chosen.new.iter().map(|blog| (blog.id.as_str(), blog.url.as_str())).collect();
+        assert_eq!(
+            shown,
+            [
+                ("rust-more-2", "https://a.example/"),
+                ("rust-more-3", "https://b.example/"),
+                ("c-example", "https://www.c.example/"),
+                ("日本語-ブログ", "https://d.example/"),
+            ]
+        );
+        assert_eq!(chosen.refused, ["`ftp://e.example/` is not a web address"]);
+    }
+
+    #[test]
+    fn what_is_watched_is_not_added_again_however_it_is_written() {
+        let watched = [
+            known("a", "https://a.example/", Some("https://a.example/feed")),
+            known("b", "https://b.example/blog", None),
+        ];
+        for (page, feed, is_known) in [
+            (None, Some("http://A.example:80/feed?utm_source=x"), true),
+            (Some("https://a.example/"), Some("https://a.example/comments"), false),
+            (Some("https://a.example/"), None, true),
+            (Some("https://b.example/blog#top"), None, true),
+            (Some("https://b.example/blog"), Some("https://b.example/atom"), true),
+            (Some("https://b.example/other"), None, false),
+        ] {
+            let candidate = Candidate {
+                page: page.map(str::to_owned),
+                feed: feed.map(str::to_owned),
+                ..Candidate::default()
+            };
+            let chosen = choose(&[candidate], &watched);
+            assert_eq!(chosen.known == 1, is_known, "{page:?} {feed:?}");
+        }
+    }
+
+    #[test]
+    fn a_second_reading_of_the_same_list_adds_nothing() {
+        let list = of_urls(
+            "\u{feff}# mine\nhttps://a.example/ The A blog\n\nhttps://b.example/x\nhttps://b.example/x?utm_id=1\nnonsense\n",
+        );
+        let first = choose(&list, &[]);
+        assert_eq!(
+            first.new.iter().map(|blog| blog.id.as_str()).collect::<Vec<_>>(),
+            ["the-a-blog", "b-example"]
+        );
+        assert_eq!((first.known, first.refused.len()), (1, 1));
+        let now: Vec<Known> =
+            first.new.iter().map(|blog| known(&blog.id, &blog.url, blog.feed.as_deref())).collect();
+        assert_eq!(choose(&list, &now).new, []);
+    }
+}

@@ -1,0 +1,87 @@
+//! Moving over from other programs: what they know becomes what we know, once, and nothing is told twice.
+//!
+//! ```text
+//! SQLite file ──read-only──▶ rows ──read──┬─▶ row of ours ──add──▶ added | known already
+//!                                         └─▶ refused, with a reason         │
+//!            everything in one transaction: imported as a whole or not at all ┘
+//! jobs.yaml, config.toml, OPML, lists ──▶ `[[job]]` and `[[job.blog]]`, by edits that keep comments
+//! ```
+//!
+//! The database comes before the config file: a job must not run before it knows what was sent.
+
+pub mod blog_watcher;
+pub mod config;
+pub mod dre;
+pub mod gitlab_analyzer;
+pub mod jobs_yaml;
+pub mod list;
+pub mod mic_bot;
+pub mod moment;
+mod report;
+mod source;
+pub mod watched;
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+pub use report::{Reason, Report, TableReport};
+
+use crate::db::{self, Db, Tx};
+use crate::id::JobName;
+use crate::ledger::event;
+
+/// Told how many rows of a table have been read, and how many there are.
+pub type Progress = Arc<dyn Fn(&str, u64, u64) + Send + Sync>;
+
+/// How an import is done.
+#[derive(Clone)]
+pub struct Options {
+    /// Whether everything is undone at the end.
+    pub dry_run: bool,
+    /// The zone of times that name none.
+    pub zone: TimeZone,
+    /// Who watches.
+    pub progress: Progress,
+    /// Cancelled when the import is to stop; then nothing is imported.
+    pub stop: CancellationToken,
+}
+
+impl Options {
+    /// For real, with times in UTC, unwatched.
+    pub fn plain() -> Self {
+        Self {
+            dry_run: false,
+            zone: TimeZone::UTC,
+            progress: Arc::new(|_, _, _| {}),
+            stop: CancellationToken::new(),
+        }
+    }
+}
+
+/// Runs an import in one transaction, or rehearses it, and notes in the story of the job that it happened.
+async fn in_one_go(
+    db: &Db,
+    options: &Options,
+    from: &'static str,
+    job: Option<&JobName>,
+    work: impl Fn(&mut Tx<'_>) -> db::Result<Report> + Send + 'static,
+) -> db::Result<Report> {
+    let job = job.cloned();
+    let all = move |tx: &mut Tx<'_>| {
+        let report = work(tx)?;
+        if report.added() > 0 {
+            let subject = job.as_ref().map_or_else(|| "import".to_owned(), |job| format!("job:{job}"));
+            let detail = json!({ "from": from, "tables": report.tables });
+            let now = tx.now();
+            event::add(tx, job.as_ref(), &subject, "imported", &detail, now)?;
+        }
+        Ok(report)
+    };
+    match options.dry_run {
+        true => db.rehearse(all).await,
+        false => db.write(all).await,
+    }
+}

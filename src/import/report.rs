@@ -1,0 +1,108 @@
+//! What an import did, table by table, with the reasons for what it refused.
+
+use std::collections::BTreeMap;
+
+/// Different reasons that are kept per table; a hostile file has as many as it likes.
+const MOST_REASONS: usize = 20;
+
+/// What an import did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Report {
+    /// Table by table, in the order of the import.
+    pub tables: Vec<TableReport>,
+    /// What else the user should know.
+    pub notices: Vec<String>,
+}
+
+/// What became of the rows of one table.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct TableReport {
+    /// The table.
+    pub table: String,
+    /// Rows in the source.
+    pub found: u64,
+    /// Rows that are new here, or would be.
+    pub added: u64,
+    /// Rows that were here already.
+    pub known: u64,
+    /// Rows that cannot be taken.
+    pub refused: u64,
+    /// Why, most frequent first.
+    pub reasons: Vec<Reason>,
+}
+
+/// Why rows were refused.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Reason {
+    /// What is wrong.
+    pub reason: String,
+    /// With how many rows.
+    pub count: u64,
+    /// The first of them, by its place in the table.
+    pub first_row: u64,
+}
+
+impl Report {
+    /// Rows that are new here, over all tables.
+    pub fn added(&self) -> u64 {
+        self.tables.iter().map(|table| table.added).sum()
+    }
+
+    /// Rows that could not be taken, over all tables.
+    pub fn refused(&self) -> u64 {
+        self.tables.iter().map(|table| table.refused).sum()
+    }
+
+    /// The report of a table.
+    pub fn find(&self, table: &str) -> Option<&TableReport> {
+        self.tables.iter().find(|report| report.table == table)
+    }
+
+    /// Adds something that the user should know, once.
+    pub fn note(&mut self, notice: impl Into<String>) {
+        let notice = notice.into();
+        if !self.notices.contains(&notice) {
+            self.notices.push(notice);
+        }
+    }
+}
+
+/// The count of one table in the making.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) found: u64,
+    pub(super) added: u64,
+    pub(super) known: u64,
+    refused: u64,
+    reasons: BTreeMap<String, (u64, u64)>,
+}
+
+impl Tally {
+    /// Counts the present row as refused.
+    pub(super) fn refuse(&mut self, reason: String) {
+        self.refused += 1;
+        let row = self.found;
+        let reason = match self.reasons.len() < MOST_REASONS || self.reasons.contains_key(&reason) {
+            true => reason,
+            false => "for other reasons".to_owned(),
+        };
+        self.reasons.entry(reason).or_insert((0, row)).0 += 1;
+    }
+
+    pub(super) fn finish(self, table: &str) -> TableReport {
+        let mut reasons: Vec<Reason> = self
+            .reasons
+            .into_iter()
+            .map(|(reason, (count, first_row))| Reason { reason, count, first_row })
+            .collect();
+        reasons.sort_by_key(|reason| std::cmp::Reverse(reason.count));
+        TableReport {
+            table: table.to_owned(),
+            found: self.found,
+            added: self.added,
+            known: self.known,
+            refused: self.refused,
+            reasons,
+        }
+    }
+}

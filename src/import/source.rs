@@ -1,0 +1,281 @@
+//! Tables of another program: their columns under whatever name, and their rows, read one by one and judged alone.
+
+use jiff::tz::TimeZone;
+
+use super::report::Tally;
+use super::{Options, Report, moment};
+use crate::db::{self, Foreign, Raw, Tx};
+use crate::text;
+use crate::time::Timestamp;
+
+/// Rows between two looks at whether to stop.
+const LOOK_EVERY: u64 = 500;
+/// The longest text that is taken from one column, in bytes.
+const MAX_TEXT_BYTES: usize = 4 << 20;
+
+/// A table that an import reads.
+pub(super) struct Table {
+    pub(super) name: &'static str,
+    pub(super) columns: &'static [Column],
+}
+
+/// A column of it: our name, names of other versions, and whether there is no import without it.
+pub(super) struct Column {
+    name: &'static str,
+    also: &'static [&'static str],
+    is_needed: bool,
+}
+
+/// A column that must be there.
+pub(super) const fn needed(name: &'static str) -> Column {
+    Column { name, also: &[], is_needed: true }
+}
+
+/// A column that must be there under one of its names.
+pub(super) const fn needed_as(name: &'static str, also: &'static [&'static str]) -> Column {
+    Column { name, also, is_needed: true }
+}
+
+/// A column that counts as NULL when it is not there.
+pub(super) const fn spare(name: &'static str, also: &'static [&'static str]) -> Column {
+    Column { name, also, is_needed: false }
+}
+
+/// Why a row is not taken, in words that fit into a list.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refusal(pub(super) String);
+
+/// What ends the work on a row: the row itself, or the database.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    Row(Refusal),
+    Db(db::Error),
+}
+
+impl From<Refusal> for Trouble {
+    fn from(refusal: Refusal) -> Self {
+        Trouble::Row(refusal)
+    }
+}
+
+impl From<db::Error> for Trouble {
+    fn from(error: db::Error) -> Self {
+        Trouble::Db(error)
+    }
+}
+
+/// What became of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Became {
+    Added,
+    Known,
+    /// It waits with others to be written; they are counted later.
+    Waiting,
+}
+
+impl Became {
+    pub(super) fn new(is_new: bool) -> Self {
+        if is_new { Became::Added } else { Became::Known }
+    }
+}
+
+/// Makes sure that the file has the tables that the program `of` would have made.
+pub(super) fn check_tables(source: &Foreign, of: &str, tables: &[&str]) -> db::Result<()> {
+    let there = source.tables()?;
+    let missing: Vec<&str> =
+        tables.iter().copied().filter(|table| !there.iter().any(|name| name == table)).collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(db::Error::Foreign(format!(
+            "{} is not a database of {of}: it has no table {}",
+            source.shown(),
+            missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        ))),
+    }
+}
+
+/// Reads every row of `table` and hands it to `take`; a table that is not there is passed over with a notice.
+pub(super) fn import_table(
+    tx: &mut Tx<'_>,
+    source: &Foreign,
+    table: &Table,
+    options: &Options,
+    report: &mut Report,
+    mut take: impl FnMut(&mut Tx<'_>, &Record<'_>, &mut Tally) -> Result<Became, Trouble>,
+) -> db::Result<Tally> {
+    let mut tally = Tally::default();
+    let Some(columns) = find_columns(source, table, report)? else { return Ok(tally) };
+    let wanted: Vec<&str> = columns.iter().flatten().map(String::as_str).collect();
+    let total = source.count(table.name)?;
+    source.each(table.name, &wanted, |cells| {
+        if tally.found.is_multiple_of(LOOK_EVERY) {
+            if options.stop.is_cancelled() {
+                return Err(db::Error::Foreign("the import was interrupted; nothing was imported".into()));
+            }
+            (options.progress)(table.name, tally.found, total);
+        }
+        tally.found += 1;
+        let mut rest = cells.iter();
+        let cells: Vec<Raw<'_>> = columns
+            .iter()
+            .map(|column| column.as_ref().and_then(|_| rest.next()).copied().unwrap_or(Raw::Null))
+            .collect();
+        let record = Record { columns: table.columns, cells: &cells, zone: &options.zone };
+        match take(tx, &record, &mut tally) {
+            Ok(Became::Added) => tally.added += 1,
+            Ok(Became::Known) => tally.known += 1,
+            Ok(Became::Waiting) => {}
+            Err(Trouble::Row(Refusal(reason))) => tally.refuse(reason),
+            Err(Trouble::Db(error)) => return Err(error),
+        }
+        Ok(())
+    })?;
+    (options.progress)(table.name, tally.found, total);
+    Ok(tally)
+}
+
+/// The source's name of each column; `None` in its place when it has none, `None` in all when there is no table.
+fn find_columns(
+    source: &Foreign,
+    table: &Table,
+    report: &mut Report,
+) -> db::Result<Option<Vec<Option<String>>>> {
+    let there = source.columns(table.name)?;
+    if there.is_empty() {
+        report.note(format!("there is no table `{}`; nothing is imported from it", table.name));
+        return Ok(None);
+    }
+    let find = |column: &Column| {
+        let names = std::iter::once(&column.name).chain(column.also);
+        names.flat_map(|name| there.iter().find(|known| known.eq_ignore_ascii_case(name))).next().cloned()
+    };
+    let columns: Vec<Option<String>> = table.columns.iter().map(find).collect();
+    for (column, found) in table.columns.iter().zip(&columns) {
+        if column.is_needed && found.is_none() {
+            return Err(db::Error::Foreign(format!(
+                "{}: the table `{}` has no column `{}`, so it is of another program or version",
+                source.shown(),
+                table.name,
+                column.name
+            )));
+        }
+    }
+    let unread: Vec<&str> = there
+        .iter()
+        .map(String::as_str)
+        .filter(|name| *name != "id" && !columns.iter().flatten().any(|used| used == name))
+        .collect();
+    if !unread.is_empty() {
+        report.note(format!("`{}` has columns that are not imported: {}", table.name, unread.join(", ")));
+    }
+    Ok(Some(columns))
+}
+
+/// One row of the source.
+pub(super) struct Record<'a> {
+    columns: &'static [Column],
+    cells: &'a [Raw<'a>],
+    zone: &'a TimeZone,
+}
+
+impl Record<'_> {
+    fn cell(&self, name: &str) -> Raw<'_> {
+        let at = self.columns.iter().position(|column| column.name == name);
+        at.and_then(|at| self.cells.get(at)).copied().unwrap_or(Raw::Null)
+    }
+
+    /// Text that must be there; numbers count as their digits.
+    pub(super) fn text(&self, name: &str) -> Result<String, Refusal> {
+        self.find_text(name)?.ok_or_else(|| Refusal(format!("`{name}` is NULL")))
+    }
+
+    /// Text that must be there and say something.
+    pub(super) fn word(&self, name: &str) -> Result<String, Refusal> {
+        let text = self.text(name)?;
+        match text.trim() {
+            "" => Err(Refusal(format!("`{name}` is empty"))),
+            word => Ok(word.to_owned()),
+        }
+    }
+
+    pub(super) fn find_text(&self, name: &str) -> Result<Option<String>, Refusal> {
+        match self.cell(name) {
+            Raw::Null => Ok(None),
+            Raw::Int(number) => Ok(Some(number.to_string())),
+            Raw::Real(number) => Ok(Some(number.to_string())),
+            Raw::Text(bytes) if bytes.len() > MAX_TEXT_BYTES => {
+                Err(Refusal(format!("`{name}` is longer than {MAX_TEXT_BYTES} bytes")))
+            }
+            Raw::Text(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => Ok(Some(text.replace('\0', ""))),
+                Err(_) => Err(Refusal(format!("`{name}` is not UTF-8"))),
+            },
+            Raw::Blob(_) => Err(Refusal(format!("`{name}` is not text"))),
+        }
+    }
+
+    /// A whole number; text of digits counts.
+    pub(super) fn int(&self, name: &str) -> Result<i64, Refusal> {
+        self.find_int(name)?.ok_or_else(|| Refusal(format!("`{name}` is NULL")))
+    }
+
+    pub(super) fn find_int(&self, name: &str) -> Result<Option<i64>, Refusal> {
+        let number = match self.cell(name) {
+            Raw::Null => return Ok(None),
+            Raw::Int(number) => Some(number),
+            #[allow(clippy::cast_possible_truncation, reason = "the range is checked beside it")]
+            Raw::Real(number) if number.fract() == 0.0 && number.abs() < 9e15 => Some(number as i64),
+            Raw::Text(bytes) => std::str::from_utf8(bytes).ok().and_then(|text| text.trim().parse().ok()),
+            _ => None,
+        };
+        number.map(Some).ok_or_else(|| Refusal(format!("`{name}` is not a whole number")))
+    }
+
+    /// A number that is not below zero.
+    pub(super) fn count(&self, name: &str) -> Result<i64, Refusal> {
+        match self.int(name)? {
+            number if number >= 0 => Ok(number),
+            _ => Err(Refusal(format!("`{name}` is below zero"))),
+        }
+    }
+
+    /// 0 or 1; NULL is 0.
+    pub(super) fn flag(&self, name: &str) -> Result<bool, Refusal> {
+        match self.find_int(name)? {
+            None | Some(0) => Ok(false),
+            Some(1) => Ok(true),
+            Some(_) => Err(Refusal(format!("`{name}` is neither 0 nor 1"))),
+        }
+    }
+
+    /// A moment in any spelling that these programs write.
+    pub(super) fn time(&self, name: &str) -> Result<Timestamp, Refusal> {
+        self.find_time(name)?.ok_or_else(|| Refusal(format!("`{name}` is NULL")))
+    }
+
+    pub(super) fn find_time(&self, name: &str) -> Result<Option<Timestamp>, Refusal> {
+        let at = match self.cell(name) {
+            Raw::Null => return Ok(None),
+            Raw::Int(number) => moment::of_number(number),
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "out of range becomes the edge, which is refused"
+            )]
+            Raw::Real(seconds) => moment::of_number((seconds * 1000.0) as i64),
+            Raw::Text(bytes) => {
+                let text = std::str::from_utf8(bytes).unwrap_or("\u{fffd}").trim();
+                if text.is_empty() {
+                    return Ok(None);
+                }
+                moment::parse(text, self.zone)
+            }
+            Raw::Blob(_) => None,
+        };
+        at.map(Some).ok_or_else(|| Refusal(format!("`{name}` is not a time")))
+    }
+}
+
+/// `text` as it may stand in a refusal: short, on one line.
+pub(super) fn quote(text: &str) -> String {
+    text::shorten(&text::one_line(text), 40)
+}

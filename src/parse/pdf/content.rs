@@ -1,0 +1,276 @@
+//! Runs the operators of pages and forms that have to do with text.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use super::document::Document;
+use super::font::Font;
+use super::layout::{Glyph, Layout};
+use super::lexer::{Lexer, Token, is_space};
+use super::matrix::Matrix;
+use super::object::{Dict, Object, Refs, read_from};
+use super::state::{Marks, Pen, State, actual_text};
+
+/// How deep forms may hold forms.
+const MAX_FORMS: usize = 12;
+/// How deep states may be saved; deeper ones are counted and not kept.
+const MAX_SAVED: usize = 64;
+/// The most operands of one operator.
+const MAX_OPERANDS: usize = 40;
+/// What a form or a font costs besides its bytes.
+const OVERHEAD: usize = 1000;
+/// The most entries of all fonts together.
+const MAX_FONT_WEIGHT: usize = 1_000_000;
+
+/// Reads pages into a layout.
+pub(super) struct Reader<'d, 'a> {
+    document: &'d Document<'a>,
+    pub(super) layout: Layout,
+    fonts: HashMap<u32, Rc<Font>>,
+    unknown: Rc<Font>,
+    font_weight: usize,
+    /// Forms without text, which need not be read again.
+    barren: HashSet<u32>,
+    open_forms: Vec<u32>,
+}
+
+/// One content stream while it is read.
+struct Run<'r> {
+    resources: &'r Dict,
+    fonts: HashMap<Vec<u8>, Rc<Font>>,
+    forms: Option<Object>,
+    state: State,
+    saved: Vec<State>,
+    lost: usize,
+    pen: Pen,
+    marks: Marks,
+}
+
+impl<'d, 'a> Reader<'d, 'a> {
+    pub(super) fn new(document: &'d Document<'a>, limit: usize) -> Self {
+        Self {
+            document,
+            layout: Layout::new(limit),
+            fonts: HashMap::new(),
+            unknown: Rc::new(Font::unknown(document)),
+            font_weight: 0,
+            barren: HashSet::new(),
+            open_forms: Vec::new(),
+        }
+    }
+
+    /// Reads a page; `None` when the budget is used up or no more text fits.
+    pub(super) fn read_page(&mut self, content: &[u8], resources: &Dict) -> Option<()> {
+        let read = self.run(content, resources, &State::default());
+        self.layout.end_page();
+        read
+    }
+
+    fn run(&mut self, content: &[u8], resources: &Dict, state: &State) -> Option<()> {
+        let mut run = Run {
+            resources,
+            fonts: HashMap::new(),
+            forms: None,
+            state: state.clone(),
+            saved: Vec::new(),
+            lost: 0,
+            pen: Pen::default(),
+            marks: Marks::default(),
+        };
+        let mut lexer = Lexer::new(content, 0);
+        let mut operands: Vec<Object> = Vec::new();
+        let mut before = 0;
+        while let Some(token) = lexer.token() {
+            match token {
+                Token::Word(word) if !matches!(word, b"true" | b"false" | b"null") => {
+                    self.document.budget.spend(lexer.at - before + operands.len() + 1)?;
+                    before = lexer.at;
+                    if word == b"ID" {
+                        skip_image(&mut lexer);
+                    } else {
+                        self.operate(word, &operands, &mut run)?;
+                    }
+                    operands.clear();
+                    if self.layout.is_full() {
+                        self.document.budget.mark_cut();
+                        return None;
+                    }
+                }
+                token => {
+                    if let Some(operand) = read_from(&mut lexer, token, Refs::Absent) {
+                        if operands.len() == MAX_OPERANDS {
+                            operands.remove(0);
+                        }
+                        operands.push(operand);
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn operate(&mut self, operator: &[u8], operands: &[Object], run: &mut Run<'_>) -> Option<()> {
+        let number = |at: usize| operands.get(at).and_then(Object::number).unwrap_or(0.0);
+        let text = |at: usize| operands.get(at).and_then(Object::text).unwrap_or_default();
+        match operator {
+            b"q" if run.saved.len() < MAX_SAVED => run.saved.push(run.state.clone()),
+            b"q" => run.lost += 1,
+            b"Q" if run.lost > 0 => run.lost -= 1,
+            b"Q" => run.state = run.saved.pop().unwrap_or_else(|| run.state.clone()),
+            b"cm" => run.state.page = Matrix::from_operands(operands).then(&run.state.page),
+            b"BT" => run.pen = Pen::default(),
+            b"Tc" => run.state.character_space = number(0),
+            b"Tw" => run.state.word_space = number(0),
+            b"Tz" => run.state.stretch = number(0) / 100.0,
+            b"TL" => run.state.leading = number(0),
+            b"Ts" => run.state.rise = number(0),
+            b"Tf" => {
+                run.state.size = number(1);
+                run.state.font =
+                    operands.first().and_then(Object::name).and_then(|name| self.font(name, run));
+            }
+            b"Td" => run.pen.move_line(number(0), number(1)),
+            b"TD" => {
+                run.state.leading = -number(1);
+                run.pen.move_line(number(0), number(1));
+            }
+            b"Tm" => run.pen.set(Matrix::from_operands(operands)),
+            b"T*" => run.pen.move_line(0.0, -run.state.leading),
+            b"Tj" => self.show(text(0), run),
+            b"'" => {
+                run.pen.move_line(0.0, -run.state.leading);
+                self.show(text(0), run);
+            }
+            b"\"" => {
+                (run.state.word_space, run.state.character_space) = (number(0), number(1));
+                run.pen.move_line(0.0, -run.state.leading);
+                self.show(text(2), run);
+            }
+            b"TJ" => {
+                for part in operands.first().and_then(Object::array).unwrap_or_default() {
+                    match part {
+                        Object::Text(text) => self.show(text, run),
+                        Object::Number(number) => run.pen.kern(*number, &run.state),
+                        _ => {}
+                    }
+                }
+            }
+            b"BMC" => run.marks.open(None),
+            b"BDC" => {
+                let properties = match operands.get(1) {
+                    Some(Object::Name(name)) => self.resource(run.resources, "Properties", name),
+                    Some(other) => other.clone(),
+                    None => Object::Null,
+                };
+                let actual = properties.dict().map(|dict| self.document.value(dict, "ActualText"));
+                run.marks.open(actual.as_ref().and_then(Object::text).map(actual_text));
+            }
+            b"EMC" => run.marks.close(),
+            b"Do" => {
+                if let Some(name) = operands.first().and_then(Object::name) {
+                    self.form(name, run)?;
+                }
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn resource(&self, resources: &Dict, kind: &str, name: &[u8]) -> Object {
+        let list = self.document.value(resources, kind);
+        let found = list.dict().and_then(|dict| dict.find_bytes(name));
+        found.map_or(Object::Null, |value| self.document.resolve(value))
+    }
+
+    fn font(&mut self, name: &[u8], run: &mut Run<'_>) -> Option<Rc<Font>> {
+        if let Some(font) = run.fonts.get(name) {
+            return Some(Rc::clone(font));
+        }
+        self.document.budget.spend(OVERHEAD)?;
+        let fonts = self.document.value(run.resources, "Font");
+        let found = fonts.dict().and_then(|fonts| fonts.find_bytes(name))?;
+        let number = if let Object::Ref(number) = found { Some(*number) } else { None };
+        let font = match number.and_then(|number| self.fonts.get(&number)) {
+            Some(font) => Rc::clone(font),
+            None => {
+                let font = Rc::new(Font::read(self.document, self.document.resolve(found).dict()?));
+                self.font_weight += font.weight();
+                if let Some(number) = number.filter(|_| self.font_weight < MAX_FONT_WEIGHT) {
+                    self.fonts.insert(number, Rc::clone(&font));
+                }
+                font
+            }
+        };
+        if run.fonts.len() < 1000 && self.font_weight < MAX_FONT_WEIGHT {
+            run.fonts.insert(name.to_vec(), Rc::clone(&font));
+        }
+        Some(font)
+    }
+
+    fn form(&mut self, name: &[u8], run: &mut Run<'_>) -> Option<()> {
+        self.document.budget.spend(OVERHEAD)?;
+        if run.forms.is_none() {
+            run.forms = Some(self.document.value(run.resources, "XObject"));
+        }
+        let forms = run.forms.as_ref().and_then(Object::dict);
+        let Some(Object::Ref(number)) = forms.and_then(|forms| forms.find_bytes(name)).cloned() else {
+            return Some(());
+        };
+        let is_open = self.open_forms.contains(&number) || self.open_forms.len() >= MAX_FORMS;
+        if is_open || self.barren.contains(&number) {
+            return Some(());
+        }
+        let Some(Object::Stream(stream)) = self.document.load(number) else { return Some(()) };
+        if self.document.value(&stream.dict, "Subtype").name() != Some(b"Form") {
+            self.barren.insert(number);
+            return Some(());
+        }
+        let Some(content) = self.document.decode(&stream) else { return Some(()) };
+        let resources = self.document.value(&stream.dict, "Resources");
+        let mut state = run.state.clone();
+        if let Some(matrix) = self.document.value(&stream.dict, "Matrix").array() {
+            state.page = Matrix::from_operands(matrix).then(&state.page);
+        }
+        let before = self.layout.seen;
+        self.open_forms.push(number);
+        let read = self.run(&content, resources.dict().unwrap_or(run.resources), &state);
+        self.open_forms.pop();
+        if self.layout.seen == before {
+            self.barren.insert(number);
+        }
+        read
+    }
+
+    fn show(&mut self, mut bytes: &[u8], run: &mut Run<'_>) {
+        let font = run.state.font.clone().unwrap_or_else(|| Rc::clone(&self.unknown));
+        let mut text = String::new();
+        while !bytes.is_empty() && !self.layout.is_full() {
+            let (code, rest) = bytes.split_at(font.code_length(bytes));
+            bytes = rest;
+            text.clear();
+            let is_known = font.text(code, &mut text).is_some();
+            let place = run.pen.advance(&run.state, &font, code, &text);
+            let is_marked = run.marks.take(&mut text);
+            let glyph = Glyph { text: &text, ..place };
+            if is_marked || is_known {
+                self.layout.place(&glyph);
+            } else {
+                self.layout.place_unreadable(&glyph);
+            }
+        }
+    }
+}
+
+/// Passes over the data of a picture that stands among the operators.
+fn skip_image(lexer: &mut Lexer<'_>) {
+    let data = lexer.rest();
+    let is_end = |at: usize| {
+        let after = &data[at + 3..data.len().min(at + 20)];
+        is_space(data[at])
+            && data[at + 1..].starts_with(b"EI")
+            && after.first().is_none_or(|byte| is_space(*byte))
+            && after.iter().all(|byte| is_space(*byte) || (0x20..0x7F).contains(byte))
+    };
+    let end = (0..data.len().saturating_sub(2)).find(|at| is_end(*at));
+    lexer.at += end.map_or(data.len(), |at| at + 3);
+}

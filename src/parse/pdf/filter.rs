@@ -1,0 +1,256 @@
+//! Decodes the bytes of streams, never to more than there is room for.
+
+use flate2::{Decompress, FlushDecompress, Status};
+
+use super::lexer::is_space;
+use super::lzw;
+use super::predictor::{self, Shape};
+
+/// The most filters on one stream.
+const MAX_FILTERS: usize = 6;
+
+/// One step of decoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Filter {
+    Flate,
+    Lzw { early: bool },
+    Hex,
+    Base85,
+    RunLength,
+}
+
+impl Filter {
+    /// The filter of that name, or `None` if it is for pictures, for encryption or unknown.
+    pub(super) fn by_name(name: &[u8], early: bool) -> Option<Self> {
+        Some(match name {
+            b"FlateDecode" | b"Fl" => Filter::Flate,
+            b"LZWDecode" | b"LZW" => Filter::Lzw { early },
+            b"ASCIIHexDecode" | b"AHx" => Filter::Hex,
+            b"ASCII85Decode" | b"A85" => Filter::Base85,
+            b"RunLengthDecode" | b"RL" => Filter::RunLength,
+            _ => return None,
+        })
+    }
+}
+
+/// What came of a stream.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Decoded {
+    pub(super) bytes: Vec<u8>,
+    /// Whether there was more than there was room for.
+    pub(super) is_cut: bool,
+}
+
+/// Applies `filters` in order, each followed by its predictor if it has one.
+pub(super) fn decode(raw: &[u8], filters: &[(Filter, Option<Shape>)], room: usize) -> Option<Decoded> {
+    if filters.len() > MAX_FILTERS {
+        return None;
+    }
+    let mut decoded = Decoded { bytes: Vec::new(), is_cut: false };
+    for (number, (filter, shape)) in filters.iter().enumerate() {
+        let input = if number == 0 { raw } else { &decoded.bytes };
+        let (bytes, is_cut) = match filter {
+            Filter::Flate => inflate(input, room),
+            Filter::Lzw { early } => lzw::decode(input, *early, room),
+            Filter::Hex => unhex(input, room),
+            Filter::Base85 => base85(input, room),
+            Filter::RunLength => run_length(input, room),
+        };
+        let bytes = match shape {
+            Some(shape) => predictor::undo(&bytes, shape)?,
+            None => bytes,
+        };
+        decoded = Decoded { bytes, is_cut: decoded.is_cut || is_cut };
+    }
+    if filters.is_empty() {
+        decoded.bytes.extend_from_slice(&raw[..raw.len().min(room)]);
+        decoded.is_cut = raw.len() > room;
+    }
+    Some(decoded)
+}
+
+/// Inflates what can be inflated: broken and truncated data gives what came before the break.
+fn inflate(input: &[u8], room: usize) -> (Vec<u8>, bool) {
+    let zlib = inflate_as(input, true, room);
+    if !zlib.0.is_empty() {
+        return zlib;
+    }
+    // The header is missing or wrong: the data may be sound.
+    let bare = inflate_as(input, false, room);
+    if !bare.0.is_empty() {
+        return bare;
+    }
+    inflate_as(input.get(2..).unwrap_or_default(), false, room)
+}
+
+fn inflate_as(input: &[u8], has_header: bool, room: usize) -> (Vec<u8>, bool) {
+    let mut state = Decompress::new(has_header);
+    let mut out: Vec<u8> = Vec::new();
+    let mut buffer = vec![0; 32 * 1024];
+    loop {
+        let (read, written) = (state.total_in(), state.total_out());
+        let rest = usize::try_from(read).ok().and_then(|read| input.get(read..)).unwrap_or_default();
+        let status = state.decompress(rest, &mut buffer, FlushDecompress::None);
+        let count = usize::try_from(state.total_out() - written).unwrap_or(0).min(buffer.len());
+        let fits = count.min(room - out.len());
+        out.extend_from_slice(&buffer[..fits]);
+        if fits < count {
+            return (out, true);
+        }
+        let is_stuck = count == 0 && state.total_in() == read;
+        if is_stuck || !matches!(status, Ok(Status::Ok | Status::BufError)) {
+            return (out, false);
+        }
+    }
+}
+
+fn unhex(input: &[u8], room: usize) -> (Vec<u8>, bool) {
+    let mut digits = input
+        .iter()
+        .take_while(|byte| **byte != b'>')
+        .filter_map(|byte| (*byte as char).to_digit(16).map(|digit| digit as u8));
+    let mut out = Vec::new();
+    while let Some(high) = digits.next() {
+        if out.len() == room {
+            return (out, true);
+        }
+        out.push(high << 4 | digits.next().unwrap_or(0));
+    }
+    (out, false)
+}
+
+fn base85(input: &[u8], room: usize) -> (Vec<u8>, bool) {
+    let mut out = Vec::new();
+    let mut group = [b'u' - b'!'; 5];
+    let mut count = 0;
+    let input = input.strip_prefix(b"<~").unwrap_or(input);
+    for byte in input.iter().copied().filter(|byte| !is_space(*byte)) {
+        match byte {
+            b'z' if count == 0 => out.extend_from_slice(&[0; 4]),
+            b'!'..=b'u' => {
+                group[count] = byte - b'!';
+                count += 1;
+                if count == 5 {
+                    out.extend_from_slice(&word85(&group));
+                    count = 0;
+                }
+            }
+            _ => break,
+        }
+        if out.len() > room {
+            out.truncate(room);
+            return (out, true);
+        }
+    }
+    if count > 1 {
+        group[count..].fill(b'u' - b'!');
+        out.extend_from_slice(&word85(&group)[..count - 1]);
+    }
+    let is_cut = out.len() > room;
+    out.truncate(room);
+    (out, is_cut)
+}
+
+fn word85(group: &[u8; 5]) -> [u8; 4] {
+    group
+        .iter()
+        .fold(0_u32, |word, digit| word.wrapping_mul(85).wrapping_add(u32::from(*digit)))
+        .to_be_bytes()
+}
+
+fn run_length(mut input: &[u8], room: usize) -> (Vec<u8>, bool) {
+    let mut out = Vec::new();
+    while let Some((&length, rest)) = input.split_first() {
+        let length = usize::from(length);
+        match length {
+            0..128 => {
+                let count = (length + 1).min(rest.len());
+                out.extend_from_slice(&rest[..count]);
+                input = &rest[count..];
+            }
+            128 => break,
+            _ => {
+                let Some((&byte, rest)) = rest.split_first() else { break };
+                out.resize(out.len() + 257 - length, byte);
+                input = rest;
+            }
+        }
+        if out.len() > room {
+            out.truncate(room);
+            return (out, true);
+        }
+    }
+    (out, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::{DeflateEncoder, ZlibEncoder};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn through(filter: Filter, raw: &[u8]) -> Vec<u8> {
+        decode(raw, &[(filter, None)], 1 << 20).unwrap().bytes
+    }
+
+    fn zlib(data: &[u8]) -> Vec<u8> {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(data).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn written_out_filters_decode() {
+        assert_eq!(through(Filter::Hex, b"48 65 6C 6c 6F 2>zz"), b"Hello ");
+        assert_eq!(through(Filter::Base85, b"<~87cURD]i,\"Ebo80~>"), b"Hello World!");
+        assert_eq!(through(Filter::Base85, b"z87cUR~>"), b"\0\0\0\0Hell");
+        assert_eq!(through(Filter::RunLength, &[2, b'a', b'b', b'c', 254, b'x', 128, 9]), b"abcxxx");
+    }
+
+    #[test]
+    fn deflate_survives_a_wrong_header_and_a_cut() {
+        let data: Vec<u8> = (0..20_000_u32).flat_map(|n| (n * n).to_le_bytes()).collect();
+        let whole = zlib(&data);
+        assert_eq!(through(Filter::Flate, &whole), data);
+        let cut = through(Filter::Flate, &whole[..whole.len() / 2]);
+        assert!(cut.len() > data.len() / 3 && data.starts_with(&cut));
+        let mut wrong = whole.clone();
+        wrong[0] = 0;
+        assert_eq!(through(Filter::Flate, &wrong), data);
+        let mut bare = DeflateEncoder::new(Vec::new(), Compression::fast());
+        bare.write_all(&data).unwrap();
+        assert_eq!(through(Filter::Flate, &bare.finish().unwrap()), data);
+    }
+
+    #[test]
+    fn no_filter_gives_more_than_there_is_room_for() {
+        let bomb = zlib(&zlib(&vec![0; 50_000_000]));
+        assert!(bomb.len() < 1000, "{}", bomb.len());
+        let twice = [(Filter::Flate, None), (Filter::Flate, None)];
+        let found = decode(&bomb, &twice, 100_000).unwrap();
+        assert_eq!((found.bytes.len(), found.is_cut), (100_000, true));
+        for (filter, raw) in [
+            (Filter::Hex, b"00".repeat(1000)),
+            (Filter::Base85, b"z".repeat(1000)),
+            (Filter::RunLength, [129, 0].repeat(1000)),
+        ] {
+            let found = decode(&raw, &[(filter, None)], 100).unwrap();
+            assert_eq!((found.bytes.len(), found.is_cut), (100, true), "{filter:?}");
+        }
+        assert_eq!(decode(b"", &[(Filter::Hex, None); 7], 100), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_decode_to_something_within_bounds(raw: Vec<u8>, room in 0_usize..300) {
+            for filter in [Filter::Flate, Filter::Lzw { early: true }, Filter::Hex, Filter::Base85, Filter::RunLength] {
+                let found = decode(&raw, &[(filter, None)], room).unwrap();
+                prop_assert!(found.bytes.len() <= room, "{:?}", filter);
+            }
+        }
+    }
+}

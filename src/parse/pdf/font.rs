@@ -1,0 +1,217 @@
+//! A font: what its codes stand for and how far they advance.
+
+use std::collections::HashMap;
+
+use super::cmap::{self, CMap};
+use super::document::Document;
+use super::encoding::{self, Base, Table, Wide};
+use super::lexer::{Lexer, Token};
+use super::object::{Dict, Object};
+use super::widths::Widths;
+
+/// How much of a font file is searched for its encoding.
+const MAX_FONT_HEAD: usize = 64 * 1024;
+/// The flag of fonts that have an encoding of their own.
+const SYMBOLIC: usize = 4;
+
+/// A font.
+#[derive(Debug)]
+pub(super) struct Font {
+    coding: Coding,
+    to_unicode: Option<CMap>,
+    widths: Widths,
+    pub(super) is_vertical: bool,
+}
+
+#[derive(Debug)]
+enum Coding {
+    Simple {
+        table: Box<Table>,
+        ligatures: HashMap<u32, String>,
+    },
+    Wide(Wide),
+    /// The file says how codes are cut, not what they mean.
+    Own(CMap),
+}
+
+impl Font {
+    pub(super) fn read(document: &Document<'_>, font: &Dict) -> Self {
+        let to_unicode = match document.value(font, "ToUnicode") {
+            Object::Stream(stream) => document.decode(&stream).map(|bytes| CMap::read(&bytes)),
+            _ => None,
+        };
+        match document.value(font, "Subtype").name() {
+            Some(b"Type0") => Self::composite(document, font, to_unicode),
+            _ => Self::simple(document, font, to_unicode),
+        }
+    }
+
+    /// For text without a font that we know of.
+    pub(super) fn unknown(document: &Document<'_>) -> Self {
+        Self::simple(document, &Dict::default(), None)
+    }
+
+    fn composite(document: &Document<'_>, font: &Dict, to_unicode: Option<CMap>) -> Self {
+        let descendant = match document.value(font, "DescendantFonts") {
+            Object::Array(fonts) => fonts.first().map_or(Object::Null, |font| document.resolve(font)),
+            other => other,
+        };
+        let empty = Dict::default();
+        let descendant = descendant.dict().unwrap_or(&empty);
+        let mut is_vertical = false;
+        let coding = match document.value(font, "Encoding") {
+            Object::Stream(stream) => {
+                let map = document.decode(&stream).map(|bytes| CMap::read(&bytes)).unwrap_or_default();
+                is_vertical = map.is_vertical || document.value(&stream.dict, "WMode").size() == Some(1);
+                Coding::Own(map)
+            }
+            Object::Name(name) => {
+                let name = String::from_utf8_lossy(&name).into_owned();
+                let (stem, direction) = match name.as_str() {
+                    "H" | "V" => ("", name.as_str()),
+                    name => name.rsplit_once('-').unwrap_or((name, "")),
+                };
+                is_vertical = direction == "V";
+                encoding::wide(stem).map_or_else(|| Coding::Own(CMap::default()), Coding::Wide)
+            }
+            _ => Coding::Wide(Wide::Glyphs),
+        };
+        let widths = match coding {
+            Coding::Wide(Wide::Glyphs) | Coding::Own(_) => Widths::by_glyph(document, descendant),
+            _ => Widths::square(),
+        };
+        Self { coding, to_unicode, widths, is_vertical }
+    }
+
+    fn simple(document: &Document<'_>, font: &Dict, to_unicode: Option<CMap>) -> Self {
+        let widths = Widths::simple(document, font);
+        let encoding = document.value(font, "Encoding");
+        let named = match &encoding {
+            Object::Name(_) => encoding.clone(),
+            Object::Dict(dict) => document.value(dict, "BaseEncoding"),
+            _ => Object::Null,
+        };
+        let mut ligatures = HashMap::new();
+        let base_font = document.value(font, "BaseFont");
+        let is_symbol = base_font.name().is_some_and(|name| name.ends_with(b"Symbol"));
+        let mut table = Box::new(match named.name() {
+            Some(b"WinAnsiEncoding") => encoding::table(Base::WinAnsi),
+            Some(b"MacRomanEncoding") => encoding::table(Base::MacRoman),
+            _ if is_symbol => encoding::table(Base::Symbol),
+            _ if document.value(font, "Subtype").name() == Some(b"TrueType") => {
+                encoding::table(Base::WinAnsi)
+            }
+            _ => encoding::table(Base::Standard),
+        });
+        if named == Object::Null && to_unicode.is_none() {
+            read_own_encoding(document, font, &mut table);
+        }
+        if let Object::Dict(dict) = &encoding {
+            let differences = document.value(dict, "Differences");
+            let mut code = 0_usize;
+            for value in differences.array().unwrap_or_default() {
+                match document.resolve(value) {
+                    Object::Number(number) => code = number.clamp(0.0, 256.0) as usize,
+                    Object::Name(name) if code < 256 => {
+                        table[code] = None;
+                        ligatures.remove(&(code as u32));
+                        put_glyph(&name, code, &mut table, &mut ligatures);
+                        code += 1;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Self { coding: Coding::Simple { table, ligatures }, to_unicode, widths, is_vertical: false }
+    }
+
+    /// How much memory it takes, roughly, in entries.
+    pub(super) fn weight(&self) -> usize {
+        self.to_unicode.as_ref().map_or(0, CMap::len) + 300
+    }
+
+    /// Cuts the next code off `bytes`, which are not empty.
+    pub(super) fn code_length(&self, bytes: &[u8]) -> usize {
+        let length = match &self.coding {
+            Coding::Simple { .. } => 1,
+            Coding::Wide(wide) => wide.code_length(bytes),
+            Coding::Own(map) => map
+                .code_length(bytes)
+                .or_else(|| self.to_unicode.as_ref()?.code_length(bytes))
+                .or_else(|| map.usual_length())
+                .unwrap_or(2),
+        };
+        length.clamp(1, bytes.len().max(1))
+    }
+
+    /// What a code stands for, appended to `into`; `None` when nobody knows.
+    pub(super) fn text(&self, bytes: &[u8], into: &mut String) -> Option<()> {
+        let code = cmap::code(bytes);
+        if let Some(map) = &self.to_unicode
+            && map.text(code, into).is_some()
+        {
+            return Some(());
+        }
+        match &self.coding {
+            Coding::Simple { table, ligatures } => match ligatures.get(&code) {
+                Some(text) => into.push_str(text),
+                None => into.push((*table.get(code as usize)?)?),
+            },
+            Coding::Wide(wide) => wide.decode(bytes, into)?,
+            Coding::Own(_) => return None,
+        }
+        Some(())
+    }
+
+    /// How far the pen moves, in parts of the font's size.
+    pub(super) fn advance(&self, bytes: &[u8], text: &str) -> f64 {
+        if self.is_vertical { 1.0 } else { self.widths.of(cmap::code(bytes), text) / 1000.0 }
+    }
+
+    /// Whether word spacing applies to this code.
+    pub(super) fn is_space(&self, bytes: &[u8]) -> bool {
+        bytes == b" "
+    }
+}
+
+fn put_glyph(name: &[u8], code: usize, table: &mut Table, ligatures: &mut HashMap<u32, String>) {
+    let Some(text) = encoding::glyph(name) else { return };
+    let mut characters = text.chars();
+    match (characters.next(), characters.next()) {
+        (Some(character), None) => table[code] = Some(character),
+        _ => {
+            ligatures.insert(code as u32, text);
+        }
+    }
+}
+
+/// Type 1 fonts say their encoding in the readable part of their file: `dup 65 /A put`.
+fn read_own_encoding(document: &Document<'_>, font: &Dict, table: &mut Table) {
+    let Object::Dict(descriptor) = document.value(font, "FontDescriptor") else { return };
+    let flags = document.value(&descriptor, "Flags").size().unwrap_or(0);
+    let Object::Stream(file) = document.value(&descriptor, "FontFile") else { return };
+    if flags & SYMBOLIC == 0 {
+        return;
+    }
+    let Some(bytes) = document.decode(&file) else { return };
+    let mut lexer = Lexer::new(&bytes[..bytes.len().min(MAX_FONT_HEAD)], 0);
+    let mut code = None;
+    while let Some(token) = lexer.token() {
+        match token {
+            Token::Word(b"eexec") => break,
+            Token::Word(b"dup") => {
+                code = match lexer.token() {
+                    Some(Token::Number(code)) if (0.0..256.0).contains(&code) => Some(code as usize),
+                    _ => None,
+                };
+            }
+            Token::Name(name) => {
+                if let Some(code) = code.take() {
+                    let text = encoding::glyph(&name);
+                    table[code] = text.and_then(|text| text.chars().next());
+                }
+            }
+            _ => {}
+        }
+    }
+}

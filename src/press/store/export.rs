@@ -1,0 +1,27 @@
+//! Items for export: page by page along their numbers.
+
+use super::super::model::Item;
+use super::read;
+use crate::db::{self, Tx};
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// The next items after the number `after`, published from `since` on and before `until`.
+pub fn list_after(
+    tx: &mut Tx<'_>,
+    after: i64,
+    job: Option<&str>,
+    (since, until): (Timestamp, Timestamp),
+    limit: usize,
+) -> db::Result<Vec<Item>> {
+    tx.list(
+        sql!(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM items WHERE id > ?1 AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2)
+              AND published_at >= ?3 AND published_at < ?4 ORDER BY id LIMIT ?5"
+        )),
+        params![after, job, since, until, limit],
+        read,
+    )
+}

@@ -1,0 +1,270 @@
+//! `demo` as a newcomer meets it: the real program, its words, its pages, and what it leaves behind.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value as Json;
+use tsuzuki::db::{Db, Open, Place};
+use tsuzuki::demo::world::{self, World};
+use tsuzuki::demo::{journal, mail, smtp, store};
+use tsuzuki::time::Clock;
+
+/// `tsuzuki demo …` with an environment in which everything points elsewhere.
+fn demo(temporary: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+    command.arg("demo").args(args).current_dir(temporary).env_clear();
+    command.env("TMPDIR", temporary).env("HOME", temporary).env("TZ", "UTC");
+    // What a user may have set for a real installation must not leak into the demo.
+    command.env("SMTP_HOST", "smtp.invalid").env("TSUZUKI_STORE_URL", "sqlite:/nowhere/x.db");
+    command
+        .env("COPY_PAGE_BASE_URL", "https://elsewhere.invalid")
+        .env("TSUZUKI_CONFIG", "/nowhere/tsuzuki.toml");
+    command
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{}{err}", out(&output));
+    assert_eq!(err, "");
+    out(&output)
+}
+
+fn run_json(command: &mut Command) -> Json {
+    serde_json::from_str(&run(command)).unwrap()
+}
+
+fn names(directory: &Path) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// What the made-up servers received, as the journal has it: texts of posts, and mails.
+fn received(directory: &Path) -> (Vec<String>, Vec<smtp::Kept>) {
+    let text = std::fs::read_to_string(directory.join(journal::FILE)).unwrap();
+    let (mut posts, mut mails) = (Vec::new(), Vec::new());
+    for line in text.lines() {
+        match serde_json::from_str(line).unwrap() {
+            journal::Entry::Post(toot) => posts.push(toot.request["status"].as_str().unwrap().to_owned()),
+            journal::Entry::Mail(mail) => mails.push(mail),
+            _ => {}
+        }
+    }
+    (posts, mails)
+}
+
+fn are_different<T: Ord>(list: impl IntoIterator<Item = T>) -> bool {
+    let list: Vec<T> = list.into_iter().collect();
+    let count = list.len();
+    list.into_iter().collect::<BTreeSet<T>>().len() == count
+}
+
+#[tokio::test]
+async fn a_second_run_goes_on_and_repeats_nothing() {
+    let temporary = tempfile::tempdir().unwrap();
+    let directory = temporary.path().join("kept");
+    let args = ["--once", "--json", "--keep", "kept"];
+    let first = run_json(&mut demo(temporary.path(), &args));
+    let (posts, mails) = received(&directory);
+    assert_eq!((first["continued"].as_bool(), first["steps"].as_u64()), (Some(false), Some(1)));
+    assert_eq!((posts.len(), mails.len()), (3, 2), "{posts:?}");
+
+    let second = run_json(&mut demo(temporary.path(), &args));
+    assert_eq!(second["continued"], true);
+    assert_eq!(second["before"], first["now"], "nothing was lost, and nothing had happened meanwhile");
+    let new = |pipeline: &str, figure: &str| {
+        let at = |when: &str| second[when][pipeline][figure].as_i64().unwrap();
+        at("now") - at("before")
+    };
+    assert_eq!((new("press", "found"), new("press", "posted")), (1, 1));
+    assert_eq!((new("books", "volumes"), new("books", "mailed"), new("books", "mails")), (40, 5, 1));
+    assert_eq!((new("blogs", "checks"), new("blogs", "entries"), new("blogs", "mails")), (3, 0, 0));
+    assert_eq!((new("commits", "commits"), new("commits", "posts")), (4, 1));
+
+    let third = run(&mut demo(temporary.path(), &["--once", "--keep", "kept"]));
+    let start = format!("Continued in {}: ", directory.canonicalize().unwrap().display());
+    assert!(third.starts_with(&start), "{third}");
+    assert!(third.contains("moved on 2 times so far, and received 5 posts and 3 mails."), "{third}");
+    assert!(third.contains("blogs    3 checks, 1 new entry (33 known before)"), "{third}");
+    assert!(
+        third.contains("press    0 new in the feed (13 known before); nothing to decide; 0 posts sent"),
+        "{third}"
+    );
+
+    let (all_posts, all_mails) = received(&directory);
+    assert_eq!(&all_posts[..3], &posts[..], "what was received stays");
+    assert_eq!(&all_mails[..2], &mails[..]);
+    assert!(are_different(all_posts.iter()), "{all_posts:?}");
+    assert!(are_different(all_mails.iter().map(|mail| mail.header("message-id").unwrap().to_owned())));
+    let letters: Vec<_> = all_mails.iter().map(mail::read).collect();
+    let isbns =
+        letters.iter().flat_map(|letter| letter.text.lines().filter(|line| line.starts_with("ISBN: ")));
+    assert!(are_different(isbns.clone()), "a book was mailed twice");
+    assert_eq!(isbns.count(), 15);
+    assert!(letters.iter().all(|letter| !letter.text.contains("elsewhere.invalid")));
+
+    let place = Place::File(directory.join("tsuzuki.db"));
+    let db = Db::open(place, Open::Look, Clock::system()).await.unwrap();
+    let figures = db.read(store::count_figures).await.unwrap();
+    db.close().await;
+    let sent = figures.press.posted + figures.commits.posts;
+    assert_eq!(usize::try_from(sent).unwrap(), all_posts.len(), "every post is one that we know of");
+    let sent = figures.books.mails + figures.blogs.mails;
+    assert_eq!(usize::try_from(sent).unwrap(), all_mails.len());
+    assert_eq!(
+        names(&directory),
+        ["keys", "tsuzuki.db", "tsuzuki.toml", journal::FILE].map(str::to_owned).into()
+    );
+}
+
+#[test]
+fn a_demo_that_was_killed_goes_on_without_repeating() {
+    for point in ["press.collected", "blogs.queued"] {
+        let temporary = tempfile::tempdir().unwrap();
+        let args = ["--once", "--json", "--keep", "kept"];
+        let killed = demo(temporary.path(), &args).env("TSUZUKI_FAIL_AT", point).output().unwrap();
+        assert!(!killed.status.success() && killed.status.code().is_none(), "{point}: {killed:?}");
+        run_json(&mut demo(temporary.path(), &args));
+        let (posts, mails) = received(&temporary.path().join("kept"));
+        assert!(posts.len() >= 3, "{point}: {posts:?}");
+        assert!(are_different(posts.iter()), "{point}: {posts:?}");
+        let letters: Vec<_> = mails.iter().map(mail::read).collect();
+        let lines = |start: &'static str| {
+            letters
+                .iter()
+                .flat_map(move |letter| letter.text.lines().filter(move |line| line.starts_with(start)))
+        };
+        assert!(are_different(lines("* ")) && lines("* ").count() == 4, "{point}: {letters:?}");
+        assert!(are_different(lines("ISBN: ")) && lines("ISBN: ").count() >= 5, "{point}: {letters:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_world_is_open_once_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = World::open(directory.path(), Clock::system()).await.unwrap();
+    let second = World::open(directory.path(), Clock::system()).await;
+    assert!(matches!(second, Err(world::Error::Taken { what: "ministry", .. })));
+    drop(first);
+}
+
+#[test]
+fn a_directory_with_something_else_is_refused_and_left_alone() {
+    let temporary = tempfile::tempdir().unwrap();
+    let directory = temporary.path().join("mine");
+    std::fs::create_dir(&directory).unwrap();
+    std::fs::write(directory.join("tsuzuki.toml"), "# my own\n").unwrap();
+    let output = demo(temporary.path(), &["--once", "--keep", "mine"]).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(
+        err.contains("holds something else than a demo: `tsuzuki.toml`") && err.contains("hint: "),
+        "{err}"
+    );
+    assert_eq!(names(&directory), ["tsuzuki.toml".to_owned()].into());
+    let output =
+        demo(temporary.path(), &["--once", "--keep", "new", "--listen", "0.0.0.0:0"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "open to the network without a password");
+    assert!(
+        !temporary.path().join("new/tsuzuki.toml").exists(),
+        "a refusal leaves nothing that is refused again"
+    );
+    let output = demo(temporary.path(), &["--json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "--json without --once");
+}
+
+/// Paths and ports differ from run to run; everything else is to be the same.
+fn normalised(text: &str) -> String {
+    let word = |word: &str| match (word.contains("tsuzuki-demo-"), word.contains("127.0.0.1:")) {
+        (true, _) if word.ends_with("/tsuzuki.toml") => "DIR/tsuzuki.toml".to_owned(),
+        (true, _) => "DIR".to_owned(),
+        (_, true) => {
+            let (before, after) = word.split_once("127.0.0.1:").unwrap();
+            format!("{before}127.0.0.1:PORT{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
+        }
+        _ => word.to_owned(),
+    };
+    let line = |line: &str| line.split(' ').map(word).collect::<Vec<_>>().join(" ");
+    text.trim().lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The block of the README that begins with the line `first`.
+fn readme_block(first: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = std::fs::read_to_string(path).unwrap();
+    let blocks = readme.split("```").skip(1).step_by(2);
+    let block = blocks.filter_map(|block| block.split_once('\n')).find(|(_, text)| text.starts_with(first));
+    block.unwrap_or_else(|| panic!("the README has no block that begins with `{first}`")).1.to_owned()
+}
+
+fn get(address: &str, path: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.to_lowercase(), body.to_owned())
+}
+
+fn interrupt(child: &Child) {
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+}
+
+#[test]
+fn ctrl_c_in_the_first_round_leaves_nothing_either() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut child =
+        demo(temporary.path(), &["--once"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut String::new()).unwrap();
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(names(temporary.path()).is_empty(), "{:?}", names(temporary.path()));
+}
+
+#[test]
+fn the_readme_shows_what_it_says_its_pages_answer_and_ctrl_c_leaves_nothing() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut child =
+        demo(temporary.path(), &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut opening = String::new();
+    while !opening.contains("Ctrl-C") {
+        let line = lines.next().expect("it goes on until it says how to end it").unwrap();
+        opening = opening + &line + "\n";
+    }
+    assert_eq!(names(temporary.path()).len(), 1, "everything is in one temporary directory");
+
+    let (_, rest) = opening.split_once("Read them at http://").unwrap();
+    let address = rest.split('/').next().unwrap();
+    let (head, page) = get(address, "/demo");
+    assert!(head.starts_with("http/1.0 200") || head.starts_with("http/1.1 200"), "{head}");
+    assert!(head.contains("content-security-policy: default-src 'none'; style-src 'sha256-"), "{head}");
+    assert!(page.contains("Posts (3)") && page.contains("Mails (2)"), "{page}");
+    assert!(page.contains("4 new entries on 3 blogs") && page.contains("5 new books"), "{page}");
+    assert!(page.contains("「R&amp;D &lt;重点分野&gt;」"), "titles are text: {page}");
+    assert!(!page.contains("<script") && !page.contains("<重点分野"), "{page}");
+    let plain = page.replace("&#x2f;", "/");
+    let (_, token) = plain.split_once(&format!("http://{address}/p/")).expect("mails link to prompt pages");
+    let (head, prompt) = get(address, &format!("/p/{}", &token[..32]));
+    assert!(head.contains(" 200 ") && prompt.contains("ISBN"), "{head}\n{prompt}");
+    assert!(get(address, "/healthz").0.contains(" 200 "));
+    assert!(get(address, "/p/0").0.contains(" 404 "));
+
+    interrupt(&child);
+    let mut err = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!((child.wait().unwrap().code(), err.as_str()), (Some(0), ""));
+    assert!(names(temporary.path()).is_empty(), "{:?}", names(temporary.path()));
+
+    let shown = readme_block("A made-up world");
+    assert_eq!(normalised(&opening), normalised(&shown), "README.md shows another demo");
+}

@@ -1,0 +1,158 @@
+//! Exports: every row once, in pages, filtered, and through real pipes and files.
+
+use std::process::Stdio;
+
+use tokio_util::sync::CancellationToken;
+use tsuzuki::export::{self, Filter, Format, Style, What, Writer};
+use tsuzuki::time::Timestamp;
+use tsuzuki::{params, sql};
+
+use crate::databases::Fixture;
+use crate::import::lists::{Desk, code, err, out};
+
+async fn csv(fixture: &Fixture, what: What, filter: &Filter) -> Vec<String> {
+    let mut writer = Writer::new(Vec::new(), Format::Csv, Style::default());
+    let count =
+        export::write(&fixture.db, what, filter, &mut writer, &CancellationToken::new()).await.unwrap();
+    let text = String::from_utf8(writer.into_inner()).unwrap();
+    let lines: Vec<String> = text.split("\r\n").map(str::to_owned).filter(|line| !line.is_empty()).collect();
+    assert_eq!(lines.len() as u64, count + 1, "a head and a line for each row");
+    lines
+}
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+on_both_databases! {
+    async fn every_row_comes_once_over_many_pages(fixture) {
+        fixture.db.write(|tx| {
+            for n in 0..1203_i64 {
+                let job = if n % 3 == 0 { "one" } else { "two" };
+                let day = format!("2025-{:02}-01T00:00:00.000Z", n % 12 + 1);
+                tx.execute(
+                    sql!("INSERT INTO items (url, title, published_at, status, retry_count, created_at, last_checked_at, job_name) VALUES (?1, '+1', ?2, 0, 0, ?2, ?2, ?3)"),
+                    params![format!("https://a.example/{n}"), day, job],
+                )?;
+                tx.execute(
+                    sql!("INSERT INTO books (isbn13, title, source, first_seen_at, last_seen_at) VALUES (?1, 'b', 'g', ?2, ?2)"),
+                    params![format!("{n:013}"), day],
+                )?;
+                if n % 3 == 0 {
+                    tx.execute(sql!("INSERT INTO job_books (job_name, isbn13, first_seen_at) VALUES ('one', ?1, ?2)"), params![format!("{n:013}"), day])?;
+                }
+                tx.execute(
+                    sql!("INSERT INTO blog_changes (job_name, blog_id, found_at, code, detail) VALUES (?1, 'b', ?2, 'new', '{\"entries\":[{\"key\":\"k\",\"url\":\"https://a.example/\",\"title\":\"=x\",\"published_at\":null}]}')"),
+                    params![job, day],
+                )?;
+            }
+            Ok(())
+        }).await.unwrap();
+        let items = csv(&fixture, What::Items, &Filter::default()).await;
+        assert_eq!(items.len(), 1204);
+        assert!(items[1].contains(",https://a.example/0,'+1,2025-01-01T00:00:00.000Z,unprocessed,,0,"), "{}", items[1]);
+        let unique: std::collections::HashSet<&String> = items.iter().collect();
+        assert_eq!(unique.len(), 1204);
+        let of_one = Filter { job: Some("one".into()), ..Filter::default() };
+        assert_eq!(csv(&fixture, What::Items, &of_one).await.len(), 402);
+        assert_eq!(csv(&fixture, What::Books, &of_one).await.len(), 402);
+        assert_eq!(csv(&fixture, What::Books, &Filter::default()).await.len(), 1204);
+        let changes = csv(&fixture, What::Changes, &of_one).await;
+        assert_eq!(changes.len(), 402);
+        assert!(changes[1].ends_with(",new,0,,1,'=x,https://a.example/,"), "{}", changes[1]);
+        // From the first day on, and before the last.
+        let quarter = Filter { since: at("2025-02-01T00:00:00Z"), until: at("2025-04-01T00:00:00Z"), ..Filter::default() };
+        for what in [What::Items, What::Books, What::Changes] {
+            let lines = csv(&fixture, what, &quarter).await;
+            assert!(lines[1..].iter().all(|line| line.contains("2025-02-01") || line.contains("2025-03-01")));
+            assert_eq!(lines.len(), 203, "{what:?}");
+        }
+        assert_eq!(csv(&fixture, What::Deliveries, &Filter::default()).await, ["id,job_name,delivered_at,isbn13_list"]);
+        assert_eq!(csv(&fixture, What::Commits, &Filter::default()).await.len(), 1);
+    }
+
+    async fn a_commit_is_exported_without_its_authors_address(fixture) {
+        fixture.db.write(|tx| {
+            tx.execute(sql!("INSERT INTO projects (project_id, host, remote_id, path, name, first_seen_at, last_seen_at) VALUES (1, 'a.example', 1, 'g/a', 'a', '', ''), (2, 'b.example', 1, 'g/b', 'b', '', '')"), params![])?;
+            for n in 0..1500_i64 {
+                tx.execute(
+                    sql!("INSERT INTO commits (project_id, branch_name, sha, author_name, author_email, committed_date_utc, additions, deletions) VALUES (?1, ?2, ?3, 'Ann', 'ann@secret.example', '2025-01-01T00:00:00.000Z', 1, 2)"),
+                    params![n % 2 + 1, if n % 4 < 2 { "main" } else { "dev" }, format!("{n:040x}")],
+                )?;
+            }
+            Ok(())
+        }).await.unwrap();
+        let lines = csv(&fixture, What::Commits, &Filter::default()).await;
+        assert_eq!(lines[0], "project,branch_name,sha,author_name,committed_date_utc,additions,deletions,stats_missing,unreachable_since");
+        assert_eq!(lines.len(), 1501);
+        assert!(!lines.concat().contains("secret.example"));
+        let of_b = Filter { host: Some("b.example".into()), ..Filter::default() };
+        assert_eq!(csv(&fixture, What::Commits, &of_b).await.len(), 751);
+    }
+}
+
+/// A desk with a few items in its database.
+fn desk_with_items(count: usize) -> Desk {
+    let desk = Desk::new("[app]\ntimezone = \"Asia/Tokyo\"\n");
+    let rows: String = (0..count).map(|n| format!("INSERT INTO items (url, title, published_at, status, retry_count, created_at, last_checked_at) VALUES ('https://a.example/{n}', '=1+1', '2025-01-01T00:00:00Z', 0, 0, '2025-01-01', '2025-01-01');")).collect();
+    crate::import::source(desk.path(), "mic.db", &format!("{} {rows}", crate::import::MIC_BOT));
+    let imported = desk.run(&["import", "mic-bot", "mic.db", "--job", "mic", "-q"]);
+    assert_eq!(code(&imported), 0, "{}", err(&imported));
+    desk
+}
+
+#[test]
+fn a_file_is_written_whole_and_never_over_another() {
+    let desk = desk_with_items(3);
+    let written = desk.run(&["export", "items", "--output", "items.tsv"]);
+    assert_eq!(code(&written), 0, "{}", err(&written));
+    assert!(err(&written).contains("Wrote 3 rows to items.tsv"), "{}", err(&written));
+    assert!(desk.read("items.tsv").starts_with("id\tjob_name\turl\ttitle\t"));
+    let again = desk.run(&["export", "items", "--output", "items.tsv"]);
+    assert_eq!(code(&again), 2);
+    assert!(err(&again).contains("items.tsv is there already\nhint: --force replaces it"), "{}", err(&again));
+    let forced = desk.run(&[
+        "export",
+        "items",
+        "--output",
+        "items.tsv",
+        "--force",
+        "--raw",
+        "--bom",
+        "--format",
+        "csv",
+    ]);
+    assert_eq!(code(&forced), 0);
+    assert!(desk.read("items.tsv").starts_with("\u{feff}id,job_name"));
+    assert!(desk.read("items.tsv").contains(",=1+1,"));
+    let parts: Vec<_> = std::fs::read_dir(desk.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with(".tsuzuki"))
+        .collect();
+    assert_eq!(parts, Vec::<String>::new(), "no part is left behind");
+    let ndjson = desk.run(&["export", "items", "--output", "x.ndjson"]);
+    assert_eq!(code(&ndjson), 0);
+    assert_eq!(desk.read("x.ndjson").lines().count(), 3);
+    assert_eq!(code(&desk.run(&["export", "items", "--output", "no/such/dir.csv"])), 1);
+    assert_eq!(code(&desk.run(&["export", "items", "--output", "x.opml"])), 2);
+    assert_eq!(code(&desk.run(&["export", "items", "--json", "--bom"])), 2);
+    let json = desk.run(&["export", "items", "--json", "--since", "2025-01-01", "--until", "2025-01-02"]);
+    let read: serde_json::Value = serde_json::from_str(&out(&json)).unwrap();
+    assert_eq!(read.as_array().unwrap().len(), 3, "the day begins at midnight of the configured zone");
+    let none = desk.run(&["export", "items", "--until", "2025-01-01"]);
+    assert_eq!(out(&none).lines().count(), 1);
+    assert_eq!(code(&desk.run(&["export", "commits", "--job", "nobody"])), 2);
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_nobodys_fault() {
+    let desk = desk_with_items(5000);
+    let mut child =
+        desk.command(&["export", "items"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = [0; 10];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((code(&output), err(&output)), (0, String::new()));
+}

@@ -1,0 +1,249 @@
+//! The commands as people meet them: lists into the config file, files of others into config and database.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use super::{BLOG_WATCHER, DRE, GITLAB_ANALYZER, MIC_BOT, source};
+
+/// A directory with a config file, and the program run in it.
+pub(crate) struct Desk {
+    pub(crate) dir: tempfile::TempDir,
+}
+
+impl Desk {
+    pub(crate) fn new(config: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("tsuzuki.toml"), config).unwrap();
+        Self { dir }
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command.current_dir(self.dir.path()).args(args).env_clear().env("HOME", self.dir.path());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    pub(crate) fn run_with(&self, args: &[&str], input: &str) -> Output {
+        let mut command = self.command(args);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    }
+
+    pub(crate) fn config(&self) -> String {
+        self.read("tsuzuki.toml")
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.dir.path().join(name)).unwrap()
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+}
+
+pub(crate) fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+pub(crate) fn err(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+pub(crate) fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
+
+const OPML: &str = "<opml version='2.0'><body><outline text='News'>\
+    <outline text='Alpha' xmlUrl='https://alpha.example/feed' htmlUrl='https://alpha.example/'/>\
+    <outline text='日本' xmlUrl='https://nihon.example/rss'/></outline></body></opml>";
+
+#[test]
+fn feeds_of_an_opml_list_join_the_config_and_its_comments_stay() {
+    let desk = Desk::new(
+        "# mine\n[[job]]\nname = \"web\"  # short\nkind = \"blogs\"\n\n# the first\n[[job.blog]]\nid = \"a\"\nurl = \"https://a.example/\"\n\n[app]\nlanguage = \"en\"\n",
+    );
+    std::fs::write(desk.path().join("list.opml"), OPML).unwrap();
+    let before = desk.config();
+    let dry = desk.run(&["import", "opml", "list.opml", "--dry-run"]);
+    assert_eq!((code(&dry), desk.config() == before), (0, true), "{}", err(&dry));
+    assert!(out(&dry).contains("https://nihon.example/rss"), "{}", out(&dry));
+    let output = desk.run(&["import", "opml", "list.opml"]);
+    assert_eq!(code(&output), 0, "{}", err(&output));
+    assert!(err(&output).contains("2 blogs added, 0 were there already"), "{}", err(&output));
+    let config = desk.config();
+    for kept in ["# mine", "# short", "# the first", "[app]"] {
+        assert!(config.contains(kept), "{kept} in {config}");
+    }
+    assert!(config.contains("[[job.blog]]\nid = \"alpha\"\nurl = \"https://alpha.example/\"\nfeed = \"https://alpha.example/feed\"\n"), "{config}");
+    assert!(
+        config.contains(
+            "id = \"日本\"\nurl = \"https://nihon.example/\"\nfeed = \"https://nihon.example/rss\""
+        ),
+        "{config}"
+    );
+    assert_eq!(code(&desk.run(&["check"])), 0);
+    let again = desk.run_with(&["import", "opml", "-"], OPML);
+    assert!(err(&again).contains("0 blogs added, 2 were there already"), "{}", err(&again));
+    assert_eq!(desk.config(), config);
+
+    let written = desk.run(&["export", "opml", "--output", "back.opml"]);
+    assert_eq!(code(&written), 0, "{}", err(&written));
+    let feeds = tsuzuki::parse::opml::parse(desk.read("back.opml").as_bytes(), None).unwrap();
+    let urls: Vec<&str> = feeds.iter().map(|feed| feed.url.as_str()).collect();
+    assert_eq!(urls, ["https://alpha.example/feed", "https://nihon.example/rss"]);
+    assert!(err(&written).contains("1 blogs have no known feed"), "{}", err(&written));
+}
+
+#[test]
+fn a_plain_list_makes_the_job_if_there_is_none() {
+    let desk = Desk::new("[app]\nlanguage = \"en\"\n");
+    let output = desk.run_with(
+        &["import", "urls", "-", "--job", "friends"],
+        "https://a.example/ A friend\n# no\nhttps://b.example/x\nhttp://b.example/x?utm_source=y\nnonsense\n",
+    );
+    assert_eq!(code(&output), 3, "one line is no address: {}", err(&output));
+    assert!(err(&output).contains("2 blogs added, 1 were there already, 1 left out"), "{}", err(&output));
+    assert!(desk.config().contains("name = \"friends\"\nkind = \"blogs\"\n\n[[job.blog]]\nid = \"a-friend\"\nurl = \"https://a.example/\"\n"), "{}", desk.config());
+    assert_eq!(code(&desk.run(&["check"])), 0);
+    let json = desk.run_with(&["import", "urls", "-", "--dry-run", "--json"], "https://c.example/\n");
+    let said: serde_json::Value = serde_json::from_str(&out(&json)).unwrap();
+    assert_eq!((&said["dry_run"], &said["blogs"][0]["id"]), (&true.into(), &"c-example".into()));
+    let wrong = desk.run_with(&["import", "opml", "-"], "<html>");
+    assert_eq!(code(&wrong), 1);
+    assert!(err(&wrong).contains("this is no OPML"), "{}", err(&wrong));
+}
+
+#[test]
+fn a_directory_of_dre_becomes_jobs_and_rows_and_a_dry_run_creates_nothing() {
+    let desk = Desk::new(
+        "[channel.me]\nkind = \"email\"\nsmtp = \"smtp://127.0.0.1:25\"\nfrom = \"a@example.com\"\nto = [\"b@example.com\"]\n",
+    );
+    let home = desk.path().join("dre");
+    std::fs::create_dir_all(home.join("data")).unwrap();
+    std::fs::create_dir_all(home.join("config")).unwrap();
+    let isbn = tsuzuki::demo::google_books::isbn(1);
+    source(
+        &home.join("data"),
+        "app.db",
+        &format!(
+            "{DRE} INSERT INTO books VALUES ('{isbn}', 'One', NULL, NULL, NULL, NULL, NULL, NULL, 'google_books', '2025-01-01', '2025-01-01', NULL)"
+        ),
+    );
+    std::fs::write(home.join("config/jobs.yaml"), "defaults:\n  interval: 6h\n  mail_limit: 4\njobs:\n  - name: ai-books\n    enabled: true\n    queries: [AI]\n    google_books: {printType: books, langRestrict: ja}\n").unwrap();
+    let before = desk.config();
+    let dry = desk.run(&["import", "dre", "dre", "--dry-run"]);
+    assert_eq!(code(&dry), 0, "{}", err(&dry));
+    assert!(out(&dry).contains("WOULD ADD"), "{}", out(&dry));
+    assert_eq!(desk.config(), before);
+    assert!(!desk.path().join("tsuzuki.db").exists(), "a dry run creates no database");
+    let output = desk.run(&["import", "dre", "dre"]);
+    assert_eq!(code(&output), 0, "{}", err(&output));
+    assert!(
+        err(&output).contains("1 books that were never delivered now wait in the job `ai-books`"),
+        "{}",
+        err(&output)
+    );
+    let config = desk.config();
+    assert!(config.contains("[[job]]\nname = \"ai-books\"\nkind = \"books\"\ndeliver = [\"me\"]\nevery = \"6h\"\nqueries = [\"AI\"]\nmail_limit = 4\n"), "{config}");
+    assert_eq!(code(&desk.run(&["check"])), 0);
+    let again = desk.run(&["import", "dre", "dre", "--json"]);
+    let said: serde_json::Value = serde_json::from_str(&out(&again)).unwrap();
+    assert_eq!((&said["tables"][0]["added"], &said["tables"][0]["known"]), (&0.into(), &1.into()));
+    assert_eq!(desk.config(), config);
+    let csv = desk.run(&["export", "books"]);
+    assert!(out(&csv).starts_with("isbn13,title,authors,"), "{}", out(&csv));
+    assert!(out(&csv).contains(&format!("\r\n{isbn},One,")), "{}", out(&csv));
+}
+
+#[test]
+fn blogs_of_blog_watcher_keep_the_ids_of_their_states() {
+    let desk = Desk::new("");
+    std::fs::write(desk.path().join("config.toml"), "[[blogs]]\nname = \"A\"\nurl = \"https://a.example\"\n[[blogs]]\nname = \"B\"\nurl = \"https://b.example\"\n").unwrap();
+    source(
+        desk.path(),
+        "state.db",
+        &format!(
+            "{BLOG_WATCHER} INSERT INTO blog_state (blog_id, last_check_at) VALUES ('A', '2025-01-01'), ('https://b.example', '2025-01-01')"
+        ),
+    );
+    let output = desk.run(&["import", "blog-watcher", "--blogs", "config.toml", "--db", "state.db"]);
+    assert_eq!(code(&output), 0, "{}", err(&output));
+    let config = desk.config();
+    assert!(config.contains("id = \"A\"\n") && config.contains("id = \"https://b.example\"\n"), "{config}");
+    let why = desk.run(&["why", "A"]);
+    assert!(out(&why).contains("2025-01-01T00:00:00.000Z"), "{}", out(&why));
+}
+
+#[test]
+fn refusals_and_wrong_files_end_with_words_and_codes() {
+    let desk = Desk::new("");
+    let file = source(
+        desk.path(),
+        "mic.db",
+        &format!(
+            "{MIC_BOT} INSERT INTO items (url, title, published_at, status, retry_count, created_at, last_checked_at) VALUES ('https://a.example/', 't', 'soon', 0, 0, '2025-01-01', '2025-01-01')"
+        ),
+    );
+    let nameless = desk.run(&["import", "mic-bot", "mic.db"]);
+    assert_eq!(code(&nameless), 2);
+    assert!(err(&nameless).contains("hint: name it with --job"), "{}", err(&nameless));
+    let refused = desk.run(&["import", "mic-bot", "mic.db", "--job", "mic"]);
+    assert_eq!(code(&refused), 3, "{}", err(&refused));
+    assert!(
+        err(&refused).contains("warning: items: 1 refused, first row 1: `published_at` is not a time"),
+        "{}",
+        err(&refused)
+    );
+    let other = desk.run(&["import", "dre", "mic.db"]);
+    assert_eq!(code(&other), 1);
+    assert!(
+        err(&other).contains("mic.db is not a database of dre: it has no table `books`"),
+        "{}",
+        err(&other)
+    );
+    let ours = desk.run(&["import", "mic-bot", "tsuzuki.db", "--job", "mic"]);
+    assert!(err(&ours).contains("is a database of tsuzuki itself"), "{}", err(&ours));
+    let zone = desk.run(&["import", "mic-bot", "mic.db", "--job", "mic", "--timezone", "Mars"]);
+    assert_eq!(code(&zone), 2);
+    assert!(file.exists());
+}
+
+/// The shell blocks of a page.
+fn blocks(page: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(page);
+    let text = std::fs::read_to_string(path).unwrap();
+    let after = text.split("```sh\n").skip(1);
+    after.map(|block| block.split("```").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_shell_block_of_the_pages_works_on_files_of_these_names() {
+    let desk = Desk::new("");
+    std::fs::write(desk.path().join("subscriptions.opml"), OPML).unwrap();
+    std::fs::write(desk.path().join("blogs.txt"), "https://c.example/\n").unwrap();
+    std::fs::write(desk.path().join("config.toml"), "[[blogs]]\nid = \"w\"\nurl = \"https://w.example\"\n")
+        .unwrap();
+    std::fs::create_dir_all(desk.path().join("dre/data")).unwrap();
+    source(desk.path(), "mic.db", MIC_BOT);
+    source(&desk.path().join("dre/data"), "app.db", DRE);
+    source(desk.path(), "state.db", BLOG_WATCHER);
+    source(desk.path(), "gitlab.db", GITLAB_ANALYZER);
+    let program = Path::new(env!("CARGO_BIN_EXE_tsuzuki")).parent().unwrap();
+    let path = format!("{}:/usr/bin:/bin", program.display());
+    let all: Vec<String> = blocks("import.md").into_iter().chain(blocks("export.md")).collect();
+    assert!(all.len() >= 7, "{} blocks", all.len());
+    for block in all {
+        let mut shell = Command::new("bash");
+        shell.current_dir(desk.path()).args(["-euo", "pipefail", "-c", &block]);
+        let output = shell.env_clear().env("HOME", desk.path()).env("PATH", &path).output().unwrap();
+        assert_eq!(code(&output), 0, "{block}\n{}", err(&output));
+    }
+}
