@@ -101,7 +101,7 @@ fn main() {
             Box::new(|| drop(black_box(parse(black_box(text.as_bytes()), &context)))),
             Box::new(|| drop(black_box(feed_rs::parser::parse(black_box(text.as_bytes()))))),
             Box::new(|| {
-                drop(black_box(parse(black_box(text.as_bytes()), &context).map(|feed| shown(&feed))))
+                drop(black_box(parse(black_box(text.as_bytes()), &context).map(|feed| shown(&feed))));
             }),
         ];
         let mut best = [f64::INFINITY; 4];

@@ -222,8 +222,10 @@ impl Server {
                 other => other,
             })?;
         let mut session = Session { client, statements: HashMap::new(), texts: HashMap::new() };
+        // Plans are made for the values at hand: one made for any value may sort a table to read a page of it.
         session.execute_text(
-            "SET statement_timeout = '120s'; SET idle_in_transaction_session_timeout = '120s'",
+            "SET statement_timeout = '120s'; SET idle_in_transaction_session_timeout = '120s';
+             SET plan_cache_mode = force_custom_plan",
         )?;
         Ok(session)
     }

@@ -19,7 +19,7 @@ use crate::time::Timestamp;
 use crate::{blogs, books, press};
 
 /// Rows that are in memory at once.
-const PAGE: usize = 500;
+const PAGE: usize = 1000;
 
 /// What is exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

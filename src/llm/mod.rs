@@ -226,7 +226,7 @@ impl Llm {
     ) -> Result<Answered<Summary>, AskError> {
         let document = match &self.provider {
             Provider::Gemini(_) => Cow::Borrowed(document),
-            Provider::OpenAi(_) => Cow::Owned(openai::files::read_pdfs(document).await),
+            Provider::OpenAi(_) => Cow::Owned(openai::files::read_files(document).await),
         };
         let prompt = prompt::summary(&document, wish, |media_type| self.takes(media_type));
         let read = |text: &str| answer::read_summary(text, wish);

@@ -67,7 +67,7 @@ impl OpenAi {
         complaint: Option<&str>,
     ) -> Result<Reply, CallError> {
         let mut text = prompt.text.clone();
-        for shown in files::show(files).await? {
+        for shown in files::show(files)? {
             text.push_str(&prompt.fenced("FILE", &shown));
         }
         let body = json!({

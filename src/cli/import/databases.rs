@@ -29,7 +29,7 @@ pub(super) async fn mic_bot(file: PathBuf, how: &How, times: &Times, context: &C
     };
     let keys = job.and_then(|job| job.section.read::<press::Keys>().ok());
     let feed = keys.map(|keys| keys.feed.url().to_string());
-    let db = open_db(how, context).await?;
+    let (db, _dir) = open_db(how, context).await?;
     let report = import::mic_bot::import(&db, file, name, feed, options(how, times, context)?).await;
     Said { dry_run: how.dry_run, report: done(report, context)?, ..Said::default() }.print(context)
 }
@@ -58,7 +58,7 @@ pub(super) async fn dre(
         find_job(how, crate::books::KIND, config)?;
     }
     let names: BTreeSet<JobName> = yaml.jobs.iter().map(|job| job.name.clone()).collect();
-    let db = open_db(how, context).await?;
+    let (db, _dir) = open_db(how, context).await?;
     let report = import::dre::import(&db, file, how.job.clone(), names, options(how, times, context)?).await;
     let mut said = Said { dry_run: how.dry_run, report: done(report, context)?, ..Said::default() };
     for notice in yaml.notices {
@@ -119,7 +119,7 @@ pub(super) async fn blog_watcher(
             .await?
             .parse()
             .map_err(|error: crate::id::BadName| Error::usage(error.to_string()))?;
-        let db = open_db(how, context).await?;
+        let (db, _dir) = open_db(how, context).await?;
         let report = watcher::import(&db, file.clone(), job, options(how, times, context)?).await;
         said.report = done(report, context)?;
     }
@@ -180,7 +180,7 @@ pub(super) async fn gitlab_analyzer(
         emails: if hide { Emails::Hidden } else { Emails::Plain },
         can_go_on,
     };
-    let db = open_db(how, context).await?;
+    let (db, _dir) = open_db(how, context).await?;
     let report = analyzer::import(&db, file, home, options(how, times, context)?).await;
     Said { dry_run: how.dry_run, report: done(report, context)?, ..Said::default() }.print(context)
 }

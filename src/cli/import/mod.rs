@@ -178,16 +178,21 @@ impl Said {
 }
 
 /// The database to import into; for a dry run one that is left as it is, or an empty one if there is none.
-async fn open_db(how: &How, context: &Context) -> Result<Db> {
+///
+/// The directory holds that empty one; it goes when the value goes.
+async fn open_db(how: &How, context: &Context) -> Result<(Db, Option<tempfile::TempDir>)> {
     if !how.dry_run {
-        return Ok(context.db().await?.clone());
+        return Ok((context.db().await?.clone(), None));
     }
     if !context.database_exists().await? {
-        return Ok(Db::open(Place::Memory, Open::Create, context.clock.clone()).await?);
+        // A file and not memory: what is imported may be large.
+        let dir = tempfile::tempdir()?;
+        let place = Place::File(dir.path().join("rehearsal.db"));
+        return Ok((Db::open(place, Open::Create, context.clock.clone()).await?, Some(dir)));
     }
     // An outdated schema is refused here, so that opening it for the rehearsal changes nothing.
     Db::open(context.place().await?, Open::Look, context.clock.clone()).await?.close().await;
-    Ok(context.open_db(Open::Existing).await?.clone())
+    Ok((context.open_db(Open::Existing).await?.clone(), None))
 }
 
 fn options(how: &How, times: &Times, context: &Context) -> Result<Options> {

@@ -17,6 +17,8 @@ pub struct After {
 }
 
 /// The next commits after `after`, of one host or of all, committed from `since` on and before `until`.
+///
+/// Without a join, so that every page is a walk along the index of the key and never a sort of everything.
 pub fn list_after(
     tx: &mut Tx<'_>,
     after: &After,
@@ -26,11 +28,12 @@ pub fn list_after(
 ) -> db::Result<Vec<(CommitRow, After)>> {
     tx.list(
         sql!(
-            "SELECT p.path, c.branch_name, c.sha, c.author_name, c.committed_date_utc, c.additions,
-               c.deletions, c.stats_missing, c.unreachable_since, c.project_id
-             FROM commits c JOIN projects p ON p.project_id = c.project_id
+            "SELECT (SELECT p.path FROM projects p WHERE p.project_id = c.project_id), c.branch_name, c.sha,
+               c.author_name, c.committed_date_utc, c.additions, c.deletions, c.stats_missing,
+               c.unreachable_since, c.project_id
+             FROM commits c
              WHERE (c.project_id, c.branch_name, c.sha) > (?1, ?2, ?3)
-               AND (CAST(?4 AS TEXT) IS NULL OR p.host = ?4)
+               AND (CAST(?4 AS TEXT) IS NULL OR c.project_id IN (SELECT project_id FROM projects WHERE host = ?4))
                AND c.committed_date_utc >= ?5 AND c.committed_date_utc < ?6
              ORDER BY c.project_id, c.branch_name, c.sha LIMIT ?7"
         ),

@@ -17,29 +17,34 @@ const MAX_CHARS: usize = 120_000;
 /// The longest name of a file that is shown, in columns.
 const MAX_NAME: usize = 200;
 
-/// The document with the text of its PDFs in their place.
+/// The document with the text of its PDFs and text files in their place, as much of it as a prompt may hold.
 ///
 /// A file that is gone from the disk stays as it is, for [`show`] to complain about.
-pub(in crate::llm) async fn read_pdfs(document: &Document) -> Document {
+pub(in crate::llm) async fn read_files(document: &Document) -> Document {
     let mut document = document.clone();
+    let mut left = MAX_CHARS;
     for file in &mut document.files {
-        if let Content::Saved { path, media_type: PDF, .. } = &file.content
-            && let Some(content) = read_pdf(path.clone()).await
+        if let Content::Saved { path, media_type, .. } = &file.content
+            && super::takes(media_type)
+            && let Some(content) = read_file(path.clone(), *media_type == PDF).await
         {
-            file.content = content;
+            file.content = within(content, &mut left);
         }
     }
     document
 }
 
-async fn read_pdf(path: PathBuf) -> Option<Content> {
+async fn read_file(path: PathBuf, is_pdf: bool) -> Option<Content> {
     let limit = pdf::Limit { chars: MAX_FILE_CHARS, ..pdf::Limit::default() };
     let read = tokio::task::spawn_blocking(move || {
         let bytes = std::fs::read(path).ok()?;
-        Some(pdf::text(&bytes, limit))
+        if is_pdf {
+            return Some(pdf::text(&bytes, limit).map(|read| (read.text, read.is_cut)));
+        }
+        Some(Ok((decode(&bytes, None, decode::Kind::Plain).text, false)))
     });
     match read.await {
-        Ok(Some(Ok(pdf::Text { text, is_cut, .. }))) => Some(Content::Read { text, is_cut }),
+        Ok(Some(Ok((text, is_cut)))) => Some(Content::Read { text, is_cut }),
         Ok(Some(Err(why))) => Some(Content::Unreadable { why }),
         Ok(None) => None,
         // A panic would be a defect of the reader; it is not to cost the item its summary.
@@ -47,25 +52,32 @@ async fn read_pdf(path: PathBuf) -> Option<Content> {
     }
 }
 
+/// As much of the text as one file, and all of them together, may have; the list of files tells what was cut.
+fn within(content: Content, left: &mut usize) -> Content {
+    let Content::Read { text, is_cut } = content else { return content };
+    let room = MAX_FILE_CHARS.min(*left);
+    if room == 0 && !text.is_empty() {
+        return Content::TooLarge;
+    }
+    let end = text.char_indices().nth(room).map(|(place, _)| place);
+    let kept = end.map_or(text.as_str(), |end| &text[..end]).to_owned();
+    *left -= kept.chars().count();
+    Content::Read { text: kept, is_cut: is_cut || end.is_some() }
+}
+
 /// What is put into the prompt: one text per file that has one, with its name before it.
-pub(super) async fn show(files: &[File]) -> Result<Vec<String>, CallError> {
-    let mut left = MAX_CHARS;
+pub(super) fn show(files: &[File]) -> Result<Vec<String>, CallError> {
     let mut all = Vec::new();
     for file in files {
-        let shown: String = match &file.content {
-            Content::Read { text, .. } => text.chars().take(left).collect(),
-            Content::Saved { path, media_type, .. } if super::takes(media_type) => {
-                let gone = |error| Rest::down(format!("a fetched file cannot be read: {error}"));
-                let bytes = tokio::fs::read(path).await.map_err(gone)?;
-                let decoded = decode(&bytes, None, decode::Kind::Plain);
-                decoded.text.chars().take(left.min(MAX_FILE_CHARS)).collect()
+        match &file.content {
+            Content::Read { text, .. } if !text.is_empty() => {
+                let name = text::shorten(&text::one_line(&file.name), MAX_NAME);
+                all.push(format!("[{name}]\n{text}"));
             }
-            _ => continue,
-        };
-        left -= shown.chars().count();
-        if !shown.is_empty() {
-            let name = text::shorten(&text::one_line(&file.name), MAX_NAME);
-            all.push(format!("[{name}]\n{shown}"));
+            Content::Saved { media_type, .. } if super::takes(media_type) => {
+                return Err(Rest::down("a fetched file is gone from the disk".to_owned()).into());
+            }
+            _ => {}
         }
     }
     Ok(all)
@@ -75,16 +87,39 @@ pub(super) async fn show(files: &[File]) -> Result<Vec<String>, CallError> {
 mod tests {
     use super::*;
 
-    fn read(name: &str, text: String) -> File {
-        File { name: name.to_owned(), bytes: None, content: Content::Read { text, is_cut: false } }
-    }
-
     #[tokio::test]
-    async fn files_are_named_and_all_of_them_together_are_limited() {
-        let long = "あ".repeat(MAX_FILE_CHARS);
-        let files: Vec<File> = (0..5).map(|number| read(&format!("別紙\n{number}"), long.clone())).collect();
-        let shown = show(&files).await.unwrap();
-        assert_eq!(shown.len(), 3);
+    async fn files_are_named_and_what_is_cut_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let saved = |number: usize| {
+            let path = folder.path().join(format!("{number}.txt"));
+            std::fs::write(&path, "あ".repeat(MAX_FILE_CHARS - 10 + number)).unwrap();
+            let content = Content::Saved { path, media_type: "text/plain", hash: String::new() };
+            File { name: format!("別紙\n{number}"), bytes: None, content }
+        };
+        let files = [0, 20, 0, 0, 0].map(saved).to_vec();
+        let document = read_files(&Document { files, ..Document::default() }).await;
+        let kept: Vec<Option<(usize, bool)>> = document
+            .files
+            .iter()
+            .map(|file| match &file.content {
+                Content::Read { text, is_cut } => Some((text.chars().count(), *is_cut)),
+                Content::TooLarge => None,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        let whole = MAX_FILE_CHARS - 10;
+        assert_eq!(
+            kept,
+            [
+                Some((whole, false)),
+                Some((MAX_FILE_CHARS, true)),
+                Some((whole, false)),
+                Some((20, true)),
+                None
+            ]
+        );
+        let shown = show(&document.files).unwrap();
+        assert_eq!(shown.len(), 4);
         assert!(shown[0].starts_with("[別紙 0]\nああ"), "{}", &shown[0][..30]);
     }
 
@@ -105,13 +140,13 @@ mod tests {
             saved(picture),
             saved(folder.path().join("gone.pdf")),
         ];
-        let document = read_pdfs(&Document { files, ..Document::default() }).await;
+        let document = read_files(&Document { files, ..Document::default() }).await;
         let contents: Vec<&Content> = document.files.iter().map(|file| &file.content).collect();
         assert!(
             matches!(contents[0], Content::Read { text, is_cut: false } if text.contains("調査結果：48％"))
         );
         assert_eq!(*contents[1], Content::Unreadable { why: pdf::Error::Encrypted });
         assert_eq!(*contents[2], Content::Unreadable { why: pdf::Error::NoText { unreadable: 0 } });
-        assert!(show(&document.files).await.is_err(), "a file that is gone is no document without text");
+        assert!(show(&document.files).is_err(), "a file that is gone is no document without text");
     }
 }

@@ -124,7 +124,7 @@ fn a_plain_list_makes_the_job_if_there_is_none() {
 #[test]
 fn a_directory_of_dre_becomes_jobs_and_rows_and_a_dry_run_creates_nothing() {
     let desk = Desk::new(
-        "[channel.me]\nkind = \"email\"\nsmtp = \"smtp://127.0.0.1:25\"\nfrom = \"a@example.com\"\nto = [\"b@example.com\"]\n",
+        "[channel.me]\nkind = \"email\"\nsmtp = \"127.0.0.1:25\"\nfrom = \"a@example.com\"\nto = [\"b@example.com\"]\n",
     );
     let home = desk.path().join("dre");
     std::fs::create_dir_all(home.join("data")).unwrap();
