@@ -161,10 +161,6 @@ impl Sender {
             .claim(move |tx| {
                 let now = tx.now();
                 let memory = claim::lock_channel(tx, &name)?;
-                // Asked under the lock, which a move of the database makes us wait for until it has ended.
-                if db::find_left(tx)?.is_some() {
-                    return Ok(Taken::Nothing);
-                }
                 if decide::is_idle(memory.looked_at, now) {
                     claim::doubt_idle(tx, &name, now.minus(decide::IDLE))?;
                 }
@@ -188,6 +184,11 @@ impl Sender {
                 Ok(ready.map_or(Taken::Nothing, Taken::Send))
             })
             .await
+            .or_else(|error| match error {
+                // What was waiting is the new place's to send.
+                db::Error::Left { .. } => Ok(Taken::Nothing),
+                error => Err(error),
+            })
     }
 
     /// Sends a message that is ours and marked `sending`, and writes down what came of it.
