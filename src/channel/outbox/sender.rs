@@ -255,7 +255,7 @@ impl Sender {
             Resolved::Step(step) => self.record(channel, row, step, &budget).await,
             Resolved::SendAgain => {
                 let (owner, held, lease) = (self.owner.clone(), row, channel.settings.lease());
-                let why = format!("{finding:?}");
+                let why = finding.to_string();
                 let again = self
                     .db
                     .claim(move |tx| {
