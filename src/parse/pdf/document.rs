@@ -158,13 +158,15 @@ impl<'a> Document<'a> {
     /// Reads an object, or `None` if there is none or no budget for it.
     pub(super) fn load(&self, number: u32) -> Option<Object> {
         let place = *self.places.get(&number)?;
+        // Before anything is read: with nothing left, not even that.
+        self.budget.spend(LOOKUP)?;
         let (bytes, at) = match place {
             Place::File(at) => (self.bytes, at),
             Place::Packed { pack, at } => (self.packs.get(pack)?.as_slice(), at),
         };
         let mut lexer = Lexer::new(bytes, at);
         let object = read(&mut lexer, Refs::Read);
-        self.budget.spend(lexer.at.saturating_sub(at) + LOOKUP)?;
+        self.budget.spend(lexer.at.saturating_sub(at))?;
         match (object?, place) {
             (Object::Dict(dict), Place::File(_)) => {
                 lexer.skip_space();
@@ -239,17 +241,7 @@ impl<'a> Document<'a> {
             filters.push((Filter::by_name(self.resolve(name).name()?, early)?, shape));
         }
         let raw = self.bytes.get(stream.from..stream.to)?;
-        let room = self.budget.room();
-        if room == 0 {
-            self.budget.mark_cut();
-            return None;
-        }
-        let decoded = filter::decode(raw, &filters, room)?;
-        if decoded.is_cut {
-            self.budget.mark_cut();
-        }
-        self.budget.decoded(decoded.bytes.len() + raw.len().min(room) / 8)?;
-        Some(decoded.bytes)
+        filter::decode(raw, &filters, &self.budget).map(|decoded| decoded.bytes)
     }
 }
 

@@ -251,6 +251,17 @@ fn bombs_end_within_the_budget() {
 }
 
 #[test]
+fn streams_that_decode_to_nothing_use_up_the_budget() {
+    let keys = "/Filter/FlateDecode/DecodeParms<</Predictor 12/Columns 0>>";
+    let pdf = page_with(LATIN, "", HELLO)
+        .put(2, "<</Kids[3 0 R 10 0 R]/Resources<</Font<</F1 5 0 R>>>>>>")
+        .stream(6, keys, &zlib(&vec![0; 1 << 20]))
+        .put(10, format!("<</Contents[{}]>>", "6 0 R ".repeat(500)));
+    let found = read(&pdf.end("/Root 1 0 R")).unwrap();
+    assert_eq!((found.text.as_str(), found.is_cut), ("Hello", true));
+}
+
+#[test]
 fn deep_nesting_and_a_million_objects_end_at_once() {
     let deep = page_with(LATIN, "", &[&b"[".repeat(2_000_000)[..], b" ", HELLO].concat());
     assert!(matches!(read(&deep.end("/Root 1 0 R")), Ok(_) | Err(Error::NoText { .. })));
