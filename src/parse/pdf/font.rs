@@ -1,5 +1,6 @@
 //! A font: what its codes stand for and how far they advance.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::cmap::{self, CMap};
@@ -36,8 +37,8 @@ enum Coding {
 
 impl Font {
     pub(super) fn read(document: &Document<'_>, font: &Dict) -> Self {
-        let to_unicode = match document.value(font, "ToUnicode") {
-            Object::Stream(stream) => document.decode(&stream).map(|bytes| CMap::read(&bytes)),
+        let to_unicode = match document.value(font, "ToUnicode").as_ref() {
+            Object::Stream(stream) => document.decode(stream).map(|bytes| CMap::read(&bytes)),
             _ => None,
         };
         match document.value(font, "Subtype").name() {
@@ -52,21 +53,19 @@ impl Font {
     }
 
     fn composite(document: &Document<'_>, font: &Dict, to_unicode: Option<CMap>) -> Self {
-        let descendant = match document.value(font, "DescendantFonts") {
-            Object::Array(fonts) => fonts.first().map_or(Object::Null, |font| document.resolve(font)),
-            other => other,
-        };
+        let fonts = document.value(font, "DescendantFonts");
+        let descendant = fonts.list().first().map(|font| document.resolve(font));
         let empty = Dict::default();
-        let descendant = descendant.dict().unwrap_or(&empty);
+        let descendant = descendant.as_ref().and_then(|font| font.dict()).unwrap_or(&empty);
         let mut is_vertical = false;
-        let coding = match document.value(font, "Encoding") {
+        let coding = match document.value(font, "Encoding").as_ref() {
             Object::Stream(stream) => {
-                let map = document.decode(&stream).map(|bytes| CMap::read(&bytes)).unwrap_or_default();
+                let map = document.decode(stream).map(|bytes| CMap::read(&bytes)).unwrap_or_default();
                 is_vertical = map.is_vertical || document.value(&stream.dict, "WMode").size() == Some(1);
                 Coding::Own(map)
             }
             Object::Name(name) => {
-                let name = String::from_utf8_lossy(&name).into_owned();
+                let name = String::from_utf8_lossy(name).into_owned();
                 let (stem, direction) = match name.as_str() {
                     "H" | "V" => ("", name.as_str()),
                     name => name.rsplit_once('-').unwrap_or((name, "")),
@@ -86,10 +85,10 @@ impl Font {
     fn simple(document: &Document<'_>, font: &Dict, to_unicode: Option<CMap>) -> Self {
         let widths = Widths::simple(document, font);
         let encoding = document.value(font, "Encoding");
-        let named = match &encoding {
+        let named = match encoding.as_ref() {
             Object::Name(_) => encoding.clone(),
             Object::Dict(dict) => document.value(dict, "BaseEncoding"),
-            _ => Object::Null,
+            _ => Cow::Owned(Object::Null),
         };
         let mut ligatures = HashMap::new();
         let base_font = document.value(font, "BaseFont");
@@ -103,19 +102,22 @@ impl Font {
             }
             _ => encoding::table(Base::Standard),
         });
-        if named == Object::Null && to_unicode.is_none() {
+        if *named == Object::Null && to_unicode.is_none() {
             read_own_encoding(document, font, &mut table);
         }
-        if let Object::Dict(dict) = &encoding {
+        if let Object::Dict(dict) = encoding.as_ref() {
             let differences = document.value(dict, "Differences");
             let mut code = 0_usize;
             for value in differences.array().unwrap_or_default() {
-                match document.resolve(value) {
+                if document.budget.spend(1).is_none() {
+                    break;
+                }
+                match document.resolve(value).as_ref() {
                     Object::Number(number) => code = number.clamp(0.0, 256.0) as usize,
                     Object::Name(name) if code < 256 => {
                         table[code] = None;
                         ligatures.remove(&(code as u32));
-                        put_glyph(&name, code, &mut table, &mut ligatures);
+                        put_glyph(name, code, &mut table, &mut ligatures);
                         code += 1;
                     }
                     _ => {}
@@ -187,13 +189,15 @@ fn put_glyph(name: &[u8], code: usize, table: &mut Table, ligatures: &mut HashMa
 
 /// Type 1 fonts say their encoding in the readable part of their file: `dup 65 /A put`.
 fn read_own_encoding(document: &Document<'_>, font: &Dict, table: &mut Table) {
-    let Object::Dict(descriptor) = document.value(font, "FontDescriptor") else { return };
-    let flags = document.value(&descriptor, "Flags").size().unwrap_or(0);
-    let Object::Stream(file) = document.value(&descriptor, "FontFile") else { return };
+    let descriptor = document.value(font, "FontDescriptor");
+    let Some(descriptor) = descriptor.dict() else { return };
+    let flags = document.value(descriptor, "Flags").size().unwrap_or(0);
+    let file = document.value(descriptor, "FontFile");
+    let Object::Stream(file) = file.as_ref() else { return };
     if flags & SYMBOLIC == 0 {
         return;
     }
-    let Some(bytes) = document.decode(&file) else { return };
+    let Some(bytes) = document.decode(file) else { return };
     let mut lexer = Lexer::new(&bytes[..bytes.len().min(MAX_FONT_HEAD)], 0);
     let mut code = None;
     while let Some(token) = lexer.token() {

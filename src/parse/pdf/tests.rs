@@ -273,6 +273,23 @@ fn deep_nesting_and_a_million_objects_end_at_once() {
     assert_eq!(read(&streams), Err(Error::NoText { unreadable: 0 }));
 }
 
+#[test]
+fn large_dictionaries_are_not_copied_at_each_use() {
+    let entries: String = (0..40_000).map(|number| format!("/n{number} 1")).collect();
+    let resources = format!(
+        "/Font<</F1 5 0 R/D<</Differences[{}]>>{entries}>>/XObject<<{entries}>>/Properties<</b<<{entries}>>{entries}>>",
+        "1 ".repeat(40_000)
+    );
+    let uses = b"/a/b BDC EMC /a/c BDC EMC /none 1 Tf /D 1 Tf /n1 1 Tf /n1 Do ".repeat(1000);
+    let pdf = page_with(LATIN, "", &[&uses[..], HELLO].concat())
+        .put(2, format!("<</Kids[3 0 R]/Resources<<{resources}>>>>"));
+    let pdf = pdf.end("/Root 1 0 R");
+    let start = std::time::Instant::now();
+    let found = read(&pdf).unwrap();
+    assert_eq!((found.text.as_str(), found.is_cut), ("Hello", false));
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+}
+
 fn small() -> Limit {
     Limit { chars: 10_000, decoded_bytes: 1 << 20, work: 2_000_000 }
 }

@@ -82,9 +82,9 @@ impl Widths {
             }
             let Some(first) = document.resolve(first).size() else { break };
             let first = first as u32;
-            rest = match (document.resolve(second), tail) {
+            rest = match (document.resolve(second).as_ref(), tail) {
                 (Object::Array(each), _) => {
-                    for (glyph, width) in (first..).zip(&each) {
+                    for (glyph, width) in (first..).zip(each) {
                         if let Some(width) = document.resolve(width).number() {
                             widths.known.insert(glyph, width);
                         }
@@ -93,7 +93,7 @@ impl Widths {
                 }
                 (Object::Number(last), [width, tail @ ..]) => {
                     if let Some(width) = document.resolve(width).number() {
-                        widths.ranges.push((first, last as u32, width));
+                        widths.ranges.push((first, *last as u32, width));
                     }
                     tail
                 }
