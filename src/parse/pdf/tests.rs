@@ -154,6 +154,17 @@ fn fonts_say_what_their_codes_mean() {
 }
 
 #[test]
+fn widths_end_with_the_last_code() {
+    let simple = "<</Subtype/Type1/FirstChar 4294967295/Widths[500 500 500]>>";
+    assert_eq!(shown(simple, HELLO), "Hello");
+    let own =
+        "<</Subtype/Type0/Encoding/Identity-H/DescendantFonts[<</W[4294967295[1 2 3]]>>]/ToUnicode 8 0 R>>";
+    let pdf = page_with(own, "", b"BT /F1 10 Tf <0001> Tj ET");
+    let pdf = pdf.stream(8, "", b"1 beginbfchar <0001> <65e5> endbfchar");
+    assert_eq!(read(&pdf.end("/Root 1 0 R")).unwrap().text, "日");
+}
+
+#[test]
 fn glyphs_without_meaning_are_counted_and_marked() {
     let font = "<</Subtype/Type0/Encoding/Identity-H/DescendantFonts[<<>>]/ToUnicode 8 0 R>>";
     let content = b"BT /F1 10 Tf <0001000200030001> Tj ET";

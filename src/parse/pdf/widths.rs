@@ -24,6 +24,11 @@ const SERIF: [u16; 95] = [
     278, 500, 500, 722, 500, 500, 444, 480, 200, 480, 541,
 ];
 
+/// The codes from `first` on, up to the last that there is.
+fn codes(first: u32) -> impl Iterator<Item = u32> {
+    first..=u32::MAX
+}
+
 /// Widths by code, in thousandths of the font's size.
 #[derive(Clone, Debug)]
 pub(super) struct Widths {
@@ -44,7 +49,7 @@ impl Widths {
             _ => 1.0,
         };
         if let Some(widths) = document.value(font, "Widths").array() {
-            for (code, width) in (first..).zip(widths).take(256) {
+            for (code, width) in codes(first).zip(widths).take(256) {
                 if let Some(width) = document.resolve(width).number() {
                     known.insert(code, width * scale);
                 }
@@ -84,7 +89,7 @@ impl Widths {
             let first = first as u32;
             rest = match (document.resolve(second).as_ref(), tail) {
                 (Object::Array(each), _) => {
-                    for (glyph, width) in (first..).zip(each) {
+                    for (glyph, width) in codes(first).zip(each) {
                         if let Some(width) = document.resolve(width).number() {
                             widths.known.insert(glyph, width);
                         }
