@@ -11,6 +11,8 @@ use super::object::{Dict, Object};
 const MAX_DEPTH: usize = 64;
 /// The most pages that are looked at.
 const MAX_PAGES: usize = 20_000;
+/// The most nodes of the tree that wait to be looked at.
+const MAX_OPEN: usize = 2 * MAX_PAGES;
 
 /// A page.
 #[derive(Clone, Debug)]
@@ -66,7 +68,12 @@ fn walk(document: &Document<'_>, tree: &Object, pages: &mut Vec<Page>) {
         match document.value(dict, "Kids").as_ref() {
             Object::Array(kids) if depth < MAX_DEPTH => {
                 let resources = own_resources(document, dict).unwrap_or(inherited);
-                let kids = kids.iter().rev().map(|kid| (kid.clone(), Rc::clone(&resources), depth + 1));
+                let room = MAX_OPEN - open.len();
+                if kids.len() > room {
+                    document.budget.mark_cut();
+                }
+                let kids =
+                    kids.iter().take(room).rev().map(|kid| (kid.clone(), Rc::clone(&resources), depth + 1));
                 open.extend(kids);
             }
             Object::Array(_) => {}

@@ -216,6 +216,18 @@ fn trees_of_pages_with_loops_and_without_a_root_are_read() {
 }
 
 #[test]
+fn nodes_that_wait_in_a_tree_of_pages_do_not_pile_up() {
+    let again = "3 0 R ".repeat(15_000);
+    let mut pdf = page_with(LATIN, "", HELLO)
+        .put(2, format!("<</Kids[3 0 R 10 0 R {again}]/Resources<</Font<</F1 5 0 R>>>>>>"));
+    for number in 10..14 {
+        pdf = pdf.put(number, format!("<</Kids[{} 0 R {again}]>>", number + 1));
+    }
+    let found = read(&pdf.end("/Root 1 0 R")).unwrap();
+    assert_eq!((found.text.as_str(), found.pages, found.is_cut), ("Hello", 1, true));
+}
+
+#[test]
 fn wrong_lengths_and_cut_files_are_read() {
     let content = [b"<</Length 999999>>stream\r\n", HELLO, b"\r\nendstream"].concat();
     let wrong = page_with(LATIN, "", b"").put(4, content);
