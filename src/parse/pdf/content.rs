@@ -20,6 +20,8 @@ const MAX_SAVED: usize = 64;
 const MAX_OPERANDS: usize = 40;
 /// What a form or a font costs besides its bytes.
 const OVERHEAD: usize = 1000;
+/// How many glyphs are compared for one step.
+const COMPARED: usize = 8;
 /// The most entries of all fonts together.
 const MAX_FONT_WEIGHT: usize = 1_000_000;
 
@@ -256,6 +258,10 @@ impl<'d, 'a> Reader<'d, 'a> {
                 self.layout.place(&glyph);
             } else {
                 self.layout.place_unreadable(&glyph);
+            }
+            let compared = std::mem::take(&mut self.layout.compared);
+            if self.document.budget.spend(compared / COMPARED).is_none() {
+                return;
             }
         }
     }

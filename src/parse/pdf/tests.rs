@@ -297,6 +297,17 @@ fn deep_nesting_and_a_million_objects_end_at_once() {
 }
 
 #[test]
+fn comparing_glyphs_is_paid_for() {
+    // A long line, and then one glyph over and over before its end.
+    let line = "b".repeat(2000);
+    let content = format!("BT /F1 10 Tf 1 0 0 1 0 700 Tm ({line}) Tj [{}] TJ ET", "(a)1000".repeat(20_000));
+    let pdf = page_with(LATIN, "", content.as_bytes()).end("/Root 1 0 R");
+    let found = text(&pdf, Limit { work: 1_000_000, ..Limit::default() }).unwrap();
+    assert!(found.is_cut, "{}", found.text.len());
+    assert!(!read(&pdf).unwrap().is_cut);
+}
+
+#[test]
 fn large_dictionaries_are_not_copied_at_each_use() {
     let entries: String = (0..40_000).map(|number| format!("/n{number} 1")).collect();
     let resources = format!(
