@@ -1,6 +1,7 @@
 //! Runs the operators of pages and forms that have to do with text.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -22,8 +23,10 @@ const MAX_OPERANDS: usize = 40;
 const OVERHEAD: usize = 1000;
 /// How many glyphs are compared for one step.
 const COMPARED: usize = 8;
-/// The most entries of all fonts together.
-const MAX_FONT_WEIGHT: usize = 1_000_000;
+/// The most entries of all fonts that are kept to be used again.
+const MAX_KEPT_WEIGHT: usize = 1_000_000;
+/// The most entries of all fonts that are held, also by saved states; beyond them no font is read.
+const MAX_FONT_WEIGHT: usize = 2 * MAX_KEPT_WEIGHT;
 
 /// Reads pages into a layout.
 pub(super) struct Reader<'d, 'a> {
@@ -31,7 +34,8 @@ pub(super) struct Reader<'d, 'a> {
     pub(super) layout: Layout,
     fonts: HashMap<u32, Rc<Font>>,
     unknown: Rc<Font>,
-    font_weight: usize,
+    /// Of all fonts that anybody holds.
+    font_weight: Rc<Cell<usize>>,
     /// Forms without text, which need not be read again.
     barren: HashSet<u32>,
     open_forms: Vec<u32>,
@@ -57,7 +61,7 @@ impl<'d, 'a> Reader<'d, 'a> {
             layout: Layout::new(limit),
             fonts: HashMap::new(),
             unknown: Rc::new(Font::unknown(document)),
-            font_weight: 0,
+            font_weight: Rc::default(),
             barren: HashSet::new(),
             open_forms: Vec::new(),
         }
@@ -187,7 +191,7 @@ impl<'d, 'a> Reader<'d, 'a> {
             return font.clone();
         }
         let font = self.read_font(name, run.resources);
-        if run.fonts.len() < 1000 && self.font_weight < MAX_FONT_WEIGHT {
+        if run.fonts.len() < 1000 && self.font_weight.get() < MAX_KEPT_WEIGHT {
             run.fonts.insert(name.to_vec(), font.clone());
         }
         font
@@ -201,9 +205,13 @@ impl<'d, 'a> Reader<'d, 'a> {
         if let Some(font) = number.and_then(|number| self.fonts.get(&number)) {
             return Some(Rc::clone(font));
         }
-        let font = Rc::new(Font::read(self.document, self.document.resolve(found).dict()?));
-        self.font_weight += font.weight();
-        if let Some(number) = number.filter(|_| self.font_weight < MAX_FONT_WEIGHT) {
+        if self.font_weight.get() >= MAX_FONT_WEIGHT {
+            self.document.budget.mark_cut();
+            return None;
+        }
+        let font = Font::read(self.document, self.document.resolve(found).dict()?);
+        let font = Rc::new(font.weighed(&self.font_weight));
+        if let Some(number) = number.filter(|_| self.font_weight.get() < MAX_KEPT_WEIGHT) {
             self.fonts.insert(number, Rc::clone(&font));
         }
         Some(font)

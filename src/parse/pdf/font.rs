@@ -1,7 +1,9 @@
 //! A font: what its codes stand for and how far they advance.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::cmap::{self, CMap};
 use super::document::Document;
@@ -22,6 +24,20 @@ pub(super) struct Font {
     to_unicode: Option<CMap>,
     widths: Widths,
     pub(super) is_vertical: bool,
+    held: Option<Held>,
+}
+
+/// The part of a font in the weight of all fonts that are held.
+#[derive(Debug)]
+struct Held {
+    weight: usize,
+    total: Rc<Cell<usize>>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.total.set(self.total.get().saturating_sub(self.weight));
+    }
 }
 
 #[derive(Debug)]
@@ -79,7 +95,7 @@ impl Font {
             Coding::Wide(Wide::Glyphs) | Coding::Own(_) => Widths::by_glyph(document, descendant),
             _ => Widths::square(),
         };
-        Self { coding, to_unicode, widths, is_vertical }
+        Self { coding, to_unicode, widths, is_vertical, held: None }
     }
 
     fn simple(document: &Document<'_>, font: &Dict, to_unicode: Option<CMap>) -> Self {
@@ -124,12 +140,31 @@ impl Font {
                 }
             }
         }
-        Self { coding: Coding::Simple { table, ligatures }, to_unicode, widths, is_vertical: false }
+        Self {
+            coding: Coding::Simple { table, ligatures },
+            to_unicode,
+            widths,
+            is_vertical: false,
+            held: None,
+        }
+    }
+
+    /// The same font, weighing on `total` as long as anybody holds it.
+    pub(super) fn weighed(mut self, total: &Rc<Cell<usize>>) -> Self {
+        let weight = self.weight();
+        total.set(total.get() + weight);
+        self.held = Some(Held { weight, total: Rc::clone(total) });
+        self
     }
 
     /// How much memory it takes, roughly, in entries.
-    pub(super) fn weight(&self) -> usize {
-        self.to_unicode.as_ref().map_or(0, CMap::len) + 300
+    fn weight(&self) -> usize {
+        let own = match &self.coding {
+            Coding::Simple { ligatures, .. } => ligatures.len(),
+            Coding::Wide(_) => 0,
+            Coding::Own(map) => map.len(),
+        };
+        self.to_unicode.as_ref().map_or(0, CMap::len) + own + self.widths.len() + 300
     }
 
     /// Cuts the next code off `bytes`, which are not empty.
@@ -217,5 +252,29 @@ fn read_own_encoding(document: &Document<'_>, font: &Dict, table: &mut Table) {
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::budget::Budget;
+    use super::*;
+
+    #[test]
+    fn everything_a_font_holds_weighs_as_long_as_it_is_held() {
+        let codes: String = (0..5000).map(|code| format!("<{code:04x}><0041>")).collect();
+        let map = format!("beginbfchar {codes} endbfchar");
+        let length = map.len();
+        let file = format!(
+            "%PDF-1.4 1 0 obj <</Subtype/Type0/Encoding 2 0 R/DescendantFonts[<</W[0[{}]]>>]>> endobj \
+             2 0 obj <</Length {length}>>stream\n{map}\nendstream endobj",
+            "5 ".repeat(100_000)
+        );
+        let document = Document::scan(file.as_bytes(), Budget::new(1 << 30, 1 << 30)).unwrap();
+        let total = Rc::new(Cell::new(0));
+        let font = Font::read(&document, document.load(1).unwrap().dict().unwrap()).weighed(&total);
+        assert_eq!(total.get(), 5000 + 70_000 + 300);
+        drop(font);
+        assert_eq!(total.get(), 0);
     }
 }

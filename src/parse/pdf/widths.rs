@@ -82,7 +82,7 @@ impl Widths {
         let list = document.value(font, "W");
         let mut rest = list.array().unwrap_or_default();
         while let [first, second, tail @ ..] = rest {
-            if document.budget.spend(1).is_none() || widths.known.len() + widths.ranges.len() > MAX_WIDTHS {
+            if document.budget.spend(1).is_none() || widths.len() >= MAX_WIDTHS {
                 break;
             }
             let Some(first) = document.resolve(first).size() else { break };
@@ -90,6 +90,9 @@ impl Widths {
             rest = match (document.resolve(second).as_ref(), tail) {
                 (Object::Array(each), _) => {
                     for (glyph, width) in codes(first).zip(each) {
+                        if document.budget.spend(1).is_none() || widths.len() >= MAX_WIDTHS {
+                            break;
+                        }
                         if let Some(width) = document.resolve(width).number() {
                             widths.known.insert(glyph, width);
                         }
@@ -112,6 +115,11 @@ impl Widths {
     /// A guess for fonts whose codes are characters: ideographs are square, the rest is half as wide.
     pub(super) fn square() -> Self {
         Self { known: HashMap::new(), ranges: Vec::new(), usual: 1000.0, narrow: Some(500.0) }
+    }
+
+    /// How many entries it holds.
+    pub(super) fn len(&self) -> usize {
+        self.known.len() + self.ranges.len()
     }
 
     /// The width of a code that stands for `text`.
