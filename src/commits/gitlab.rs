@@ -243,7 +243,8 @@ impl Client {
                     status => return Err(self.refusal(status, &answer.body)),
                 },
                 Err(error) if error.is_retryable() => {
-                    (error.retry_after().map(|wait| now.plus(wait)), error.to_string(), false)
+                    let told = error.retry_after().map(|wait| now.plus(wait));
+                    (told, error.to_string(), error.status().is_some())
                 }
                 Err(error) => {
                     let hint = error.hint().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
