@@ -110,7 +110,7 @@ pub struct State {
     /// Its sitemap; `None` when none was found.
     pub sitemap_url: Option<Url>,
     /// The first keys of its feed.
-    pub recent_entry_keys: Vec<String>,
+    pub recent_entry_keys: RecentKeys,
     /// The last check, good or bad.
     pub last_check_at: Option<Timestamp>,
     /// The last check that found something new.
@@ -149,6 +149,33 @@ pub struct State {
     pub warned_at: Option<Timestamp>,
     /// The server asked us to stay away until then.
     pub not_before: Option<Timestamp>,
+}
+
+/// The first keys of a feed, as they are stored: read only when a list is compared with them, which most checks
+/// never do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecentKeys(Option<String>);
+
+impl RecentKeys {
+    /// These keys.
+    pub fn new(keys: &[&str]) -> Self {
+        Self((!keys.is_empty()).then(|| serde_json::to_string(keys).expect("texts become JSON")))
+    }
+
+    /// What the database has.
+    pub fn from_stored(json: Option<String>) -> Self {
+        Self(json)
+    }
+
+    /// What the database is to have.
+    pub fn stored(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+
+    /// The keys; what cannot be read is as good as nothing: it is only a memory aid.
+    pub fn list(&self) -> Vec<String> {
+        self.0.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
+    }
 }
 
 /// What was seen once and waits for a second sighting.

@@ -1,5 +1,6 @@
 //! What a list of entries means: which of them are new, which must be seen again, and which list is not to be believed.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use serde_json::json;
@@ -9,7 +10,9 @@ use super::{
 };
 use crate::blogs::config::{Blog, Rules};
 use crate::blogs::detect;
-use crate::blogs::model::{Detector, Found, RECENT_KEYS, State, Trouble, TroubleKind, Unconfirmed};
+use crate::blogs::model::{
+    Detector, Found, RECENT_KEYS, RecentKeys, State, Trouble, TroubleKind, Unconfirmed,
+};
 use crate::config::value::FirstRun;
 use crate::time::Timestamp;
 
@@ -167,8 +170,10 @@ struct News {
 pub(super) fn is_plainly_known(state: &State, detector: Detector, entries: &[Found]) -> bool {
     match detector {
         Detector::Feed => {
-            state.last_success_at.is_some()
-                && entries.iter().all(|entry| state.recent_entry_keys.contains(&entry.key))
+            state.last_success_at.is_some() && {
+                let recent: HashSet<String> = state.recent_entry_keys.list().into_iter().collect();
+                entries.iter().all(|entry| recent.contains(&entry.key))
+            }
         }
         _ => {
             state.unconfirmed.is_none()
@@ -207,7 +212,7 @@ fn first_news(entries: &[Found], first_run: FirstRun) -> Vec<Found> {
 
 /// When nothing of what a feed had is left, either entries were missed or the feed was rewritten: dates tell which.
 fn usual_feed(next: &mut Next, state: &State, entries: &[Found], unseen: &[&Found], news: &mut News) {
-    let recent = &state.recent_entry_keys;
+    let recent = state.recent_entry_keys.list();
     let gap = !recent.is_empty() && !unseen.is_empty() && unseen.len() == entries.len();
     news.entries = unseen.iter().map(|entry| (*entry).clone()).collect();
     if !gap {
@@ -246,7 +251,7 @@ fn record(
         next.record = Record::All;
         return;
     }
-    let waiting: std::collections::HashSet<&str> = waiting.iter().map(String::as_str).collect();
+    let waiting: HashSet<&str> = waiting.iter().map(String::as_str).collect();
     let mut record: Vec<Found> =
         unseen.iter().filter(|entry| !waiting.contains(entry.key.as_str())).map(|e| (*e).clone()).collect();
     for entry in entries.iter().filter(|entry| seen.knows(entry)) {
@@ -273,8 +278,9 @@ fn remember(
     state.unconfirmed = (!waiting.is_empty()).then_some(Unconfirmed::Links(waiting));
     match detector {
         Detector::Feed => {
-            state.recent_entry_keys =
-                entries.iter().take(RECENT_KEYS).map(|entry| entry.key.clone()).collect();
+            let recent: Vec<&str> =
+                entries.iter().take(RECENT_KEYS).map(|entry| entry.key.as_str()).collect();
+            state.recent_entry_keys = RecentKeys::new(&recent);
             state.url_count = total;
         }
         Detector::Sitemap | Detector::Html => {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::blogs::config::Probe;
-use crate::blogs::model::{Known, Patterns, Trouble, TroubleKind};
+use crate::blogs::model::{Known, Patterns, RecentKeys, Trouble, TroubleKind};
 use crate::config::value::FirstRun;
 use crate::fetch::AllowPrivate;
 
@@ -97,7 +97,10 @@ fn after(detector: Detector, names: &str) -> State {
     };
     *state.first_read_at_mut(detector) = Some(now().minus(DAY));
     match detector {
-        Detector::Feed => state.recent_entry_keys = known.into_iter().map(|entry| entry.key).collect(),
+        Detector::Feed => {
+            let keys: Vec<&str> = known.iter().map(|entry| entry.key.as_str()).collect();
+            state.recent_entry_keys = RecentKeys::new(&keys);
+        }
         _ => state.url_fingerprint = Some(crate::blogs::detect::fingerprint(&known)),
     }
     state
@@ -212,7 +215,7 @@ fn a_new_guid_for_a_known_address_is_not_new_and_is_remembered() {
     );
     assert!(told(&settled).is_empty());
     assert_eq!(recorded(&settled).len(), 2, "the new keys join the memory");
-    assert_eq!(settled.state.unwrap().recent_entry_keys[0], "guid://b.example/a");
+    assert_eq!(settled.state.unwrap().recent_entry_keys.list()[0], "guid://b.example/a");
 }
 
 #[test]
@@ -383,7 +386,7 @@ fn failures_are_told_once_then_daily_then_their_end() {
         let settled = settle(&blog(), &rules(), &state, &failed, &Seen::default());
         told.extend(settled.changes.iter().map(|change| (hour, change.code, change.detail.again)));
         state = *settled.state.unwrap();
-        assert_eq!(state.recent_entry_keys.len(), 1, "what was known stays known");
+        assert_eq!(state.recent_entry_keys.list().len(), 1, "what was known stays known");
     }
     assert_eq!(told, [(2, "failing", false), (26, "failing", true), (50, "failing", true)]);
     assert_eq!(state.failing_since, Some(now()));

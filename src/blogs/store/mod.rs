@@ -16,7 +16,7 @@ pub use history::{CheckRow, list_checks, prune_history};
 pub use import::{ImportedCheck, ImportedState, add_check as add_imported_check, add_state};
 
 use super::decide::{Check, Record, Seen, Settled};
-use super::model::{Detector, Found, Known, Reading, Sighting, State};
+use super::model::{Detector, Found, Known, Reading, RecentKeys, Sighting, State};
 use crate::db::{self, Row, ToValue as _, Tx};
 use crate::id::JobName;
 use crate::ledger::{event, pause};
@@ -57,7 +57,7 @@ fn read_state(row: &Row<'_>) -> db::Result<State> {
         url_fingerprint: row.get(2)?,
         feed_url: url(row, 3)?,
         sitemap_url: url(row, 4)?,
-        recent_entry_keys: json(row, 5)?.unwrap_or_default(),
+        recent_entry_keys: RecentKeys::from_stored(row.get(5)?),
         last_check_at: row.get(6)?,
         last_change_at: row.get(7)?,
         decided_by,
@@ -194,7 +194,6 @@ fn put_state(tx: &mut Tx<'_>, job: &JobName, blog_id: &str, state: &State, now: 
     let decider = state.known.first().filter(|known| Some(known.detector) == state.decided_by);
     let others = &state.known[usize::from(decider.is_some())..];
     let others = (!others.is_empty()).then(|| text(others));
-    let recent = (!state.recent_entry_keys.is_empty()).then(|| text(&state.recent_entry_keys));
     tx.execute(
         sql!(
             "INSERT INTO blog_state
@@ -231,7 +230,7 @@ fn put_state(tx: &mut Tx<'_>, job: &JobName, blog_id: &str, state: &State, now: 
             state.url_fingerprint,
             state.feed_url.as_ref().map(Url::as_str),
             state.sitemap_url.as_ref().map(Url::as_str),
-            recent,
+            state.recent_entry_keys.stored(),
             state.last_check_at.unwrap_or(now),
             state.last_change_at,
             job,
