@@ -133,7 +133,8 @@ impl Books {
     fn collect_plan(&self) -> Result<collect::Plan, Failure> {
         let key = match &self.keys.google_books.api_key {
             Some(secret) => {
-                let revealed = secret.reveal().map_err(|missing| Failure::Config(missing.to_string()))?;
+                let revealed =
+                    secret.reveal().map_err(|missing| Failure::Credentials(missing.to_string()))?;
                 Some(SecretString::from(revealed.expose().trim()))
             }
             None => None,

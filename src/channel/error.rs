@@ -1,5 +1,6 @@
 //! What a send can come to besides success; each variant is what the sender does next.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::time::Timestamp;
@@ -80,4 +81,15 @@ pub enum Finding {
     },
     /// Looking failed; look again later.
     Later(SendError),
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Finding::Sent(_) => f.write_str("it is there"),
+            Finding::NotSent => f.write_str("it is not there"),
+            Finding::CannotTell { why } => f.write_str(why),
+            Finding::Later(error) => error.fmt(f),
+        }
+    }
 }

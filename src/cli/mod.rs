@@ -46,7 +46,7 @@ pub use reference::render_reference;
 
 /// Watches feeds, book searches, blogs and Git hosts, remembers where it left off, and tells what is new, once.
 #[derive(Debug, Parser)]
-#[command(name = "tsuzuki", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(name = "tsuzuki", version, propagate_version = true)]
 #[command(
     after_help = "Exit codes: 0 fine · 1 failed · 2 usage · 3 partly failed, the rest is saved · 4 credentials · \
 5 config · 6 another run holds the lease · 130 interrupted, saved"

@@ -105,7 +105,10 @@ impl Bulk {
         loop {
             match decide::begin(self.find_running().await?, sharing) {
                 Begin::Busy(run, holder) => return Ok(Ended::Busy(run, holder)),
-                Begin::Continue(run) => return self.work(run, Vec::new()).await.map(Ended::Worked),
+                Begin::Continue(run) => {
+                    let claim = self.claim(&run.run_id).await?;
+                    return self.work(run, claim, Vec::new()).await.map(Ended::Worked);
+                }
                 Begin::New => {}
             }
             // A process that died right after the last target left its end untold.
@@ -116,8 +119,8 @@ impl Bulk {
             if targets.is_empty() {
                 return Ok(Ended::Nothing(problems));
             }
-            if let Some(run) = self.register(job, targets).await? {
-                return self.work(run, problems).await.map(Ended::Worked);
+            if let Some((run, claim)) = self.register(job, targets).await? {
+                return self.work(run, claim, problems).await.map(Ended::Worked);
             }
             // Somebody was faster: look again at what is running.
         }
@@ -166,7 +169,9 @@ impl Bulk {
                     })
                     .await?;
                 match self.register(None, targets).await? {
-                    Some(run) => self.work(run, Vec::new()).await.map(|outcome| Some(Ended::Worked(outcome))),
+                    Some((run, claim)) => {
+                        self.work(run, claim, Vec::new()).await.map(|outcome| Some(Ended::Worked(outcome)))
+                    }
                     None => self.start(None, sharing).await.map(Some),
                 }
             }
@@ -217,27 +222,37 @@ impl Bulk {
         Ok((wanted.into_iter().collect(), problems))
     }
 
-    /// Registers a run with all its targets in one transaction; `None` when another run was faster.
-    async fn register(&self, job: Option<&JobName>, targets: Vec<Target>) -> Result<Option<RunRow>, Failure> {
-        let (run_id, job) = (RunId::random(), job.cloned());
+    /// Registers a run with all its targets and ourselves as its worker in one transaction: nobody sees it without
+    /// one. `None` when another run was faster.
+    async fn register(
+        &self,
+        job: Option<&JobName>,
+        targets: Vec<Target>,
+    ) -> Result<Option<(RunRow, Claim)>, Failure> {
+        let (run_id, job, owner) = (RunId::random(), job.cloned(), self.owner.clone());
         let registered = self.parts.db.write(move |tx| {
             let now = tx.now();
             let registered = run::register(tx, run_id, job.as_ref().map(JobName::as_str), &targets)?;
-            if registered.is_ok() {
-                for target in &targets {
-                    branches::add(tx, target.project_id, &target.branch_name)?;
-                }
-                let detail = json!({ "targets": targets.len() });
-                event::add(tx, job.as_ref(), &format!("run:{run_id}"), "run_started", &detail, now)?;
+            let Ok(run) = registered else { return Ok(None) };
+            for target in &targets {
+                branches::add(tx, target.project_id, &target.branch_name)?;
             }
-            Ok(registered)
+            let detail = json!({ "targets": targets.len() });
+            event::add(tx, job.as_ref(), &format!("run:{run_id}"), "run_started", &detail, now)?;
+            let claim = lease::claim(tx, &run::lease_name(&run_id), &owner, LEASE)?;
+            Ok(Some((run, claim)))
         });
-        Ok(registered.await?.ok())
+        Ok(registered.await?)
     }
 
     /// Works on a run until nothing is left that we can get at.
-    async fn work(&self, run: RunRow, problems: Vec<String>) -> Result<Outcome, Failure> {
-        let present = self.show_presence(&run.run_id).await?;
+    ///
+    /// Other processes see by `claim` that it is being worked on, unless one of them shows it already.
+    async fn work(&self, run: RunRow, claim: Claim, problems: Vec<String>) -> Result<Outcome, Failure> {
+        let present = match claim {
+            Claim::Taken(lease) => Some(KeptLease::keep(self.parts.db.clone(), lease, LEASE, &self.stop)),
+            Claim::Held(_) => None,
+        };
         let step = Step {
             done: run.completed_count + run.failed_count,
             total: run.total_targets,
@@ -301,14 +316,10 @@ impl Bulk {
         }
     }
 
-    /// Shows other processes that this run is being worked on, unless one of them shows it already.
-    async fn show_presence(&self, run_id: &RunId) -> Result<Option<KeptLease>, Failure> {
+    /// Takes the lease that shows who works on a run.
+    async fn claim(&self, run_id: &RunId) -> Result<Claim, Failure> {
         let (name, owner) = (run::lease_name(run_id), self.owner.clone());
-        let claim = self.parts.db.claim(move |tx| lease::claim(tx, &name, &owner, LEASE)).await?;
-        Ok(match claim {
-            Claim::Taken(lease) => Some(KeptLease::keep(self.parts.db.clone(), lease, LEASE, &self.stop)),
-            Claim::Held(_) => None,
-        })
+        Ok(self.parts.db.claim(move |tx| lease::claim(tx, &name, &owner, LEASE)).await?)
     }
 
     /// Whose progress is told: the job that registered the run, or the first of ours.

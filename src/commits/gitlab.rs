@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::header::{HeaderMap, HeaderName};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
-use tracing::debug;
+use tracing::{debug, info};
 use url::Url;
 
 use super::model::{Page, RemoteProject};
@@ -24,6 +24,8 @@ const ATTEMPTS: u32 = 5;
 const ATTEMPTS_WITH_STATS: u32 = 3;
 /// How often a request is repeated that was told to come back.
 const ASKED_ATTEMPTS: u32 = 60;
+/// Waiting longer than this is told.
+const LONG_WAIT: Duration = Duration::from_secs(5);
 /// How often the clock is looked at during a wait, so that a stop or a step of the clock ends it.
 const SLICE: Duration = Duration::from_millis(100);
 /// Pages of one listing; more is a server that goes in circles.
@@ -224,7 +226,8 @@ impl Client {
                 outcome = self.fetcher.fetch_api(&request) => outcome,
             };
             let now = self.clock.now();
-            let (told, why) = match outcome {
+            // What GitLab asks for is granted patiently; an address that does not answer is not asked for ever.
+            let (told, why, is_answer) = match outcome {
                 Ok(answer) if answer.head.is_success() => {
                     self.note_rest(&answer.head.headers, now);
                     return Ok(answer);
@@ -235,32 +238,34 @@ impl Client {
                             .filter(|wait| !wait.is_zero())
                             .map(|wait| now.plus(wait))
                             .or_else(|| reset_at(&answer.head.headers).filter(|_| status == 429));
-                        (told, format!("GitLab answers with status {status}"))
+                        (told, format!("GitLab answers with status {status}"), true)
                     }
                     status => return Err(self.refusal(status, &answer.body)),
                 },
                 Err(error) if error.is_retryable() => {
-                    (error.retry_after().map(|wait| now.plus(wait)), error.to_string())
+                    let told = error.retry_after().map(|wait| now.plus(wait));
+                    (told, error.to_string(), error.status().is_some())
                 }
                 Err(error) => {
                     let hint = error.hint().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
                     return Err(Error::Failed(format!("{error}{hint}")));
                 }
             };
+            match told.is_some() && is_answer {
+                true => asked += 1,
+                false => failures += 1,
+            }
             let until = match told {
-                Some(until) => {
-                    asked += 1;
-                    until.min(now.plus(header::LONGEST_WAIT))
-                }
-                None => {
-                    failures += 1;
-                    now.plus(Duration::from_millis(500) * 2_u32.pow(failures))
-                }
+                Some(until) => until.min(now.plus(header::LONGEST_WAIT)),
+                None => now.plus(Duration::from_millis(500) * 2_u32.pow(failures)),
             };
             if failures >= attempts || asked >= ASKED_ATTEMPTS {
                 return Err(Error::Failed(format!("{why}, after {} tries", failures + asked)));
             }
-            debug!(%until, "Waiting for GitLab: {why}");
+            match until.since(now) > LONG_WAIT {
+                true => info!(%until, "Waiting for GitLab: {why}"),
+                false => debug!(%until, "Waiting for GitLab: {why}"),
+            }
             self.wait_until(until, &why, stop).await?;
         }
     }

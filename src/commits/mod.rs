@@ -96,7 +96,7 @@ impl Source {
     pub fn client(&self, parts: &Parts) -> Result<Client, Failure> {
         let token = match &self.keys.token {
             Some(token) => {
-                let token = token.reveal().map_err(|error| Failure::Config(error.to_string()))?;
+                let token = token.reveal().map_err(|error| Failure::Credentials(error.to_string()))?;
                 Some(token.expose().to_owned().into())
             }
             None => None,

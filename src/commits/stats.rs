@@ -63,15 +63,26 @@ pub fn count(tx: &mut Tx<'_>, scope: &Scope, by: By, zone: &Zone) -> db::Result<
         reading::each_group(tx, scope, grain(by, zone), repeats, |commits| tally.add(commits))?;
         return Ok(tally.finish(by, zone));
     }
-    let mut seen = (repeats == Repeats::Possible).then(HashSet::new);
-    reading::each_commit(tx, scope, |commit| {
-        if let Some(seen) = &mut seen
-            && !seen.insert(short_key(commit.sha()?))
-        {
-            return Ok(());
+    if repeats == Repeats::Never {
+        reading::each_commit(tx, scope, |commit| tally.add(commit))?;
+        return Ok(tally.finish(by, zone));
+    }
+    let mut seen = HashSet::new();
+    // Of a commit in several rows, one with its lines counts: those without are looked at last.
+    for without_lines in [false, true] {
+        let mut is_any_left = false;
+        reading::each_commit(tx, scope, |commit| {
+            if (commit.stats_missing()? != 0) != without_lines {
+                is_any_left = true;
+            } else if seen.insert(short_key(commit.sha()?)) {
+                tally.add(commit)?;
+            }
+            Ok(())
+        })?;
+        if !is_any_left {
+            break;
         }
-        tally.add(commit)
-    })?;
+    }
     Ok(tally.finish(by, zone))
 }
 

@@ -48,6 +48,9 @@ pub fn read_commits(body: &[u8], emails: Emails) -> Result<Vec<Commit>, String> 
     wire.into_iter().map(|commit| read_commit(commit, emails)).collect()
 }
 
+/// The most lines that a commit is believed to change: sums of millions of such commits still fit.
+const MOST_LINES: i64 = 1_000_000_000_000;
+
 fn read_commit(wire: WireCommit, emails: Emails) -> Result<Commit, String> {
     let parents = wire.parent_ids.unwrap_or_default();
     if let Some(bad) = std::iter::once(&wire.id).chain(&parents).find(|sha| !is_sha(sha)) {
@@ -55,7 +58,8 @@ fn read_commit(wire: WireCommit, emails: Emails) -> Result<Commit, String> {
     }
     let (author_name, author_email) = author_of(wire.author_name, wire.author_email, emails);
     let text = wire.committed_date.unwrap_or_default();
-    let lines = wire.stats.and_then(|stats| Some((stats.additions?.max(0), stats.deletions?.max(0))));
+    let bounded = |lines: i64| lines.clamp(0, MOST_LINES);
+    let lines = wire.stats.and_then(|stats| Some((bounded(stats.additions?), bounded(stats.deletions?))));
     Ok(Commit {
         sha: wire.id,
         author_name,

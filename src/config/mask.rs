@@ -37,7 +37,17 @@ fn is_secret_key(before: &str, secret_keys: &[String]) -> bool {
         .map_or(0, |(at, c)| at + c.len_utf8());
     let key = &key[start..];
     let plain = key.to_lowercase().replace('-', "_");
+    // A channel's `url` is a secret; that of a blog is what the reader has to see.
+    if key == "url" && is_in_job(before) {
+        return false;
+    }
     secret_keys.iter().any(|one| one == key) || SECRET_WORDS.iter().any(|word| plain.ends_with(word))
+}
+
+/// Whether the text ends inside the table of a job, as far as its last header tells.
+fn is_in_job(before: &str) -> bool {
+    let header = before.rsplit('\n').map(str::trim_start).find(|line| line.starts_with('['));
+    header.is_some_and(|header| header.starts_with("[[job]]") || header.starts_with("[[job."))
 }
 
 /// Blots the value that starts at or after `at`; of an array or a table, every value inside.
@@ -157,6 +167,20 @@ mod tests {
         #[test]
         fn no_text_makes_it_panic_or_move(text in "(token|a)? ?=? ?[\\[{\"'#=,}\\]\\\\\né://:@ ]{0,24}") {
             proptest::prop_assert_eq!(blot_secrets(&text).len(), text.len());
+        }
+    }
+
+    #[test]
+    fn the_address_of_a_blog_is_shown_and_that_of_a_channel_is_not() {
+        let keys = ["url".to_owned()];
+        for (text, is_shown) in [
+            ("[[job]]\nblog = [\n  { id = \"a\", url = \"https://b\" }]", true),
+            ("[[job]]\nname = \"x\"\n[[job.blog]]\nurl = \"https://b\"", true),
+            ("[channel.a]\nurl = \"https://b\"", false),
+            ("[[job]]\nname = \"x\"\n[channel.a]\nurl = \"https://b\"", false),
+            ("url = \"https://b\"", false),
+        ] {
+            assert_eq!(blot_secrets_of(text, &keys) == text, is_shown, "{text}");
         }
     }
 

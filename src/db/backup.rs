@@ -1,6 +1,6 @@
 //! Copies of a SQLite file while it is in use, and putting one back.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
@@ -12,6 +12,9 @@ use super::{Error, Place, Result, sqlite};
 pub struct BackupReport {
     /// Size of the copy.
     pub bytes: u64,
+    /// Where the database is kept that stood in the copy's place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<PathBuf>,
 }
 
 /// Copies the database at `from` to the new file `to`, page by page, while others go on using it.
@@ -23,23 +26,30 @@ pub async fn backup(from: &Place, to: &Path) -> Result<BackupReport> {
         if to.exists() {
             return Err(Error::CannotOpen(format!("{} exists already", to.display())));
         }
-        copy_checked(&from, &to)
+        let (draft, bytes) = copy_checked(&from, &to)?;
+        std::fs::rename(&draft, &to).map_err(|error| cannot(&to, &error))?;
+        Ok(BackupReport { bytes, kept: None })
     })
     .await
 }
 
 /// Puts the backup `from` in the place of the database at `to`, which must not be in use.
 ///
-/// The database that stood there is kept beside it as `NAME.before-restore`.
+/// The database that stood there is kept beside it as `NAME.before-restore`, or with a number behind that if there is
+/// such a file already. Nothing is touched before the copy is whole.
 pub async fn restore(from: &Path, to: &Place) -> Result<BackupReport> {
     let (from, to) = (from.to_owned(), file_of(to)?.to_owned());
     in_background(move || {
+        let (draft, bytes) = copy_checked(&from, &to)?;
+        let mut kept = None;
         if to.exists() {
             refuse_if_in_use(&to)?;
-            let aside = to.with_extension("before-restore");
+            let aside = free_name(&to);
             std::fs::rename(&to, &aside).map_err(|error| cannot(&to, &error))?;
+            kept = Some(aside);
         }
-        copy_checked(&from, &to)
+        std::fs::rename(&draft, &to).map_err(|error| cannot(&to, &error))?;
+        Ok(BackupReport { bytes, kept })
     })
     .await
 }
@@ -58,7 +68,19 @@ fn file_of(place: &Place) -> Result<&Path> {
     }
 }
 
-fn copy_checked(from: &Path, to: &Path) -> Result<BackupReport> {
+/// A name beside `path` that no file has.
+fn free_name(path: &Path) -> PathBuf {
+    let named = |ending: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    };
+    let numbered = (2..).map(|number: u32| named(&format!(".before-restore-{number}")));
+    std::iter::once(named(".before-restore")).chain(numbered).find(|path| !path.exists()).unwrap_or_default()
+}
+
+/// Copies `from` into a draft beside `to` and checks it; answers the draft and its size.
+fn copy_checked(from: &Path, to: &Path) -> Result<(PathBuf, u64)> {
     let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     source.busy_timeout(Duration::from_secs(60))?;
     let draft = to.with_extension("part");
@@ -74,8 +96,7 @@ fn copy_checked(from: &Path, to: &Path) -> Result<BackupReport> {
     let file = std::fs::File::open(&draft).map_err(|error| cannot(&draft, &error))?;
     file.sync_all().map_err(|error| cannot(&draft, &error))?;
     let bytes = file.metadata().map_err(|error| cannot(&draft, &error))?.len();
-    std::fs::rename(&draft, to).map_err(|error| cannot(to, &error))?;
-    Ok(BackupReport { bytes })
+    Ok((draft, bytes))
 }
 
 /// An exclusive lock is only granted when nobody else has the file open in WAL mode.

@@ -95,17 +95,16 @@ impl Foreign {
         &self.shown
     }
 
-    /// The names of its tables.
+    /// The names of its tables; virtual ones, which would run code of their modules, have no page of their own.
     pub fn tables(&self) -> Result<Vec<String>> {
-        let text =
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name";
+        let text = "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name NOT LIKE 'sqlite_%' ORDER BY name";
         self.names(text, [])
     }
 
     /// The columns of a table; none when there is no such table.
     pub fn columns(&self, table: &str) -> Result<Vec<String>> {
         let text = "SELECT i.name FROM sqlite_master m JOIN pragma_table_info(m.name) i
-                    WHERE m.type = 'table' AND m.name = ?1 ORDER BY i.cid";
+                    WHERE m.type = 'table' AND m.rootpage > 0 AND m.name = ?1 ORDER BY i.cid";
         self.names(text, [table])
     }
 

@@ -14,8 +14,8 @@ pub struct Left {
 
 /// Where everything in this database went, if it was moved away.
 ///
-/// A process that was running then still has it open: whoever starts a job or sends a message asks first, in the same
-/// transaction, so that nothing is done both here and in the new place.
+/// A process that was running then still has it open: every transaction that writes asks first, so that nothing is done
+/// both here and in the new place.
 pub fn find_left(tx: &mut Tx<'_>) -> Result<Option<Left>> {
     tx.find(sql!("SELECT place, at FROM db_move WHERE role = 'left'"), params![], |row| {
         Ok(Left { to: row.get(0)?, at: row.get(1)? })
@@ -60,11 +60,14 @@ pub(super) fn refuse(tx: &mut Tx<'_>, how: Open) -> Result<()> {
     if let Some(from) = find_arriving(tx)? {
         return Err(Error::Arriving { from });
     }
+    if matches!(how, Open::Look | Open::Left) { Ok(()) } else { refuse_left(tx) }
+}
+
+/// Refuses a database that was left: who waited for the move to end, or had the database open before, hears of it.
+pub(super) fn refuse_left(tx: &mut Tx<'_>) -> Result<()> {
     match find_left(tx)? {
-        Some(left) if !matches!(how, Open::Look | Open::Left) => {
-            Err(Error::Left { to: left.to, at: left.at })
-        }
-        _ => Ok(()),
+        Some(left) => Err(Error::Left { to: left.to, at: left.at }),
+        None => Ok(()),
     }
 }
 

@@ -27,6 +27,11 @@ const MAX_CONNECTS: u32 = 6;
 const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE";
 const BEGIN_CLAIM: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+/// A move of the database holds this lock until it has ended; what is asked afterwards sees how.
+const WAIT_FOR_MOVE: &str = "LOCK TABLE db_move IN ROW SHARE MODE";
+const NUMBER: &str = "pg_current_xact_id()::text";
+const LEFT: &str =
+    "(SELECT place FROM db_move WHERE role = 'left'), (SELECT at FROM db_move WHERE role = 'left')";
 pub(super) const NOW: &str =
     "to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')";
 
@@ -44,6 +49,8 @@ struct Shared {
     inbox: Mutex<mpsc::Receiver<Box<dyn Unit>>>,
     /// Units submitted and not yet answered.
     open: AtomicUsize,
+    /// Whether the database may be written although everything in it was moved away.
+    may_be_left: bool,
 }
 
 impl Pool {
@@ -62,6 +69,7 @@ impl Pool {
             stats,
             inbox: Mutex::new(inbox),
             open: AtomicUsize::new(0),
+            may_be_left: how == Open::Left,
         });
         let pool = Self { sender: Some(sender), shared, handles: Mutex::default() };
         pool.start_thread(Some(session))?;
@@ -145,7 +153,13 @@ impl Worker {
             empty => empty.insert(self.shared.server.connect()?),
         };
         let access = unit.access();
-        let begun = session.begin(access)?;
+        let begun = session.begin(access).inspect_err(|_| session.rollback())?;
+        if let Some((to, at)) = begun.left
+            && !self.shared.may_be_left
+        {
+            session.rollback();
+            return Err(Error::Left { to, at });
+        }
         let now = if self.shared.clock.is_system() { begun.now } else { self.shared.clock.now() };
         if let Err(error) = unit.run(&mut Tx::on_postgres(session, now)) {
             session.rollback();
@@ -243,18 +257,21 @@ pub(super) struct Session {
 struct Begun {
     number: String,
     now: Timestamp,
+    /// Where everything in the database went, and when.
+    left: Option<(String, String)>,
 }
 
 impl Session {
     fn begin(&mut self, access: Access) -> Result<Begun> {
-        let (begin, number) = match access {
-            Access::Write => (BEGIN_WRITE, "pg_current_xact_id()::text"),
-            Access::Claim => (BEGIN_CLAIM, "pg_current_xact_id()::text"),
-            Access::Read => (BEGIN_READ, "''"),
+        let text = match access {
+            Access::Write => format!("{BEGIN_WRITE}; {WAIT_FOR_MOVE}; SELECT {NUMBER}, {NOW}, {LEFT}"),
+            Access::Claim => format!("{BEGIN_CLAIM}; {WAIT_FOR_MOVE}; SELECT {NUMBER}, {NOW}, {LEFT}"),
+            Access::Read => format!("{BEGIN_READ}; SELECT '', {NOW}, NULL, NULL"),
         };
-        let mut begun = Begun { number: String::new(), now: Timestamp::MIN };
-        for message in self.client.simple_query(&format!("{begin}; SELECT {number}, {NOW}"))? {
+        let mut begun = Begun { number: String::new(), now: Timestamp::MIN, left: None };
+        for message in self.client.simple_query(&text)? {
             if let SimpleQueryMessage::Row(row) = message {
+                begun.left = row.get(2).zip(row.get(3)).map(|(to, at)| (to.to_owned(), at.to_owned()));
                 begun.number = row.get(0).unwrap_or_default().to_owned();
                 begun.now = row
                     .get(1)

@@ -52,7 +52,7 @@ impl Threads {
         moved::refuse(&mut Tx::on_sqlite(&connection, clock.now()), how)?;
 
         let (writer, inbox) = mpsc::channel();
-        let work = Writer { connection, clock: clock.clone(), stats };
+        let work = Writer { connection, clock: clock.clone(), stats, may_be_left: how == Open::Left };
         let mut handles = vec![spawn("db-writer", move || work.run(&inbox))?];
         let readers = match path {
             None => None,
@@ -190,6 +190,8 @@ struct Writer {
     connection: Connection,
     clock: Clock,
     stats: Arc<Stats>,
+    /// Whether the database may be written although everything in it was moved away.
+    may_be_left: bool,
 }
 
 impl Writer {
@@ -237,6 +239,12 @@ impl Writer {
         batch: &mut Vec<Box<dyn Unit>>,
     ) -> Result<Vec<Result<()>>> {
         with_busy_retry(|| Ok(self.connection.execute_batch("BEGIN IMMEDIATE")?))?;
+        if !self.may_be_left
+            && let Err(error) = moved::refuse_left(&mut Tx::on_sqlite(&self.connection, self.clock.now()))
+        {
+            self.rollback();
+            return Err(error);
+        }
         let started = Instant::now();
         let mut outcomes = Vec::with_capacity(waiting.len());
         while let Some(mut unit) = waiting.pop_front() {

@@ -314,7 +314,7 @@ fn think(asked: &Asked) -> String {
             .to_string();
     }
     let summary = match is_english {
-        true => format!("The ministry published {files} document(s). The details are in the attachments."),
+        true => format!("The ministry published new documents ({files} attached). The details are in them."),
         false => format!("架空省は「{title}」について資料{files}件を公表した。全国の世帯が対象となる。"),
     };
     json!({ "key_points": [page.chars().take(40).collect::<String>()], "draft": summary, "missing": [], "final": summary })

@@ -141,6 +141,7 @@ impl Runner {
         match self.begin(job, selection).await {
             Ok(Begun::Mine(lease)) => self.run_leased(job, lease, stop).await,
             Ok(Begun::Not(skipped)) => Finished::Skipped(skipped),
+            Err(db::Error::Left { to, .. }) => Finished::Skipped(Skipped::Moved(to)),
             Err(error) => Finished::Failed(error.into()),
         }
     }

@@ -107,7 +107,8 @@ impl<W: Write> Writer<W> {
 
     /// A spreadsheet runs what begins like a formula; an apostrophe before it makes it text.
     fn guarded<'a>(&self, text: Cow<'a, str>) -> Cow<'a, str> {
-        match !self.style.raw && text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        match !self.style.raw && text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r'])
+        {
             true => Cow::Owned(format!("'{text}")),
             false => text,
         }
@@ -123,7 +124,7 @@ impl<W: Write> Writer<W> {
                 self.out.write_all(separator)?;
             }
             let cell = match self.format {
-                Format::Tsv => flat(cell),
+                Format::Tsv => flat(cell, self.style.raw),
                 _ => quoted(cell),
             };
             self.out.write_all(cell.as_bytes())?;
@@ -158,10 +159,16 @@ fn quoted(cell: &str) -> Cow<'_, str> {
     }
 }
 
-fn flat(cell: &str) -> Cow<'_, str> {
-    match cell.contains(['\t', '\r', '\n']) {
+/// A cell on one line. Spreadsheets take a quotation mark at its beginning for the start of a quoted cell, which may hold a
+/// formula or swallow its neighbours; so it is quoted itself, unless the text is wanted as it is.
+fn flat(cell: &str, is_raw: bool) -> Cow<'_, str> {
+    let cell = match cell.contains(['\t', '\r', '\n']) {
         true => Cow::Owned(cell.replace("\r\n", " ").replace(['\t', '\r', '\n'], " ")),
         false => Cow::Borrowed(cell),
+    };
+    match !is_raw && cell.starts_with('"') {
+        true => Cow::Owned(format!("\"{}\"", cell.replace('"', "\"\""))),
+        false => cell,
     }
 }
 
@@ -186,6 +193,18 @@ mod tests {
             vec![Field::Int(-1), Field::Text("=1+1, \"x\"\n".into()), Field::Null],
             vec![Field::Flag(true), Field::List(vec!["甲".into(), "乙".into()]), Field::Word("w".into())],
         ]
+    }
+
+    #[test]
+    fn a_quotation_mark_does_not_smuggle_a_formula_into_a_spreadsheet() {
+        let cell = Field::Text("\"=HYPERLINK(1)\"".into());
+        let row = [vec![cell, Field::Text("5\" disk".into()), Field::Null]];
+        assert_eq!(
+            write(Format::Tsv, Style::default(), &row),
+            "a\tb\tc\n\"\"\"=HYPERLINK(1)\"\"\"\t5\" disk\t\n"
+        );
+        let raw = Style { raw: true, ..Style::default() };
+        assert_eq!(write(Format::Tsv, raw, &row), "a\tb\tc\n\"=HYPERLINK(1)\"\t5\" disk\t\n");
     }
 
     #[test]

@@ -249,8 +249,10 @@ impl Import<'_> {
         import_table(tx, self.source, &BOOKS, self.options, &mut silent, |tx, record, _| {
             let isbn13 = isbn(record)?;
             let (first_seen, sent) = (record.time("first_seen_at")?, record.find_time("last_delivered_at")?);
-            if store::is_delivered(tx, isbn13.as_str())? {
-                return Ok(Became::Known);
+            for job in jobs.iter().chain(owner) {
+                if store::is_delivered(tx, job.as_str(), isbn13.as_str())? {
+                    return Ok(Became::Known);
+                }
             }
             let now = tx.now();
             match (sent, owner) {
@@ -258,7 +260,7 @@ impl Import<'_> {
                     store::mark_sent(tx, owner.as_str(), isbn13.as_str(), Some(at), now)?;
                 }
                 // Nobody knows who sent it: no job may send it as new.
-                (Some(_), None) => {
+                (Some(_), None) if !jobs.is_empty() => {
                     for job in &jobs {
                         store::mark_sent(tx, job.as_str(), isbn13.as_str(), None, now)?;
                     }
@@ -267,7 +269,7 @@ impl Import<'_> {
                     waiting +=
                         u64::from(store::add_waiting(tx, owner.as_str(), isbn13.as_str(), first_seen)?);
                 }
-                (None, None) => homeless += 1,
+                (_, None) => homeless += 1,
             }
             Ok(Became::Known)
         })?;

@@ -10,7 +10,8 @@ use crate::id::Owner;
 /// If the answer is wrong, the fence still keeps the loser from writing.
 pub fn is_gone(owner: &str, me: &Owner) -> bool {
     let (Some((home, pid)), Some((my_home, _))) = (parts(owner), parts(me.as_str())) else { return false };
-    home == my_home && Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{pid}")).exists()
+    // The first process is always there; if it is hidden from us, so are others.
+    home == my_home && Path::new("/proc/1").exists() && !Path::new(&format!("/proc/{pid}")).exists()
 }
 
 /// Where a process number means something (host and kernel), and the number.

@@ -192,8 +192,13 @@ fn the_database_is_backed_up_restored_and_reset() {
     assert_eq!(code(&desk.run(&["db", "reset", "--yes"])), 0);
     assert_ne!(checksums(desk.dir.path()), before);
     assert_eq!(code(&desk.run(&["db", "restore", "copy.db"])), 2);
-    assert_eq!(code(&desk.run(&["db", "restore", "copy.db", "--yes"])), 0);
-    assert_eq!(checksums(desk.dir.path()), before);
+    for kept in ["tsuzuki.db.before-restore", "tsuzuki.db.before-restore-2"] {
+        let restored = desk.run(&["db", "restore", "copy.db", "--yes"]);
+        assert_eq!(code(&restored), 0);
+        assert_eq!(checksums(desk.dir.path()), before);
+        assert!(String::from_utf8_lossy(&restored.stderr).contains(kept), "{restored:?}");
+        assert!(desk.dir.path().join(kept).exists(), "what was there is kept, each time");
+    }
     let status = out(&desk.run(&["status"]));
     assert!(status.contains("paused: holiday"), "{status}");
     assert_eq!(code(&desk.run(&["db", "check"])), 0);

@@ -256,6 +256,18 @@ on_both_databases! {
         let shown = serde_json::to_string(&all).unwrap() + &stats::render_tsv(&all);
         assert!(!shown.contains('@'), "{shown}");
         assert!(shown.contains("month (UTC)"));
+        // The same, whichever of its rows GitLab gave no lines for.
+        for project in [1_i64, 2] {
+            fixture.db.write(move |tx| {
+                let forget = tsuzuki::sql!(
+                    "UPDATE commits SET stats_missing = CASE WHEN project_id = ?1 AND branch_name = 'stable' THEN 0 ELSE 1 END,
+                       additions = CASE WHEN project_id = ?1 AND branch_name = 'stable' THEN 2 ELSE 0 END"
+                );
+                tx.execute(forget, tsuzuki::params![project])
+            }).await.unwrap();
+            let all = count(Scope::default(), By::Author, "UTC").await;
+            assert_eq!((all.commits, all.stats_missing, all.rows[0].additions), (3, 1, 4), "{all:?}");
+        }
     }
 
     async fn hidden_addresses_are_never_stored_and_people_stay_the_same(fixture) {

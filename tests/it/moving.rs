@@ -361,7 +361,10 @@ on_both_databases! {
         assert_eq!(fixture.db.read(|tx| tx.count(tsuzuki::sql!("SELECT COUNT(*) FROM events"), tsuzuki::params![])).await.unwrap(), 3, "reading goes on");
         go_on.send(()).unwrap();
         moving.await.unwrap().unwrap();
-        claiming.await.unwrap().unwrap();
+        let late = claiming.await.unwrap();
+        assert!(matches!(late, Err(db::Error::Left { .. })), "written where nobody looks any more: {late:?}");
+        let write = fixture.db.write(|tx| event::add(tx, None, "x", "x", &serde_json::Value::Null, tx.now())).await;
+        assert!(matches!(write, Err(db::Error::Left { .. })), "{write:?}");
     }
 }
 

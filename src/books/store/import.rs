@@ -147,9 +147,10 @@ pub fn add_waiting(tx: &mut Tx<'_>, job: &str, isbn13: &str, first_seen_at: Time
     Ok(added == 1)
 }
 
-/// Whether any job has sent the book.
-pub fn is_delivered(tx: &mut Tx<'_>, isbn13: &str) -> db::Result<bool> {
-    Ok(tx.count(sql!("SELECT 1 FROM delivery_items WHERE isbn13 = ?1 LIMIT 1"), params![isbn13])? == 1)
+/// Whether a job has sent the book.
+pub fn is_delivered(tx: &mut Tx<'_>, job: &str, isbn13: &str) -> db::Result<bool> {
+    let known = sql!("SELECT COUNT(*) FROM delivery_items WHERE job_name = ?1 AND isbn13 = ?2");
+    Ok(tx.count(known, params![job, isbn13])? > 0)
 }
 
 /// Adds a prompt unless the same is there; answers its number and whether it was new.

@@ -226,7 +226,7 @@ impl Mastodon {
             Err(Finding::CannotTell { why }) => {
                 Check::bad("lookup", format!("{why}; a crash can leave posts that wait for you"))
             }
-            Err(other) => Check::bad("lookup", format!("{other:?}")),
+            Err(other) => Check::bad("lookup", other.to_string()),
         };
         vec![limits, account, lookup]
     }

@@ -161,10 +161,6 @@ impl Sender {
             .claim(move |tx| {
                 let now = tx.now();
                 let memory = claim::lock_channel(tx, &name)?;
-                // Asked under the lock, which a move of the database makes us wait for until it has ended.
-                if db::find_left(tx)?.is_some() {
-                    return Ok(Taken::Nothing);
-                }
                 if decide::is_idle(memory.looked_at, now) {
                     claim::doubt_idle(tx, &name, now.minus(decide::IDLE))?;
                 }
@@ -188,6 +184,11 @@ impl Sender {
                 Ok(ready.map_or(Taken::Nothing, Taken::Send))
             })
             .await
+            .or_else(|error| match error {
+                // What was waiting is the new place's to send.
+                db::Error::Left { .. } => Ok(Taken::Nothing),
+                error => Err(error),
+            })
     }
 
     /// Sends a message that is ours and marked `sending`, and writes down what came of it.
@@ -254,7 +255,7 @@ impl Sender {
             Resolved::Step(step) => self.record(channel, row, step, &budget).await,
             Resolved::SendAgain => {
                 let (owner, held, lease) = (self.owner.clone(), row, channel.settings.lease());
-                let why = format!("{finding:?}");
+                let why = finding.to_string();
                 let again = self
                     .db
                     .claim(move |tx| {

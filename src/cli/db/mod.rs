@@ -152,6 +152,9 @@ async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
     Db::open(Place::File(file.clone()), Open::Look, context.clock.clone()).await?.close().await;
     let report = db::restore(&file, &place).await?;
     context.out.note(format!("Restored {} bytes to {place}", report.bytes));
+    if let Some(kept) = &report.kept {
+        context.out.note(format!("The database that was there is kept as {}", kept.display()));
+    }
     // What the backup shows as waiting may have been sent since.
     let doubted = context.db().await?.write(|tx| outbox::distrust(tx, tx.now())).await?;
     if doubted > 0 {

@@ -115,10 +115,10 @@ impl Side {
             }
             Link::Postgres(session) => {
                 let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
-                // The locks come before the first look, so that it sees what their last holders wrote. Whoever asked
-                // before our mark was written and waits for the locks collides with us, and asks again.
+                // The locks come before the first look, so that it sees what their last holders wrote. Whoever wants to
+                // write waits for that on `db_move` before its own first look, and then sees our mark.
                 session.execute_text(&format!(
-                    "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE {} IN EXCLUSIVE MODE",
+                    "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE {}, db_move IN EXCLUSIVE MODE",
                     names.join(", ")
                 ))
             }

@@ -1,5 +1,7 @@
 //! Runs the operators of pages and forms that have to do with text.
 
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -19,8 +21,12 @@ const MAX_SAVED: usize = 64;
 const MAX_OPERANDS: usize = 40;
 /// What a form or a font costs besides its bytes.
 const OVERHEAD: usize = 1000;
-/// The most entries of all fonts together.
-const MAX_FONT_WEIGHT: usize = 1_000_000;
+/// How many glyphs are compared for one step.
+const COMPARED: usize = 8;
+/// The most entries of all fonts that are kept to be used again.
+const MAX_KEPT_WEIGHT: usize = 1_000_000;
+/// The most entries of all fonts that are held, also by saved states; beyond them no font is read.
+const MAX_FONT_WEIGHT: usize = 2 * MAX_KEPT_WEIGHT;
 
 /// Reads pages into a layout.
 pub(super) struct Reader<'d, 'a> {
@@ -28,7 +34,8 @@ pub(super) struct Reader<'d, 'a> {
     pub(super) layout: Layout,
     fonts: HashMap<u32, Rc<Font>>,
     unknown: Rc<Font>,
-    font_weight: usize,
+    /// Of all fonts that anybody holds.
+    font_weight: Rc<Cell<usize>>,
     /// Forms without text, which need not be read again.
     barren: HashSet<u32>,
     open_forms: Vec<u32>,
@@ -37,8 +44,9 @@ pub(super) struct Reader<'d, 'a> {
 /// One content stream while it is read.
 struct Run<'r> {
     resources: &'r Dict,
-    fonts: HashMap<Vec<u8>, Rc<Font>>,
-    forms: Option<Object>,
+    /// By name; `None` for names without a font.
+    fonts: HashMap<Vec<u8>, Option<Rc<Font>>>,
+    forms: Option<Cow<'r, Object>>,
     state: State,
     saved: Vec<State>,
     lost: usize,
@@ -53,7 +61,7 @@ impl<'d, 'a> Reader<'d, 'a> {
             layout: Layout::new(limit),
             fonts: HashMap::new(),
             unknown: Rc::new(Font::unknown(document)),
-            font_weight: 0,
+            font_weight: Rc::default(),
             barren: HashSet::new(),
             open_forms: Vec::new(),
         }
@@ -157,13 +165,15 @@ impl<'d, 'a> Reader<'d, 'a> {
             }
             b"BMC" => run.marks.open(None),
             b"BDC" => {
+                let lists = self.document.value(run.resources, "Properties");
                 let properties = match operands.get(1) {
-                    Some(Object::Name(name)) => self.resource(run.resources, "Properties", name),
-                    Some(other) => other.clone(),
-                    None => Object::Null,
+                    Some(Object::Name(name)) => lists.dict().and_then(|lists| lists.find_bytes(name)),
+                    other => other,
                 };
-                let actual = properties.dict().map(|dict| self.document.value(dict, "ActualText"));
-                run.marks.open(actual.as_ref().and_then(Object::text).map(actual_text));
+                let properties = properties.map(|properties| self.document.resolve(properties));
+                let actual = properties.as_ref().and_then(|properties| properties.dict()?.find("ActualText"));
+                let actual = actual.map(|actual| self.document.resolve(actual));
+                run.marks.open(actual.as_ref().and_then(|actual| actual.text()).map(actual_text));
             }
             b"EMC" => run.marks.close(),
             b"Do" => {
@@ -176,33 +186,33 @@ impl<'d, 'a> Reader<'d, 'a> {
         Some(())
     }
 
-    fn resource(&self, resources: &Dict, kind: &str, name: &[u8]) -> Object {
-        let list = self.document.value(resources, kind);
-        let found = list.dict().and_then(|dict| dict.find_bytes(name));
-        found.map_or(Object::Null, |value| self.document.resolve(value))
-    }
-
     fn font(&mut self, name: &[u8], run: &mut Run<'_>) -> Option<Rc<Font>> {
         if let Some(font) = run.fonts.get(name) {
-            return Some(Rc::clone(font));
+            return font.clone();
         }
+        let font = self.read_font(name, run.resources);
+        if run.fonts.len() < 1000 && self.font_weight.get() < MAX_KEPT_WEIGHT {
+            run.fonts.insert(name.to_vec(), font.clone());
+        }
+        font
+    }
+
+    fn read_font(&mut self, name: &[u8], resources: &Dict) -> Option<Rc<Font>> {
         self.document.budget.spend(OVERHEAD)?;
-        let fonts = self.document.value(run.resources, "Font");
+        let fonts = self.document.value(resources, "Font");
         let found = fonts.dict().and_then(|fonts| fonts.find_bytes(name))?;
         let number = if let Object::Ref(number) = found { Some(*number) } else { None };
-        let font = match number.and_then(|number| self.fonts.get(&number)) {
-            Some(font) => Rc::clone(font),
-            None => {
-                let font = Rc::new(Font::read(self.document, self.document.resolve(found).dict()?));
-                self.font_weight += font.weight();
-                if let Some(number) = number.filter(|_| self.font_weight < MAX_FONT_WEIGHT) {
-                    self.fonts.insert(number, Rc::clone(&font));
-                }
-                font
-            }
-        };
-        if run.fonts.len() < 1000 && self.font_weight < MAX_FONT_WEIGHT {
-            run.fonts.insert(name.to_vec(), Rc::clone(&font));
+        if let Some(font) = number.and_then(|number| self.fonts.get(&number)) {
+            return Some(Rc::clone(font));
+        }
+        if self.font_weight.get() >= MAX_FONT_WEIGHT {
+            self.document.budget.mark_cut();
+            return None;
+        }
+        let font = Font::read(self.document, self.document.resolve(found).dict()?);
+        let font = Rc::new(font.weighed(&self.font_weight));
+        if let Some(number) = number.filter(|_| self.font_weight.get() < MAX_KEPT_WEIGHT) {
+            self.fonts.insert(number, Rc::clone(&font));
         }
         Some(font)
     }
@@ -212,7 +222,7 @@ impl<'d, 'a> Reader<'d, 'a> {
         if run.forms.is_none() {
             run.forms = Some(self.document.value(run.resources, "XObject"));
         }
-        let forms = run.forms.as_ref().and_then(Object::dict);
+        let forms = run.forms.as_ref().and_then(|forms| forms.dict());
         let Some(Object::Ref(number)) = forms.and_then(|forms| forms.find_bytes(name)).cloned() else {
             return Some(());
         };
@@ -256,6 +266,10 @@ impl<'d, 'a> Reader<'d, 'a> {
                 self.layout.place(&glyph);
             } else {
                 self.layout.place_unreadable(&glyph);
+            }
+            let compared = std::mem::take(&mut self.layout.compared);
+            if self.document.budget.spend(compared / COMPARED).is_none() {
+                return;
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The objects of a file, found by looking for them: broken, cut and often updated files read like sound ones.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::Error;
@@ -151,20 +152,22 @@ impl<'a> Document<'a> {
     }
 
     /// The catalogue.
-    pub(super) fn root(&self) -> Object {
-        self.root.as_ref().map_or(Object::Null, |root| self.resolve(root))
+    pub(super) fn root(&self) -> Cow<'_, Object> {
+        self.root.as_ref().map_or(Cow::Owned(Object::Null), |root| self.resolve(root))
     }
 
     /// Reads an object, or `None` if there is none or no budget for it.
     pub(super) fn load(&self, number: u32) -> Option<Object> {
         let place = *self.places.get(&number)?;
+        // Before anything is read: with nothing left, not even that.
+        self.budget.spend(LOOKUP)?;
         let (bytes, at) = match place {
             Place::File(at) => (self.bytes, at),
             Place::Packed { pack, at } => (self.packs.get(pack)?.as_slice(), at),
         };
         let mut lexer = Lexer::new(bytes, at);
         let object = read(&mut lexer, Refs::Read);
-        self.budget.spend(lexer.at.saturating_sub(at) + LOOKUP)?;
+        self.budget.spend(lexer.at.saturating_sub(at))?;
         match (object?, place) {
             (Object::Dict(dict), Place::File(_)) => {
                 lexer.skip_space();
@@ -201,34 +204,30 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The value itself, wherever it stands.
-    pub(super) fn resolve(&self, object: &Object) -> Object {
-        let mut object = object.clone();
+    /// The value itself, wherever it stands; what stands right here may be large and is not copied.
+    pub(super) fn resolve<'o>(&self, object: &'o Object) -> Cow<'o, Object> {
+        let mut object = Cow::Borrowed(object);
         for _ in 0..MAX_HOPS {
-            let Object::Ref(number) = object else { return object };
-            object = self.load(number).unwrap_or(Object::Null);
+            let Object::Ref(number) = *object else { return object };
+            object = Cow::Owned(self.load(number).unwrap_or(Object::Null));
         }
-        Object::Null
+        Cow::Owned(Object::Null)
     }
 
     /// The value of a key, wherever it stands; `Null` when there is none.
-    pub(super) fn value(&self, dict: &Dict, key: &str) -> Object {
-        dict.find(key).map_or(Object::Null, |value| self.resolve(value))
+    pub(super) fn value<'o>(&self, dict: &'o Dict, key: &str) -> Cow<'o, Object> {
+        dict.find(key).map_or(Cow::Owned(Object::Null), |value| self.resolve(value))
     }
 
     /// The decoded bytes of a stream, or `None` if it is a picture, unknown or beyond the budget.
     pub(super) fn decode(&self, stream: &Stream) -> Option<Vec<u8>> {
-        let list = |value: Object| match value {
-            Object::Array(array) => array,
-            Object::Null => Vec::new(),
-            single => vec![single],
-        };
-        let names = list(self.value(&stream.dict, "Filter"));
-        let parameters = list(self.value(&stream.dict, "DecodeParms"));
+        let names = self.value(&stream.dict, "Filter");
+        let parameters = self.value(&stream.dict, "DecodeParms");
+        let (names, parameters) = (names.list(), parameters.list());
         let mut filters = Vec::new();
         for (number, name) in names.iter().enumerate() {
-            let parameters = parameters.get(number).map_or(Object::Null, |value| self.resolve(value));
-            let key = |key: &str| self.value(parameters.dict()?, key).size();
+            let parameters = parameters.get(number).map(|value| self.resolve(value));
+            let key = |key: &str| self.value(parameters.as_ref()?.dict()?, key).size();
             let shape = key("Predictor").filter(|predictor| *predictor > 1).map(|predictor| Shape {
                 predictor,
                 colors: key("Colors").unwrap_or(1),
@@ -239,17 +238,7 @@ impl<'a> Document<'a> {
             filters.push((Filter::by_name(self.resolve(name).name()?, early)?, shape));
         }
         let raw = self.bytes.get(stream.from..stream.to)?;
-        let room = self.budget.room();
-        if room == 0 {
-            self.budget.mark_cut();
-            return None;
-        }
-        let decoded = filter::decode(raw, &filters, room)?;
-        if decoded.is_cut {
-            self.budget.mark_cut();
-        }
-        self.budget.decoded(decoded.bytes.len() + raw.len().min(room) / 8)?;
-        Some(decoded.bytes)
+        filter::decode(raw, &filters, &self.budget).map(|decoded| decoded.bytes)
     }
 }
 

@@ -2,12 +2,15 @@
 
 use flate2::{Decompress, FlushDecompress, Status};
 
+use super::budget::Budget;
 use super::lexer::is_space;
 use super::lzw;
 use super::predictor::{self, Shape};
 
 /// The most filters on one stream.
 const MAX_FILTERS: usize = 6;
+/// What one pass over some bytes costs besides them.
+const OVERHEAD: usize = 500;
 
 /// One step of decoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +45,14 @@ pub(super) struct Decoded {
 }
 
 /// Applies `filters` in order, each followed by its predictor if it has one.
-pub(super) fn decode(raw: &[u8], filters: &[(Filter, Option<Shape>)], room: usize) -> Option<Decoded> {
+///
+/// Every step is paid for, whatever comes of it.
+pub(super) fn decode(raw: &[u8], filters: &[(Filter, Option<Shape>)], budget: &Budget) -> Option<Decoded> {
+    let room = budget.room();
+    if room == 0 {
+        budget.mark_cut();
+        return None;
+    }
     if filters.len() > MAX_FILTERS {
         return None;
     }
@@ -50,14 +60,17 @@ pub(super) fn decode(raw: &[u8], filters: &[(Filter, Option<Shape>)], room: usiz
     for (number, (filter, shape)) in filters.iter().enumerate() {
         let input = if number == 0 { raw } else { &decoded.bytes };
         let (bytes, is_cut) = match filter {
-            Filter::Flate => inflate(input, room),
-            Filter::Lzw { early } => lzw::decode(input, *early, room),
-            Filter::Hex => unhex(input, room),
-            Filter::Base85 => base85(input, room),
-            Filter::RunLength => run_length(input, room),
+            Filter::Flate => inflate(input, room, budget)?,
+            Filter::Lzw { early } => paid(input, budget, |input| lzw::decode(input, *early, room))?,
+            Filter::Hex => paid(input, budget, |input| unhex(input, room))?,
+            Filter::Base85 => paid(input, budget, |input| base85(input, room))?,
+            Filter::RunLength => paid(input, budget, |input| run_length(input, room))?,
         };
         let bytes = match shape {
-            Some(shape) => predictor::undo(&bytes, shape)?,
+            Some(shape) => {
+                budget.spend(bytes.len())?;
+                predictor::undo(&bytes, shape)?
+            }
             None => bytes,
         };
         decoded = Decoded { bytes, is_cut: decoded.is_cut || is_cut };
@@ -65,22 +78,38 @@ pub(super) fn decode(raw: &[u8], filters: &[(Filter, Option<Shape>)], room: usiz
     if filters.is_empty() {
         decoded.bytes.extend_from_slice(&raw[..raw.len().min(room)]);
         decoded.is_cut = raw.len() > room;
+        budget.decoded(decoded.bytes.len() + decoded.bytes.len() / 8)?;
+    }
+    if decoded.is_cut {
+        budget.mark_cut();
     }
     Some(decoded)
 }
 
+/// One pass over `input`, paid for by what goes in and what comes out.
+fn paid(
+    input: &[u8],
+    budget: &Budget,
+    pass: impl FnOnce(&[u8]) -> (Vec<u8>, bool),
+) -> Option<(Vec<u8>, bool)> {
+    budget.spend(OVERHEAD)?;
+    let found = pass(input);
+    budget.decoded(found.0.len() + input.len() / 8)?;
+    Some(found)
+}
+
 /// Inflates what can be inflated: broken and truncated data gives what came before the break.
-fn inflate(input: &[u8], room: usize) -> (Vec<u8>, bool) {
-    let zlib = inflate_as(input, true, room);
+fn inflate(input: &[u8], room: usize, budget: &Budget) -> Option<(Vec<u8>, bool)> {
+    let zlib = paid(input, budget, |input| inflate_as(input, true, room))?;
     if !zlib.0.is_empty() {
-        return zlib;
+        return Some(zlib);
     }
     // The header is missing or wrong: the data may be sound.
-    let bare = inflate_as(input, false, room);
+    let bare = paid(input, budget, |input| inflate_as(input, false, room))?;
     if !bare.0.is_empty() {
-        return bare;
+        return Some(bare);
     }
-    inflate_as(input.get(2..).unwrap_or_default(), false, room)
+    paid(input.get(2..).unwrap_or_default(), budget, |input| inflate_as(input, false, room))
 }
 
 fn inflate_as(input: &[u8], has_header: bool, room: usize) -> (Vec<u8>, bool) {
@@ -194,7 +223,11 @@ mod tests {
     use super::*;
 
     fn through(filter: Filter, raw: &[u8]) -> Vec<u8> {
-        decode(raw, &[(filter, None)], 1 << 20).unwrap().bytes
+        decode(raw, &[(filter, None)], &room(1 << 20)).unwrap().bytes
+    }
+
+    fn room(bytes: usize) -> Budget {
+        Budget::new(u64::MAX, bytes)
     }
 
     fn zlib(data: &[u8]) -> Vec<u8> {
@@ -231,25 +264,43 @@ mod tests {
         let bomb = zlib(&zlib(&vec![0; 50_000_000]));
         assert!(bomb.len() < 1000, "{}", bomb.len());
         let twice = [(Filter::Flate, None), (Filter::Flate, None)];
-        let found = decode(&bomb, &twice, 100_000).unwrap();
+        let found = decode(&bomb, &twice, &room(100_000)).unwrap();
         assert_eq!((found.bytes.len(), found.is_cut), (100_000, true));
         for (filter, raw) in [
             (Filter::Hex, b"00".repeat(1000)),
             (Filter::Base85, b"z".repeat(1000)),
             (Filter::RunLength, [129, 0].repeat(1000)),
         ] {
-            let found = decode(&raw, &[(filter, None)], 100).unwrap();
+            let found = decode(&raw, &[(filter, None)], &room(100)).unwrap();
             assert_eq!((found.bytes.len(), found.is_cut), (100, true), "{filter:?}");
         }
-        assert_eq!(decode(b"", &[(Filter::Hex, None); 7], 100), None);
+        assert_eq!(decode(b"", &[(Filter::Hex, None); 7], &room(100)), None);
+    }
+
+    #[test]
+    fn what_leads_to_nothing_is_paid_for_too() {
+        let senseless = Shape { predictor: 12, colors: 1, bits: 8, columns: 0 };
+        let zeros = zlib(&vec![0; 1_000_000]);
+        let ends_at_once = zlib(&zlib(&[b'>'; 1_000_000]));
+        let twice = [(Filter::Flate, None), (Filter::Flate, None), (Filter::Hex, None)];
+        for (raw, filters) in [(zeros, &[(Filter::Flate, Some(senseless))][..]), (ends_at_once, &twice)] {
+            let budget = Budget::new(100_000_000, 10_000_000);
+            let found = decode(&raw, filters, &budget).map_or(0, |found| found.bytes.len());
+            assert_eq!(found, 0);
+            assert!(budget.room() < 9_001_000, "{filters:?}: {}", budget.room());
+        }
+        // Broken from its first byte on: three attempts.
+        let budget = Budget::new(100_000_000, 10_000_000);
+        decode(&[0xFF; 800_000], &[(Filter::Flate, None)], &budget).unwrap();
+        assert!(budget.room() < 9_701_000, "{}", budget.room());
     }
 
     proptest! {
         #[test]
-        fn any_bytes_decode_to_something_within_bounds(raw: Vec<u8>, room in 0_usize..300) {
+        fn any_bytes_decode_to_something_within_bounds(raw: Vec<u8>, most in 1_usize..300) {
             for filter in [Filter::Flate, Filter::Lzw { early: true }, Filter::Hex, Filter::Base85, Filter::RunLength] {
-                let found = decode(&raw, &[(filter, None)], room).unwrap();
-                prop_assert!(found.bytes.len() <= room, "{:?}", filter);
+                let found = decode(&raw, &[(filter, None)], &room(most)).unwrap();
+                prop_assert!(found.bytes.len() <= most, "{:?}", filter);
             }
         }
     }

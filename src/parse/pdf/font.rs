@@ -1,6 +1,9 @@
 //! A font: what its codes stand for and how far they advance.
 
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::cmap::{self, CMap};
 use super::document::Document;
@@ -21,6 +24,20 @@ pub(super) struct Font {
     to_unicode: Option<CMap>,
     widths: Widths,
     pub(super) is_vertical: bool,
+    held: Option<Held>,
+}
+
+/// The part of a font in the weight of all fonts that are held.
+#[derive(Debug)]
+struct Held {
+    weight: usize,
+    total: Rc<Cell<usize>>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.total.set(self.total.get().saturating_sub(self.weight));
+    }
 }
 
 #[derive(Debug)]
@@ -36,8 +53,8 @@ enum Coding {
 
 impl Font {
     pub(super) fn read(document: &Document<'_>, font: &Dict) -> Self {
-        let to_unicode = match document.value(font, "ToUnicode") {
-            Object::Stream(stream) => document.decode(&stream).map(|bytes| CMap::read(&bytes)),
+        let to_unicode = match document.value(font, "ToUnicode").as_ref() {
+            Object::Stream(stream) => document.decode(stream).map(|bytes| CMap::read(&bytes)),
             _ => None,
         };
         match document.value(font, "Subtype").name() {
@@ -52,21 +69,19 @@ impl Font {
     }
 
     fn composite(document: &Document<'_>, font: &Dict, to_unicode: Option<CMap>) -> Self {
-        let descendant = match document.value(font, "DescendantFonts") {
-            Object::Array(fonts) => fonts.first().map_or(Object::Null, |font| document.resolve(font)),
-            other => other,
-        };
+        let fonts = document.value(font, "DescendantFonts");
+        let descendant = fonts.list().first().map(|font| document.resolve(font));
         let empty = Dict::default();
-        let descendant = descendant.dict().unwrap_or(&empty);
+        let descendant = descendant.as_ref().and_then(|font| font.dict()).unwrap_or(&empty);
         let mut is_vertical = false;
-        let coding = match document.value(font, "Encoding") {
+        let coding = match document.value(font, "Encoding").as_ref() {
             Object::Stream(stream) => {
-                let map = document.decode(&stream).map(|bytes| CMap::read(&bytes)).unwrap_or_default();
+                let map = document.decode(stream).map(|bytes| CMap::read(&bytes)).unwrap_or_default();
                 is_vertical = map.is_vertical || document.value(&stream.dict, "WMode").size() == Some(1);
                 Coding::Own(map)
             }
             Object::Name(name) => {
-                let name = String::from_utf8_lossy(&name).into_owned();
+                let name = String::from_utf8_lossy(name).into_owned();
                 let (stem, direction) = match name.as_str() {
                     "H" | "V" => ("", name.as_str()),
                     name => name.rsplit_once('-').unwrap_or((name, "")),
@@ -80,16 +95,16 @@ impl Font {
             Coding::Wide(Wide::Glyphs) | Coding::Own(_) => Widths::by_glyph(document, descendant),
             _ => Widths::square(),
         };
-        Self { coding, to_unicode, widths, is_vertical }
+        Self { coding, to_unicode, widths, is_vertical, held: None }
     }
 
     fn simple(document: &Document<'_>, font: &Dict, to_unicode: Option<CMap>) -> Self {
         let widths = Widths::simple(document, font);
         let encoding = document.value(font, "Encoding");
-        let named = match &encoding {
+        let named = match encoding.as_ref() {
             Object::Name(_) => encoding.clone(),
             Object::Dict(dict) => document.value(dict, "BaseEncoding"),
-            _ => Object::Null,
+            _ => Cow::Owned(Object::Null),
         };
         let mut ligatures = HashMap::new();
         let base_font = document.value(font, "BaseFont");
@@ -103,31 +118,53 @@ impl Font {
             }
             _ => encoding::table(Base::Standard),
         });
-        if named == Object::Null && to_unicode.is_none() {
+        if *named == Object::Null && to_unicode.is_none() {
             read_own_encoding(document, font, &mut table);
         }
-        if let Object::Dict(dict) = &encoding {
+        if let Object::Dict(dict) = encoding.as_ref() {
             let differences = document.value(dict, "Differences");
             let mut code = 0_usize;
             for value in differences.array().unwrap_or_default() {
-                match document.resolve(value) {
+                if document.budget.spend(1).is_none() {
+                    break;
+                }
+                match document.resolve(value).as_ref() {
                     Object::Number(number) => code = number.clamp(0.0, 256.0) as usize,
                     Object::Name(name) if code < 256 => {
                         table[code] = None;
                         ligatures.remove(&(code as u32));
-                        put_glyph(&name, code, &mut table, &mut ligatures);
+                        put_glyph(name, code, &mut table, &mut ligatures);
                         code += 1;
                     }
                     _ => {}
                 }
             }
         }
-        Self { coding: Coding::Simple { table, ligatures }, to_unicode, widths, is_vertical: false }
+        Self {
+            coding: Coding::Simple { table, ligatures },
+            to_unicode,
+            widths,
+            is_vertical: false,
+            held: None,
+        }
+    }
+
+    /// The same font, weighing on `total` as long as anybody holds it.
+    pub(super) fn weighed(mut self, total: &Rc<Cell<usize>>) -> Self {
+        let weight = self.weight();
+        total.set(total.get() + weight);
+        self.held = Some(Held { weight, total: Rc::clone(total) });
+        self
     }
 
     /// How much memory it takes, roughly, in entries.
-    pub(super) fn weight(&self) -> usize {
-        self.to_unicode.as_ref().map_or(0, CMap::len) + 300
+    fn weight(&self) -> usize {
+        let own = match &self.coding {
+            Coding::Simple { ligatures, .. } => ligatures.len(),
+            Coding::Wide(_) => 0,
+            Coding::Own(map) => map.len(),
+        };
+        self.to_unicode.as_ref().map_or(0, CMap::len) + own + self.widths.len() + 300
     }
 
     /// Cuts the next code off `bytes`, which are not empty.
@@ -187,13 +224,15 @@ fn put_glyph(name: &[u8], code: usize, table: &mut Table, ligatures: &mut HashMa
 
 /// Type 1 fonts say their encoding in the readable part of their file: `dup 65 /A put`.
 fn read_own_encoding(document: &Document<'_>, font: &Dict, table: &mut Table) {
-    let Object::Dict(descriptor) = document.value(font, "FontDescriptor") else { return };
-    let flags = document.value(&descriptor, "Flags").size().unwrap_or(0);
-    let Object::Stream(file) = document.value(&descriptor, "FontFile") else { return };
+    let descriptor = document.value(font, "FontDescriptor");
+    let Some(descriptor) = descriptor.dict() else { return };
+    let flags = document.value(descriptor, "Flags").size().unwrap_or(0);
+    let file = document.value(descriptor, "FontFile");
+    let Object::Stream(file) = file.as_ref() else { return };
     if flags & SYMBOLIC == 0 {
         return;
     }
-    let Some(bytes) = document.decode(&file) else { return };
+    let Some(bytes) = document.decode(file) else { return };
     let mut lexer = Lexer::new(&bytes[..bytes.len().min(MAX_FONT_HEAD)], 0);
     let mut code = None;
     while let Some(token) = lexer.token() {
@@ -213,5 +252,29 @@ fn read_own_encoding(document: &Document<'_>, font: &Dict, table: &mut Table) {
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::budget::Budget;
+    use super::*;
+
+    #[test]
+    fn everything_a_font_holds_weighs_as_long_as_it_is_held() {
+        let codes: String = (0..5000).map(|code| format!("<{code:04x}><0041>")).collect();
+        let map = format!("beginbfchar {codes} endbfchar");
+        let length = map.len();
+        let file = format!(
+            "%PDF-1.4 1 0 obj <</Subtype/Type0/Encoding 2 0 R/DescendantFonts[<</W[0[{}]]>>]>> endobj \
+             2 0 obj <</Length {length}>>stream\n{map}\nendstream endobj",
+            "5 ".repeat(100_000)
+        );
+        let document = Document::scan(file.as_bytes(), Budget::new(1 << 30, 1 << 30)).unwrap();
+        let total = Rc::new(Cell::new(0));
+        let font = Font::read(&document, document.load(1).unwrap().dict().unwrap()).weighed(&total);
+        assert_eq!(total.get(), 5000 + 70_000 + 300);
+        drop(font);
+        assert_eq!(total.get(), 0);
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct Layout {
     pub(super) readable: usize,
     /// How many glyphs came by, written or not.
     pub(super) seen: usize,
+    /// How many remembered glyphs were compared and not yet paid for.
+    pub(super) compared: usize,
     length: usize,
     limit: usize,
     last: Option<Last>,
@@ -83,6 +85,7 @@ impl Layout {
             unreadable: 0,
             readable: 0,
             seen: 0,
+            compared: 0,
             length: 0,
             limit,
             last: None,
@@ -234,7 +237,9 @@ impl Layout {
         let found = match self.again {
             Some(next) => self.line.get(next).filter(|known| is_same(known)).map(|_| next),
             None if dot(minus(glyph.at, last.end), glyph.along) < -0.3 * glyph.size => {
-                self.line.iter().position(is_same)
+                let found = self.line.iter().position(is_same);
+                self.compared += found.unwrap_or(self.line.len());
+                found
             }
             None => None,
         };

@@ -84,6 +84,15 @@ impl Object {
         }
     }
 
+    /// What a single value or a list of them holds.
+    pub(super) fn list(&self) -> &[Object] {
+        match self {
+            Object::Array(array) => array,
+            Object::Null => &[],
+            single => std::slice::from_ref(single),
+        }
+    }
+
     /// A dictionary, also that of a stream.
     pub(super) fn dict(&self) -> Option<&Dict> {
         match self {

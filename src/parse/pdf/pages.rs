@@ -1,5 +1,6 @@
 //! The pages of a file in their order, each with its resources.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -10,6 +11,8 @@ use super::object::{Dict, Object};
 const MAX_DEPTH: usize = 64;
 /// The most pages that are looked at.
 const MAX_PAGES: usize = 20_000;
+/// The most nodes of the tree that wait to be looked at.
+const MAX_OPEN: usize = 2 * MAX_PAGES;
 
 /// A page.
 #[derive(Clone, Debug)]
@@ -23,7 +26,7 @@ pub(super) fn list(document: &Document<'_>) -> Vec<Page> {
     let mut pages = Vec::new();
     let mut catalogue = document.root();
     if catalogue.dict().and_then(|dict| dict.find("Pages")).is_none() {
-        catalogue = find_catalogue(document);
+        catalogue = Cow::Owned(find_catalogue(document));
     }
     if let Some(tree) = catalogue.dict().and_then(|dict| dict.find("Pages")) {
         walk(document, tree, &mut pages);
@@ -62,10 +65,15 @@ fn walk(document: &Document<'_>, tree: &Object, pages: &mut Vec<Page>) {
         }
         let node = document.resolve(&node);
         let Some(dict) = node.dict() else { continue };
-        match document.value(dict, "Kids") {
+        match document.value(dict, "Kids").as_ref() {
             Object::Array(kids) if depth < MAX_DEPTH => {
                 let resources = own_resources(document, dict).unwrap_or(inherited);
-                let kids = kids.into_iter().rev().map(|kid| (kid, Rc::clone(&resources), depth + 1));
+                let room = MAX_OPEN - open.len();
+                if kids.len() > room {
+                    document.budget.mark_cut();
+                }
+                let kids =
+                    kids.iter().take(room).rev().map(|kid| (kid.clone(), Rc::clone(&resources), depth + 1));
                 open.extend(kids);
             }
             Object::Array(_) => {}
@@ -81,7 +89,7 @@ fn page(document: &Document<'_>, dict: &Dict, inherited: &Rc<Dict>) -> Page {
 }
 
 fn own_resources(document: &Document<'_>, dict: &Dict) -> Option<Rc<Dict>> {
-    match document.value(dict, "Resources") {
+    match document.value(dict, "Resources").into_owned() {
         Object::Dict(resources) => Some(Rc::new(resources)),
         _ => None,
     }
@@ -90,14 +98,11 @@ fn own_resources(document: &Document<'_>, dict: &Dict) -> Option<Rc<Dict>> {
 impl Page {
     /// Its operators: one stream, or several that count as one.
     pub(super) fn content(&self, document: &Document<'_>) -> Vec<u8> {
-        let parts = match document.resolve(&self.contents) {
-            Object::Array(parts) => parts,
-            single => vec![single],
-        };
+        let parts = document.resolve(&self.contents);
         let mut content = Vec::new();
-        for part in &parts {
-            if let Object::Stream(stream) = document.resolve(part)
-                && let Some(bytes) = document.decode(&stream)
+        for part in parts.list() {
+            if let Object::Stream(stream) = document.resolve(part).as_ref()
+                && let Some(bytes) = document.decode(stream)
             {
                 content.extend_from_slice(&bytes);
                 content.push(b'\n');

@@ -23,6 +23,8 @@ pub(super) fn undo(bytes: &[u8], shape: &Shape) -> Option<Vec<u8>> {
     if row == 0 || row > MAX_ROW || pixel == 0 {
         return None;
     }
+    // Nobody needs room for more of a row than there is.
+    let row = row.min(bytes.len().max(1));
     match shape.predictor {
         2 if shape.bits == 8 => Some(undo_tiff(bytes, row, pixel)),
         2 => None,

@@ -125,6 +125,8 @@ impl Marks {
 
 /// A text string: UTF-16 or UTF-8 with its mark, or else Latin.
 pub(super) fn actual_text(bytes: &[u8]) -> String {
+    // No character takes more than four bytes, nor does the mark.
+    let bytes = &bytes[..bytes.len().min(4 * MAX_ACTUAL + 4)];
     let text = match bytes {
         [0xFE, 0xFF, ..] => encoding_rs::UTF_16BE.decode(bytes).0,
         [0xFF, 0xFE, ..] => encoding_rs::UTF_16LE.decode(bytes).0,

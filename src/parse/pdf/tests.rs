@@ -154,6 +154,17 @@ fn fonts_say_what_their_codes_mean() {
 }
 
 #[test]
+fn widths_end_with_the_last_code() {
+    let simple = "<</Subtype/Type1/FirstChar 4294967295/Widths[500 500 500]>>";
+    assert_eq!(shown(simple, HELLO), "Hello");
+    let own =
+        "<</Subtype/Type0/Encoding/Identity-H/DescendantFonts[<</W[4294967295[1 2 3]]>>]/ToUnicode 8 0 R>>";
+    let pdf = page_with(own, "", b"BT /F1 10 Tf <0001> Tj ET");
+    let pdf = pdf.stream(8, "", b"1 beginbfchar <0001> <65e5> endbfchar");
+    assert_eq!(read(&pdf.end("/Root 1 0 R")).unwrap().text, "日");
+}
+
+#[test]
 fn glyphs_without_meaning_are_counted_and_marked() {
     let font = "<</Subtype/Type0/Encoding/Identity-H/DescendantFonts[<<>>]/ToUnicode 8 0 R>>";
     let content = b"BT /F1 10 Tf <0001000200030001> Tj ET";
@@ -205,6 +216,18 @@ fn trees_of_pages_with_loops_and_without_a_root_are_read() {
 }
 
 #[test]
+fn nodes_that_wait_in_a_tree_of_pages_do_not_pile_up() {
+    let again = "3 0 R ".repeat(15_000);
+    let mut pdf = page_with(LATIN, "", HELLO)
+        .put(2, format!("<</Kids[3 0 R 10 0 R {again}]/Resources<</Font<</F1 5 0 R>>>>>>"));
+    for number in 10..14 {
+        pdf = pdf.put(number, format!("<</Kids[{} 0 R {again}]>>", number + 1));
+    }
+    let found = read(&pdf.end("/Root 1 0 R")).unwrap();
+    assert_eq!((found.text.as_str(), found.pages, found.is_cut), ("Hello", 1, true));
+}
+
+#[test]
 fn wrong_lengths_and_cut_files_are_read() {
     let content = [b"<</Length 999999>>stream\r\n", HELLO, b"\r\nendstream"].concat();
     let wrong = page_with(LATIN, "", b"").put(4, content);
@@ -251,6 +274,17 @@ fn bombs_end_within_the_budget() {
 }
 
 #[test]
+fn streams_that_decode_to_nothing_use_up_the_budget() {
+    let keys = "/Filter/FlateDecode/DecodeParms<</Predictor 12/Columns 0>>";
+    let pdf = page_with(LATIN, "", HELLO)
+        .put(2, "<</Kids[3 0 R 10 0 R]/Resources<</Font<</F1 5 0 R>>>>>>")
+        .stream(6, keys, &zlib(&vec![0; 1 << 20]))
+        .put(10, format!("<</Contents[{}]>>", "6 0 R ".repeat(500)));
+    let found = read(&pdf.end("/Root 1 0 R")).unwrap();
+    assert_eq!((found.text.as_str(), found.is_cut), ("Hello", true));
+}
+
+#[test]
 fn deep_nesting_and_a_million_objects_end_at_once() {
     let deep = page_with(LATIN, "", &[&b"[".repeat(2_000_000)[..], b" ", HELLO].concat());
     assert!(matches!(read(&deep.end("/Root 1 0 R")), Ok(_) | Err(Error::NoText { .. })));
@@ -260,6 +294,34 @@ fn deep_nesting_and_a_million_objects_end_at_once() {
     assert_eq!(read(&many.0), Err(Error::TooBig));
     let streams = b"%PDF-1.4 1 0 obj <<>>stream ".repeat(100_000);
     assert_eq!(read(&streams), Err(Error::NoText { unreadable: 0 }));
+}
+
+#[test]
+fn comparing_glyphs_is_paid_for() {
+    // A long line, and then one glyph over and over before its end.
+    let line = "b".repeat(2000);
+    let content = format!("BT /F1 10 Tf 1 0 0 1 0 700 Tm ({line}) Tj [{}] TJ ET", "(a)1000".repeat(20_000));
+    let pdf = page_with(LATIN, "", content.as_bytes()).end("/Root 1 0 R");
+    let found = text(&pdf, Limit { work: 1_000_000, ..Limit::default() }).unwrap();
+    assert!(found.is_cut, "{}", found.text.len());
+    assert!(!read(&pdf).unwrap().is_cut);
+}
+
+#[test]
+fn large_dictionaries_are_not_copied_at_each_use() {
+    let entries: String = (0..40_000).map(|number| format!("/n{number} 1")).collect();
+    let resources = format!(
+        "/Font<</F1 5 0 R/D<</Differences[{}]>>{entries}>>/XObject<<{entries}>>/Properties<</b<<{entries}>>{entries}>>",
+        "1 ".repeat(40_000)
+    );
+    let uses = b"/a/b BDC EMC /a/c BDC EMC /none 1 Tf /D 1 Tf /n1 1 Tf /n1 Do ".repeat(1000);
+    let pdf = page_with(LATIN, "", &[&uses[..], HELLO].concat())
+        .put(2, format!("<</Kids[3 0 R]/Resources<<{resources}>>>>"));
+    let pdf = pdf.end("/Root 1 0 R");
+    let start = std::time::Instant::now();
+    let found = read(&pdf).unwrap();
+    assert_eq!((found.text.as_str(), found.is_cut), ("Hello", false));
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
 }
 
 fn small() -> Limit {

@@ -24,6 +24,11 @@ const SERIF: [u16; 95] = [
     278, 500, 500, 722, 500, 500, 444, 480, 200, 480, 541,
 ];
 
+/// The codes from `first` on, up to the last that there is.
+fn codes(first: u32) -> impl Iterator<Item = u32> {
+    first..=u32::MAX
+}
+
 /// Widths by code, in thousandths of the font's size.
 #[derive(Clone, Debug)]
 pub(super) struct Widths {
@@ -44,7 +49,7 @@ impl Widths {
             _ => 1.0,
         };
         if let Some(widths) = document.value(font, "Widths").array() {
-            for (code, width) in (first..).zip(widths).take(256) {
+            for (code, width) in codes(first).zip(widths).take(256) {
                 if let Some(width) = document.resolve(width).number() {
                     known.insert(code, width * scale);
                 }
@@ -77,14 +82,17 @@ impl Widths {
         let list = document.value(font, "W");
         let mut rest = list.array().unwrap_or_default();
         while let [first, second, tail @ ..] = rest {
-            if document.budget.spend(1).is_none() || widths.known.len() + widths.ranges.len() > MAX_WIDTHS {
+            if document.budget.spend(1).is_none() || widths.len() >= MAX_WIDTHS {
                 break;
             }
             let Some(first) = document.resolve(first).size() else { break };
             let first = first as u32;
-            rest = match (document.resolve(second), tail) {
+            rest = match (document.resolve(second).as_ref(), tail) {
                 (Object::Array(each), _) => {
-                    for (glyph, width) in (first..).zip(&each) {
+                    for (glyph, width) in codes(first).zip(each) {
+                        if document.budget.spend(1).is_none() || widths.len() >= MAX_WIDTHS {
+                            break;
+                        }
                         if let Some(width) = document.resolve(width).number() {
                             widths.known.insert(glyph, width);
                         }
@@ -93,7 +101,7 @@ impl Widths {
                 }
                 (Object::Number(last), [width, tail @ ..]) => {
                     if let Some(width) = document.resolve(width).number() {
-                        widths.ranges.push((first, last as u32, width));
+                        widths.ranges.push((first, *last as u32, width));
                     }
                     tail
                 }
@@ -107,6 +115,11 @@ impl Widths {
     /// A guess for fonts whose codes are characters: ideographs are square, the rest is half as wide.
     pub(super) fn square() -> Self {
         Self { known: HashMap::new(), ranges: Vec::new(), usual: 1000.0, narrow: Some(500.0) }
+    }
+
+    /// How many entries it holds.
+    pub(super) fn len(&self) -> usize {
+        self.known.len() + self.ranges.len()
     }
 
     /// The width of a code that stands for `text`.
