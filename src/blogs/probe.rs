@@ -139,7 +139,7 @@ impl Look<'_> {
         };
         let (blog, context) = (self.blog.clone(), feed_context(&head));
         let read = apart(body, move |body| {
-            let feed = feed::parse(body, &context)?;
+            let feed = feed::parse_heads(body, &context)?;
             Ok::<_, feed::Refused>((feed.entries.len(), detect::feed_entries(feed, &blog)))
         });
         let (total, entries) =
@@ -170,7 +170,7 @@ impl Look<'_> {
         let read = apart(body, move |body| {
             // Some give the address of the feed itself as that of the blog.
             let as_feed = match looks_like_xml(body) {
-                true => feed::parse(body, &context).ok().map(|feed| detect::feed_entries(feed, &blog)),
+                true => feed::parse_heads(body, &context).ok().map(|feed| detect::feed_entries(feed, &blog)),
                 false => None,
             };
             let html = Html::read(body, context.content_type.as_deref(), Some(&at));

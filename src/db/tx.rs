@@ -59,8 +59,7 @@ impl<'a> Tx<'a> {
     /// Runs an INSERT over many rows in few round trips; answers how many rows it changed.
     ///
     /// `statements` are the same INSERT with `{values 100xN}`, `{values 10xN}`, … by falling size, the last with
-    /// one row; `values` holds the rows one after another. SQLite has no round trips to save and keeps a journal
-    /// for every statement of many rows, so it takes them one by one.
+    /// one row; `values` holds the rows one after another. SQLite gains too: it opens table and indexes once.
     pub fn execute_rows(
         &mut self,
         statements: &[(usize, &'static Sql)],
@@ -69,15 +68,6 @@ impl<'a> Tx<'a> {
     ) -> Result<u64> {
         let mut changed = 0;
         let mut rest = values;
-        if let (Link::Sqlite(connection), Some((1, sql))) = (&self.link, statements.last()) {
-            let mut statement = connection.prepare_cached(sql.render(Dialect::Sqlite))?;
-            let rows = values.chunks_exact(columns);
-            rest = rows.remainder();
-            for row in rows {
-                changed += statement.execute(rusqlite::params_from_iter(row))? as u64;
-            }
-        }
-        let statements = if self.dialect() == Dialect::Sqlite { &[] } else { statements };
         for (rows, sql) in statements {
             while rest.len() >= rows * columns {
                 let (now, later) = rest.split_at(rows * columns);

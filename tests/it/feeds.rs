@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use serde_json::Value;
 use tsuzuki::parse::feed::inspect::{Headers, inspect, shown};
-use tsuzuki::parse::feed::{Context, ENTRY_LIMIT, Feed, Refused, date, parse};
+use tsuzuki::parse::feed::{Context, ENTRY_LIMIT, Feed, Refused, date, parse, parse_heads};
 use tsuzuki::parse::sanitize::clean;
 
 #[test]
@@ -41,9 +41,40 @@ fn fixtures_are_read_as_their_pairs_say() {
         let mut wrong = Vec::new();
         compare(&expected, &read, &mut String::new(), &mut wrong);
         assert!(wrong.is_empty(), "{}: {wrong:#?}", path.display());
+        check_heads(&bytes);
         count += 1;
     }
     assert!(count >= 9, "only {count} fixtures were found");
+}
+
+/// Without the texts of its entries a feed is the same: above all, its keys are.
+fn check_heads(bytes: &[u8]) {
+    let without_texts = |feed: Result<Feed, Refused>| {
+        feed.map(|mut feed| {
+            for entry in &mut feed.entries {
+                entry.summary = None;
+                entry.content.clear();
+            }
+            feed
+        })
+    };
+    let context = Context::default();
+    assert_eq!(without_texts(parse_heads(bytes, &context)), without_texts(parse(bytes, &context)));
+}
+
+#[test]
+fn texts_are_stepped_over_unless_they_tell_entries_apart() {
+    let told =
+        "<rss><channel><item><guid>1</guid><description>a &lt;b&gt; c</description></item></channel></rss>";
+    let heads = parse_heads(told.as_bytes(), &Context::default()).unwrap();
+    assert_eq!((heads.entries[0].key(), &heads.entries[0].summary), ("id:1", &None));
+    for description in ["<![CDATA[x ]] > y]]>", "a<b>c</b>", "a <![CDATA[b]]> c", "", "a &amp; b"] {
+        check_heads(told.replace("a &lt;b&gt; c", description).as_bytes());
+    }
+    let alike = "<rss><channel><item><description>a</description></item><item><description>b</description></item></channel></rss>";
+    let heads = parse_heads(alike.as_bytes(), &Context::default()).unwrap();
+    assert_ne!(heads.entries[0].key(), heads.entries[1].key());
+    check_heads(alike.as_bytes());
 }
 
 fn compare(expected: &Value, read: &Value, at: &mut String, wrong: &mut Vec<String>) {
@@ -194,6 +225,7 @@ proptest! {
     #[test]
     fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         let _ = parse(&bytes, &Context::default());
+        check_heads(&bytes);
     }
 
     #[test]
@@ -208,6 +240,7 @@ proptest! {
         if let Ok(feed) = parse(&bytes, &Context::default()) {
             shown(&feed);
         }
+        check_heads(&bytes);
     }
 
     #[test]

@@ -24,42 +24,53 @@ impl Scope {
 }
 
 /// A commit as statistics see it, or several of one author in one period, borrowed from the row.
-pub struct Counted<'a>(&'a Row<'a>);
+pub struct Counted<'a> {
+    row: &'a Row<'a>,
+    /// Of several, the date of the last is followed by the name that its author had then.
+    is_group: bool,
+}
+
+/// The length of a date in its fixed-width form.
+const DATE: usize = "2026-01-15T00:02:11.123Z".len();
 
 impl Counted<'_> {
     /// Its SHA; of a single commit only.
     pub fn sha(&self) -> db::Result<&str> {
-        self.0.text(0)
+        self.row.text(0)
     }
 
-    /// Its author's name.
+    /// The name of its author, or the one that the author had last.
     pub fn author_name(&self) -> db::Result<&str> {
-        self.0.text(1)
+        match self.is_group {
+            true => Ok(self.row.text(3)?.get(DATE..).unwrap_or_default()),
+            false => self.row.text(1),
+        }
     }
 
     /// Its author's address or fingerprint: for telling people apart, never for showing.
     pub fn author_email(&self) -> db::Result<&str> {
-        self.0.text(2)
+        self.row.text(2)
     }
 
     /// When it, or the last of them, was committed, as fixed-width text in UTC.
     pub fn committed_date_utc(&self) -> db::Result<&str> {
-        self.0.text(3)
+        let text = self.row.text(3)?;
+        Ok(text.get(..DATE).unwrap_or(text))
     }
 
     /// Lines added, and lines deleted.
     pub fn lines(&self) -> db::Result<(i64, i64)> {
-        Ok((self.0.get(4)?, self.0.get(5)?))
+        Ok((self.row.get(4)?, self.row.get(5)?))
     }
 
     /// How many of them GitLab gave no lines for.
     pub fn stats_missing(&self) -> db::Result<i64> {
-        self.0.get(6)
+        self.row.get(6)
     }
 
     /// How many commits these are.
     pub fn commits(&self) -> db::Result<i64> {
-        self.0.get(7)
+        self.row.get(7)
     }
 }
 
@@ -96,16 +107,16 @@ pub fn each_group(
     let (first, last) = scope.project_id.map_or((i64::MIN, i64::MAX), |id| (id, id));
     let branch = scope.branch_name.as_deref().unwrap_or_default();
     let params = params![from, until, first, last, branch, grain.at_turns, grain.within];
-    let each = |row: &Row<'_>| each(&Counted(row));
+    let each = |row: &Row<'_>| each(&Counted { row, is_group: true });
     match repeats {
         Repeats::Never => tx.each(
             sql!(
-                "SELECT '', author_name, author_email, MAX(committed_date_utc), CAST(SUM(additions) AS BIGINT),
+                "SELECT '', '', author_email, MAX(committed_date_utc || author_name), CAST(SUM(additions) AS BIGINT),
                    CAST(SUM(deletions) AS BIGINT), CAST(SUM(stats_missing) AS BIGINT), COUNT(*)
                  FROM commits
                  WHERE unreachable_since IS NULL AND committed_date_utc >= ?1 AND committed_date_utc < ?2
                    AND project_id BETWEEN ?3 AND ?4 AND (?5 = '' OR branch_name = ?5)
-                 GROUP BY author_name, author_email, substr(committed_date_utc, 1, CASE
+                 GROUP BY author_email, substr(committed_date_utc, 1, CASE
                    WHEN substr(committed_date_utc, 9, 2) IN ('01', '28', '29', '30', '31')
                    THEN CAST(?6 AS INTEGER) ELSE CAST(?7 AS INTEGER) END)"
             ),
@@ -114,7 +125,7 @@ pub fn each_group(
         ),
         Repeats::Possible => tx.each(
             sql!(
-                "SELECT '', author_name, author_email, MAX(committed_date_utc), CAST(SUM(additions) AS BIGINT),
+                "SELECT '', '', author_email, MAX(committed_date_utc || author_name), CAST(SUM(additions) AS BIGINT),
                    CAST(SUM(deletions) AS BIGINT), CAST(SUM(stats_missing) AS BIGINT), COUNT(*)
                  FROM (SELECT sha, MIN(author_name) AS author_name, MIN(author_email) AS author_email,
                          MIN(committed_date_utc) AS committed_date_utc, MAX(additions) AS additions,
@@ -123,7 +134,7 @@ pub fn each_group(
                        WHERE unreachable_since IS NULL AND committed_date_utc >= ?1 AND committed_date_utc < ?2
                          AND project_id BETWEEN ?3 AND ?4 AND (?5 = '' OR branch_name = ?5)
                        GROUP BY sha) once
-                 GROUP BY author_name, author_email, substr(committed_date_utc, 1, CASE
+                 GROUP BY author_email, substr(committed_date_utc, 1, CASE
                    WHEN substr(committed_date_utc, 9, 2) IN ('01', '28', '29', '30', '31')
                    THEN CAST(?6 AS INTEGER) ELSE CAST(?7 AS INTEGER) END)"
             ),
@@ -142,7 +153,7 @@ pub fn each_commit(
     mut each: impl FnMut(&Counted<'_>) -> db::Result<()>,
 ) -> db::Result<()> {
     let (from, until) = scope.bounds();
-    let each = |row: &Row<'_>| each(&Counted(row));
+    let each = |row: &Row<'_>| each(&Counted { row, is_group: false });
     match (&scope.project_id, &scope.branch_name) {
         (None, None) if scope.from.is_none() && scope.until.is_none() => tx.each(
             sql!(

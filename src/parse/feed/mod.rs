@@ -55,21 +55,42 @@ pub struct Context {
     pub content_language: Option<String>,
 }
 
+/// Whether the texts of entries are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Texts {
+    Kept,
+    /// Stepped over where that is quicker than reading them.
+    Spared,
+}
+
 /// Reads a feed, or says why the document is none.
 pub fn parse(bytes: &[u8], context: &Context) -> Result<Feed, Refused> {
+    read(bytes, context, Texts::Kept)
+}
+
+/// As [`parse`], but summaries and contents of entries may be missing; for those who ask only what is new.
+///
+/// The keys are the same: where texts are needed to tell entries apart, they are read.
+pub fn parse_heads(bytes: &[u8], context: &Context) -> Result<Feed, Refused> {
+    read(bytes, context, Texts::Spared)
+}
+
+fn read(bytes: &[u8], context: &Context, texts: Texts) -> Result<Feed, Refused> {
     let (decoded, encoding) = decode::decode_in_place(bytes, context.content_type.as_deref(), Kind::Xml);
     let text = decoded.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
     let mut feed = match text.as_bytes().first() {
         None => return Err(Refused::Empty),
         Some(b'{') => json::read(text, encoding, context)?,
         Some(b'[') => return Err(Refused::OtherJson),
-        Some(_) => reader::read(&rss::repaired(text), encoding, context)?,
+        Some(_) => reader::read(&rss::repaired(text), encoding, context, texts)?,
     };
     if feed.language.is_none() {
         feed.language = context.content_language.clone().filter(|language| !language.contains(','));
     }
-    key::assign(&mut feed.entries);
-    Ok(feed)
+    match key::assign(&mut feed.entries) {
+        key::Told::ByText if texts == Texts::Spared => read(bytes, context, Texts::Kept),
+        _ => Ok(feed),
+    }
 }
 
 /// Where relative addresses of a document start.

@@ -9,7 +9,8 @@ use super::names::{Field, field};
 use super::root::find_root;
 use super::xml::{Tag as XmlTag, Token, Xml};
 use super::{
-    Context, ENTRY_LIMIT, Enclosure, Entry, Feed, Format, LIST_LIMIT, Link, Refused, Tag, base_of, date,
+    Context, ENTRY_LIMIT, Enclosure, Entry, Feed, Format, LIST_LIMIT, Link, Refused, Tag, Texts, base_of,
+    date,
 };
 use crate::parse::markup::single_spaced;
 
@@ -18,7 +19,12 @@ const USUAL_ENTRIES: usize = 64;
 const USUAL_ENTRY: usize = 400;
 
 /// Reads `text` as XML.
-pub(super) fn read(text: &str, encoding: &'static str, context: &Context) -> Result<Feed, Refused> {
+pub(super) fn read(
+    text: &str,
+    encoding: &'static str,
+    context: &Context,
+    texts: Texts,
+) -> Result<Feed, Refused> {
     let mut xml = Xml::new(text, base_of(context));
     let root = find_root(&mut xml)?;
     let mut feed = Feed::new(root.format, encoding);
@@ -30,6 +36,7 @@ pub(super) fn read(text: &str, encoding: &'static str, context: &Context) -> Res
         channel_depth: xml.depth(),
         entry: None,
         strong: Strong::default(),
+        texts,
         xml,
     };
     reader.root(root.tag);
@@ -59,6 +66,7 @@ pub(super) struct Reader<'a> {
     pub(super) channel_depth: usize,
     pub(super) entry: Option<(usize, Entry)>,
     pub(super) strong: Strong,
+    texts: Texts,
 }
 
 impl<'a> Reader<'a> {
@@ -161,6 +169,8 @@ impl<'a> Reader<'a> {
                     });
                 }
             }
+            Field::Description | Field::Summary | Field::Content | Field::Encoded
+                if self.texts == Texts::Spared && self.entry.is_some() && self.xml.step_over_text(tag) => {}
             Field::Category => self.category(tag),
             Field::Author | Field::Creator | Field::ManagingEditor => {
                 let person = atom::read_person(&mut self.xml);

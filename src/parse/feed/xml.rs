@@ -119,6 +119,27 @@ impl<'a> Xml<'a> {
         self.languages.retain_mut(|(at, _)| moved(*at).map(|to| *at = to).is_some());
     }
 
+    /// Goes to the end tag of the element that was just started, if there is nothing but one text or one CDATA section
+    /// in it; answers whether it did.
+    pub(super) fn step_over_text(&mut self, tag: Tag<'a>) -> bool {
+        let from = self.position();
+        let ahead = self.text.get(from..).unwrap_or_default();
+        let length = match ahead.strip_prefix("<![CDATA[") {
+            Some(inside) => match inside.find("]]>") {
+                Some(length) => "<![CDATA[".len() + length + "]]>".len(),
+                None => return false,
+            },
+            None => self.text_ahead(),
+        };
+        let name = &tag.inner[..tag.name_length];
+        let ends = ahead[length..].strip_prefix("</").and_then(|end| end.strip_prefix(name));
+        if self.closing > 0 || !ends.is_some_and(|rest| rest.starts_with('>')) {
+            return false;
+        }
+        self.restart(from + length, from + length);
+        true
+    }
+
     /// How many bytes there are before the next tag.
     pub(super) fn text_ahead(&self) -> usize {
         let ahead = self.text.get(self.position()..).unwrap_or_default();
