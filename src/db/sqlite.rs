@@ -35,6 +35,7 @@ pub(super) struct Threads {
     writer: Option<mpsc::Sender<Box<dyn Unit>>>,
     /// Absent for a database in memory, which has one connection only.
     readers: Option<mpsc::Sender<Box<dyn Unit>>>,
+    /// The writer's, then the readers'.
     handles: Vec<JoinHandle<()>>,
 }
 
@@ -79,10 +80,14 @@ impl Threads {
     }
 
     pub(super) fn join(mut self) {
-        self.writer = None;
+        // Readers first, and wholly: the last connection to close tidies the WAL away, but two that close at the same
+        // moment see each other, and neither does.
         self.readers = None;
-        // Readers first: the last connection to close is the writer, which then tidies the WAL away.
-        for handle in self.handles.drain(..).rev() {
+        for handle in self.handles.drain(1..) {
+            let _ = handle.join();
+        }
+        self.writer = None;
+        for handle in self.handles.drain(..) {
             let _ = handle.join();
         }
     }

@@ -197,6 +197,20 @@ async fn a_missing_database_is_only_created_when_allowed() {
     assert_eq!(left, ["tsuzuki.db"], "closing tidies the WAL away");
 }
 
+/// Reader and writer used to close at the same moment; then each saw the other, and neither tidied up.
+#[tokio::test(flavor = "multi_thread")]
+async fn closing_after_reads_tidies_the_wal_away_every_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = Place::File(dir.path().join("tsuzuki.db"));
+    for how in std::iter::once(Open::Create).chain(std::iter::repeat_n(Open::Look, 100)) {
+        let db = Db::open(place.clone(), how, Clock::system()).await.unwrap();
+        assert_eq!(count_about(&db, "nothing").await, 0);
+        db.close().await;
+        let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["tsuzuki.db"]);
+    }
+}
+
 /// A file-size limit stands in for a full disk: writes fail, nothing is torn, and work goes on when there is room.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_is_reported_and_loses_nothing() {
