@@ -31,6 +31,7 @@ mod reference;
 mod run;
 mod serve;
 mod status;
+mod times;
 mod token;
 mod why;
 
@@ -209,6 +210,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
     match outcome {
         Ok(exit) => exit.into(),
         Err(error) => {
+            let error = context.told(error);
             context.out.error(&error);
             error.exit.into()
         }

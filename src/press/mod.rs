@@ -310,7 +310,8 @@ struct Telling {
 impl Telling {
     fn finish(self) -> Report {
         let summary = if self.lines.is_empty() { "nothing to do".to_owned() } else { self.lines.join("; ") };
-        Report { summary, problems: self.problems, waiting_until: self.waiting_until }
+        let is_in_vain = self.lines.is_empty();
+        Report { summary, problems: self.problems, waiting_until: self.waiting_until, is_in_vain }
     }
 }
 
@@ -328,6 +329,10 @@ impl Work for Press {
             let fetcher = &self.parts.fetcher;
             vec![fetcher.reach("feed", feed, &self.allow_private, Wanted::Document).await]
         })
+    }
+
+    fn relies_on(&self) -> Vec<String> {
+        vec![format!("provider:{}", self.llm)]
     }
 
     fn only(&self, step: &str) -> Option<Arc<dyn Work>> {

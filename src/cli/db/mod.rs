@@ -173,7 +173,7 @@ async fn prune(keep: Option<Span>, context: &Context) -> Result {
     };
     let before = context.clock.now().minus(keep.into());
     let pruned = app::prune(context.db().await?, before).await?;
-    context.out.note(format!("Pruned {pruned} row(s) older than {before}"));
+    context.out.note(format!("Pruned {pruned} row(s) older than {}", context.times().await?.line(before)));
     Ok(Exit::Fine)
 }
 
