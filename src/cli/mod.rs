@@ -169,7 +169,7 @@ enum Command {
     Quota(quota::Args),
     /// Take over blogs from OPML or a list, and what other programs know
     Import(import::Args),
-    /// Write items, changes, books, deliveries, commits or blogs to a file
+    /// Write items, changes, books, deliveries, messages, commits or blogs to a file
     Export(export::Args),
     /// Look after the database
     Db(db::Args),
