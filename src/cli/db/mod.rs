@@ -207,7 +207,7 @@ impl From<BackupError> for Error {
         let words = error.to_string();
         match error {
             BackupError::Exists(_) => {
-                Error::usage(words).hint("name a new file; a backup is never overwritten")
+                Error::failed(words).hint("name a new file; a backup is never overwritten")
             }
             BackupError::NoDirectory(path) => {
                 Error::failed(words).hint(format!("make it with `mkdir -p {}`", path.display()))

@@ -124,9 +124,9 @@ impl Look {
         if stories.is_empty() {
             let events = event::list_about(tx, thing, self.limit)?;
             let subject = thing.to_owned();
-            stories.extend(
-                (!events.is_empty()).then(|| Story::Other(Told { thing: Named { subject }, events })),
-            );
+            if !events.is_empty() {
+                stories.push(Story::Other(Told { thing: Named { subject }, events }));
+            }
         }
         Ok(stories)
     }
