@@ -288,7 +288,7 @@ async fn times_are_local_for_people_and_utc_as_json() {
     }
     let table = out(&desk.run(&["status"]));
     assert!(table.contains("waiting until 2026-07-16 00:30 +02:00: long"), "{table}");
-    assert!(table.contains(&"long ".repeat(40).trim()), "nothing is cut in a pipe: {table}");
+    assert!(table.contains("long ".repeat(40).trim()), "nothing is cut in a pipe: {table}");
     let rests = desk.run(&["job", "pause", "blogs", "--for", "1h"]);
     assert!(err(&rests).trim_end().ends_with(":00") && err(&rests).contains(" +0"), "{}", err(&rests));
 }
