@@ -323,7 +323,11 @@ impl Telling {
     }
 
     fn finish(self) -> Report {
-        let summary = if self.lines.is_empty() { "nothing to do".to_owned() } else { self.lines.join("; ") };
+        let summary = match (self.lines.is_empty(), self.problems.is_empty()) {
+            (true, true) => "nothing to do".to_owned(),
+            (true, false) => "nothing was done".to_owned(),
+            (false, _) => self.lines.join("; "),
+        };
         let Telling { problems, waiting_until, went_well, .. } = self;
         Report { summary, problems, waiting_until, is_in_vain: !went_well }
     }
