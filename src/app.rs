@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use serde_json::Value as Json;
 use url::Url;
 
 use crate::blogs;
@@ -13,7 +12,7 @@ use crate::channel::outbox::{Sender, Topics};
 use crate::channel::{self, ChannelSet, Outside};
 use crate::commits;
 use crate::config::{self, Config, Kind, Problems};
-use crate::db::{self, Db, Tx};
+use crate::db::{self, Db};
 use crate::engine::{Job, Parts, Schedule, Work};
 use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher};
 use crate::ledger::event;
@@ -62,21 +61,6 @@ const PIPELINES: &[Pipeline] = &[
         topics: |topics| topics,
     },
 ];
-
-/// What a pipeline knows about a thing that a user asks about by its id, URL or number.
-type FindStory = fn(&mut Tx<'_>, &str, usize, Timestamp) -> db::Result<Option<Json>>;
-
-/// Asked one after the other by `why`.
-const STORIES: &[FindStory] = &[press::look::story, blogs::look::story, books::view::story];
-
-/// What the pipelines' own tables tell about `thing`.
-pub fn list_stories(tx: &mut Tx<'_>, thing: &str, limit: usize, now: Timestamp) -> db::Result<Vec<Json>> {
-    let mut stories = Vec::new();
-    for find in STORIES {
-        stories.extend(find(tx, thing, limit, now)?);
-    }
-    Ok(stories)
-}
 
 /// Deletes history older than `before`, in small transactions; answers how many rows went.
 pub async fn prune(db: &Db, before: Timestamp) -> db::Result<u64> {

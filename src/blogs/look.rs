@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
-use serde_json::Value as Json;
 
 use super::config::Blog;
 use super::decide::{self, Target};
@@ -191,11 +190,6 @@ pub fn find_story(tx: &mut Tx<'_>, blog_id: &str, limit: usize, now: Timestamp) 
         changes: store::list_changes(tx, &filter, limit)?,
         events: event::list_about(tx, &store::subject(blog_id), limit)?,
     }))
-}
-
-/// The story of a blog as `why` shows it.
-pub fn story(tx: &mut Tx<'_>, blog_id: &str, limit: usize, now: Timestamp) -> db::Result<Option<Json>> {
-    Ok(find_story(tx, blog_id, limit, now)?.map(|story| serde_json::json!({ "blog": story })))
 }
 
 /// A change with what became of its messages.

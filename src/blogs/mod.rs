@@ -117,7 +117,8 @@ impl Blogs {
             tally.entries,
             tally.failed
         );
-        Ok(Report { summary, problems, waiting_until: None })
+        let is_in_vain = tally.checked > 0 && tally.failed == tally.checked;
+        Ok(Report { summary, problems, waiting_until: None, is_in_vain })
     }
 }
 
@@ -134,6 +135,10 @@ impl Work for Blogs {
             }
             checks
         })
+    }
+
+    fn relies_on(&self) -> Vec<String> {
+        self.blogs.iter().map(|blog| store::subject(&blog.id)).collect()
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Json, Failure>> {

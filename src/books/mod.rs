@@ -163,7 +163,8 @@ impl Books {
             queued,
             has_channels: !self.deliver.deliver.is_empty(),
         };
-        let summary = funnel.render(|at| at.to_local_minute(&self.deliver.limits.zone));
+        let summary = funnel.render(|at| at.to_string());
+        let is_in_vain = funnel.collected.returned == 0 && funnel.queued.new + funnel.queued.repeats == 0;
         let mut problems = funnel.queued.problems;
         match funnel.collected.trouble {
             Some(Wrong::Credentials(why)) => {
@@ -172,7 +173,7 @@ impl Books {
             Some(Wrong::Failed(why)) => problems.insert(0, format!("Google Books: {why}")),
             None => {}
         }
-        Ok(Report { summary, problems, waiting_until: funnel.collected.resumes_at })
+        Ok(Report { summary, problems, waiting_until: funnel.collected.resumes_at, is_in_vain })
     }
 
     async fn say(&self, db: &Db, now: Timestamp) -> db::Result<Plan> {
@@ -219,6 +220,10 @@ impl Work for Books {
             let url = google::volumes_url(self.keys.google_books.api_url.as_ref().map(HttpUrl::url));
             vec![self.fetcher.reach("Google Books", &url, &self.allow_private, Wanted::Anything).await]
         })
+    }
+
+    fn relies_on(&self) -> Vec<String> {
+        vec![collect::provider_name(&self.quota)]
     }
 
     fn test<'a>(&'a self, _: &'a Db) -> Boxed<'a, Result<serde_json::Value, Failure>> {

@@ -162,10 +162,11 @@ async fn count(by: By, args: &ScopeArgs, layout: Layout, timezone: &str, context
 }
 
 async fn list(args: &ScopeArgs, limit: usize, context: &Context) -> Result {
-    let scope = read_scope(args, &Zone::utc(), context).await?;
+    let scope = read_scope(args, &context.config().await?.app.timezone, context).await?;
+    let times = context.times().await?;
     let commits = context.db().await?.read(move |tx| reading::list_commits(tx, &scope, limit)).await?;
     let columns = [
-        Column::left("committed (UTC)"),
+        times.column("committed"),
         Column::left("project"),
         Column::left("branch"),
         Column::left("sha"),
@@ -176,7 +177,7 @@ async fn list(args: &ScopeArgs, limit: usize, context: &Context) -> Result {
     context.out.listing(&columns, &commits, |commit| {
         let mark = if commit.unreachable_since.is_some() { " (gone)" } else { "" };
         vec![
-            commit.committed_date_utc.to_string(),
+            times.cell(commit.committed_date_utc),
             commit.project.clone(),
             commit.branch_name.clone(),
             format!("{}{mark}", commit.sha.get(..10).unwrap_or(&commit.sha)),

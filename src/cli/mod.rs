@@ -31,6 +31,7 @@ mod reference;
 mod run;
 mod serve;
 mod status;
+mod times;
 mod token;
 mod why;
 
@@ -170,7 +171,7 @@ enum Command {
     Quota(quota::Args),
     /// Take over blogs from OPML or a list, and what other programs know
     Import(import::Args),
-    /// Write items, changes, books, deliveries, commits or blogs to a file
+    /// Write items, changes, books, deliveries, messages, commits or blogs to a file
     Export(export::Args),
     /// Look after the database
     Db(db::Args),
@@ -211,6 +212,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
     match outcome {
         Ok(exit) => exit.into(),
         Err(error) => {
+            let error = context.told(error);
             context.out.error(&error);
             error.exit.into()
         }

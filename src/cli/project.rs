@@ -36,12 +36,13 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 
 async fn list(context: &Context) -> Result {
     let projects = context.db().await?.read(|tx| projects::list(tx, None)).await?;
+    let times = context.times().await?;
     let columns = [
         Column::right("number"),
         Column::left("project"),
         Column::left("host"),
         Column::left("default branch"),
-        Column::left("gone since"),
+        times.column("gone since"),
     ];
     context.out.listing(&columns, &projects, |project| {
         vec![
@@ -49,7 +50,7 @@ async fn list(context: &Context) -> Result {
             project.path.clone(),
             project.host.clone(),
             project.default_branch.clone().unwrap_or_else(|| "-".into()),
-            project.removed_at.map_or("-".into(), |at| at.to_string()),
+            times.cell(project.removed_at),
         ]
     })?;
     Ok(Exit::Fine)

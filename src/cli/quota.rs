@@ -71,6 +71,7 @@ async fn list(provider: Option<String>, limit: usize, context: &Context) -> Resu
             }
         })
         .collect();
+    let times = context.times().await?;
     let columns = [
         Column::left("date"),
         Column::left("provider"),
@@ -84,7 +85,7 @@ async fn list(provider: Option<String>, limit: usize, context: &Context) -> Resu
             row.usage.provider.clone(),
             row.usage.count.to_string(),
             row.per_day.map_or("-".into(), |limit| limit.to_string()),
-            row.paused_until.clone().unwrap_or_else(|| "-".into()),
+            row.paused_until.as_deref().map_or_else(|| "-".to_owned(), |until| times.told(until)),
         ]
     })?;
     Ok(Exit::Fine)

@@ -152,7 +152,7 @@ impl Commits {
                 Ended::Worked(outcome) => return Ok(self.report(outcome)),
                 Ended::Nothing(problems) => {
                     let summary = "nothing to collect: no branches were found".to_owned();
-                    return Ok(Report { summary, problems, waiting_until: None });
+                    return Ok(Report { summary, problems, waiting_until: None, is_in_vain: true });
                 }
                 Ended::Busy(run, holder) if is_of_another_job(&run, &turn.job) => {
                     tracing::debug!(
@@ -172,8 +172,8 @@ impl Commits {
                             "run {} is worked on by {who} since {}",
                             run.run_id, holder.taken_at
                         ),
-                        problems: Vec::new(),
                         waiting_until: Some(holder.expires_at),
+                        ..Report::default()
                     });
                 }
             }
@@ -221,7 +221,8 @@ impl Commits {
         );
         // Targets of another host are another job's; the run is not ours to wait for.
         let waiting_until = waiting_until.or_else(|| (run.pending_count > 0).then(|| self.parts.clock.now()));
-        Report { summary, problems, waiting_until }
+        let is_in_vain = row.failed_count > 0 && row.success_count == 0 && run.new_commits_count == 0;
+        Report { summary, problems, waiting_until, is_in_vain }
     }
 
     async fn list_steps(&self, db: &Db) -> db::Result<Plan> {

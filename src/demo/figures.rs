@@ -75,7 +75,7 @@ pub struct Blogs {
 /// Commits so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Commits {
-    /// Commits that are stored.
+    /// Commits that are stored, each once.
     pub commits: i64,
     /// Projects.
     pub projects: i64,

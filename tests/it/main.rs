@@ -6,6 +6,7 @@
 mod databases;
 
 mod architecture;
+mod backups;
 mod blogs;
 mod books_cli;
 mod books_config;
@@ -44,3 +45,4 @@ mod running;
 mod seed_contract;
 mod statements;
 mod transactions;
+mod why;

@@ -12,6 +12,7 @@ use crate::channel::outbox;
 use crate::config::{ConfigFile, Location, SecretUrl};
 use crate::db::{self, MoveError, MoveReport, MoveStep, Mover, Open, Place, TargetState, Tx};
 use crate::engine::run;
+use crate::fail;
 use crate::id::Owner;
 use crate::ledger::{lease, presence};
 
@@ -64,8 +65,15 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     }
     let report = mover.run().await;
     bar.finish_and_clear();
-    let report = report?;
-    show(&report, context)?;
+    match report {
+        Ok(report) => show(&report, context)?,
+        // Only what comes after a move is missing.
+        Err(MoveError::Ended { to, .. }) if args.switch => {
+            context.out.note(format!("Everything was moved to {to} before"));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    fail::point("move.ended");
     switch(file, &url, &written, &directory, context)
 }
 
@@ -170,7 +178,7 @@ async fn reopen(yes: bool, context: &Context) -> Result {
             .hint("run `tsuzuki db move --reopen --yes` if nothing ran in the new place"));
     }
     // Messages that wait here may have been sent from there.
-    let doubted = db.write(|tx| outbox::distrust(tx, tx.now())).await?;
+    let doubted = db.write(|tx| outbox::distrust(tx, outbox::Doubt::Reopened, tx.now())).await?;
     db::reopen(db).await?;
     context.out.note(format!("{place} is in use again"));
     if doubted > 0 {
@@ -230,6 +238,8 @@ impl From<MoveError> for Error {
             MoveError::NotEmpty { .. } => {
                 Error::failed(words).hint("name a new file or an empty schema; nothing was changed")
             }
+            MoveError::Ended { .. } => Error::failed(words)
+                .hint("add --switch, or change [store] url to it by hand, and restart `tsuzuki serve`"),
             MoveError::OtherSource { .. } => {
                 Error::failed(words).hint("finish that move, or name a new file or an empty schema")
             }

@@ -174,7 +174,7 @@ async fn pause(name: &str, span: Option<Span>, reason: String, context: &Context
         })
         .await?;
     match until {
-        Some(until) => context.out.note(format!("{name} rests until {until}")),
+        Some(until) => context.out.note(format!("{name} rests until {}", context.times().await?.line(until))),
         None => context.out.note(format!("{name} rests until `tsuzuki job resume {name}`")),
     }
     Ok(Exit::Fine)
