@@ -133,8 +133,8 @@ impl App {
         let mut problems = blogs::config::check_ids(&config.jobs);
         let channels = problems.note(ChannelSet::read(&config.channels, &config.app.timezone));
         let quotas = quotas(config);
-        let llms = LlmSet::read(&config.llms, &quotas, &config.app.timezone, &db, fetcher.clients());
-        let llms = problems.note(llms);
+        let zone = &config.app.timezone;
+        let llms = LlmSet::read(&config.llms, &quotas, zone, &db, fetcher.clients(), &mut problems);
         let web = problems.note(config.web.read());
         let parts = Parts {
             app: config.app.clone(),
@@ -142,16 +142,13 @@ impl App {
             clock,
             db,
             fetcher,
-            llms: Arc::new(llms.unwrap_or_default()),
+            llms: Arc::new(llms),
             quotas,
             channels: Arc::new(channels.unwrap_or_default()),
             web: web.unwrap_or_default(),
         };
         let jobs = config.jobs.iter().filter_map(|job| problems.note(make_job(job, &parts))).collect();
-        match problems.is_empty() {
-            true => Ok(Self { parts, jobs }),
-            false => Err(problems.into()),
-        }
+        Ok(problems.unless_any(Self { parts, jobs })?)
     }
 
     /// Sends what the jobs have put into the outbox, and tells them how it ended.

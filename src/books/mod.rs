@@ -78,9 +78,11 @@ pub struct Books {
 impl Books {
     /// Makes the job of its table.
     pub fn new(job: &Job, parts: &Parts) -> Result<Self, Problems> {
-        let keys = Keys::read(&job.section)?;
         let allow_private = AllowPrivate::parse(&job.allow_private)
-            .map_err(|error| job.section.problem("allow_private", error.to_string()))?;
+            .map_err(|error| job.section.problem("allow_private", error.to_string()));
+        let keys: Keys = job.section.read()?;
+        let mut problems = keys.list_problems(&job.section);
+        let allow_private = problems.note(allow_private).unwrap_or_else(AllowPrivate::none);
         let zone = parts.app.timezone.clone();
         let quota = match parts.quotas.get(&keys.quota) {
             Some(quota) => quota.clone(),
@@ -94,7 +96,8 @@ impl Books {
             },
             None => {
                 let known = parts.quotas.keys().map(String::as_str);
-                return Err(job.section.unknown_name("quota", "quota", &keys.quota, known).into());
+                problems.push(job.section.unknown_name("quota", "quota", &keys.quota, known));
+                return Err(problems);
             }
         };
         let deliver = deliver::Plan {
@@ -110,7 +113,7 @@ impl Books {
             token_life: DAY * keys.token_days,
             language: parts.app.language,
         };
-        Ok(Self {
+        problems.unless_any(Self {
             name: job.name.clone(),
             keys,
             allow_private,

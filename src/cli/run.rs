@@ -8,7 +8,7 @@ use crate::channel::outbox::SendReport;
 use crate::db::Open;
 use crate::engine::{Failure, Finished, Job, Runner, Selection, Skipped};
 use crate::id::JobName;
-use crate::text::nearest;
+use crate::text::{counted, nearest};
 
 /// Options of `run-due`.
 #[derive(Debug, clap::Args)]
@@ -139,11 +139,11 @@ async fn run_jobs(
 
 fn tell_deliveries(context: &Context, sent: &SendReport) {
     if sent.sent > 0 {
-        context.out.note(format!("delivered {} message(s)", sent.sent));
+        context.out.note(format!("delivered {}", counted(sent.sent, "message")));
     }
     if sent.failed + sent.held + sent.unknown > 0 {
         context.out.warn(format!(
-            "{} message(s) failed, {} wait for you, {} have an unknown outcome: see `tsuzuki delivery ls`",
+            "messages that failed: {}, that wait for you: {}, with an unknown outcome: {}; see `tsuzuki delivery ls`",
             sent.failed, sent.held, sent.unknown
         ));
     }

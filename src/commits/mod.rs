@@ -43,6 +43,7 @@ use crate::engine::{Failure, Parts, Plan, Report, Turn, Work};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::presence;
+use crate::text::counted;
 use crate::time::Timestamp;
 
 /// The kind's name in the config file.
@@ -73,9 +74,9 @@ pub struct Source {
 impl Source {
     /// Reads a job of the config file.
     pub fn read(job: &crate::config::Job) -> Result<Self, Problems> {
-        let keys = Keys::read(job)?;
         let allow_private = AllowPrivate::parse(&job.allow_private)
-            .map_err(|error| job.section.problem("allow_private", error.to_string()))?;
+            .map_err(|error| job.section.problem("allow_private", error.to_string()));
+        let (keys, allow_private) = Problems::both(Keys::read(job), allow_private)?;
         let zone = job.timezone.time_zone().clone();
         Ok(Self {
             job: job.name.clone(),
@@ -200,7 +201,7 @@ impl Commits {
                 (None, Some(group)) => client
                     .fetch_group(group.as_str(), &stop)
                     .await
-                    .map(|found| format!("can read {} projects of {group}", found.len())),
+                    .map(|found| format!("can read {} of {group}", counted(found.len(), "project"))),
                 (None, None) => Ok("no project is named".to_owned()),
             }
         };

@@ -16,6 +16,7 @@ use crate::engine;
 use crate::id::JobName;
 use crate::ledger::cursor::{self, Cursor};
 use crate::ledger::quota::{self, Usage};
+use crate::text::counted;
 
 const BOOKS: Table = Table {
     name: "books",
@@ -275,11 +276,12 @@ impl Import<'_> {
         })?;
         if let (1.., Some(owner)) = (waiting, owner) {
             self.report
-                .note(format!("{waiting} books that were never delivered now wait in the job `{owner}`"));
+                .note(format!("now waiting in the job `{owner}`: {}", counted(waiting, "undelivered book")));
         }
         if homeless > 0 {
             self.report.note(format!(
-                "{homeless} books were never delivered and belong to no job; name one with --job to have them sent"
+                "of no job: {}; name one with --job to have them sent",
+                counted(homeless, "undelivered book")
             ));
         }
         Ok(())

@@ -123,9 +123,9 @@ pub fn topics(topics: Topics) -> Topics {
 impl Press {
     /// Reads a job's table.
     pub fn new(job: &Job, parts: &Parts) -> Result<Self, Problems> {
-        let (keys, llm) = Keys::read(job, &parts.llms)?;
         let allow_private = AllowPrivate::parse(&job.allow_private)
-            .map_err(|error| job.section.problem("allow_private", error.to_string()))?;
+            .map_err(|error| job.section.problem("allow_private", error.to_string()));
+        let ((keys, llm), allow_private) = Problems::both(Keys::read(job, &parts.llms), allow_private)?;
         Ok(Self {
             name: job.name.clone(),
             keys,

@@ -18,6 +18,7 @@ mod books_runs;
 mod books_world;
 mod channels;
 mod charsets;
+mod check;
 mod command_line;
 mod commit_cut;
 mod commits;

@@ -12,6 +12,7 @@ use crate::config::{Colour, Config};
 use crate::db::Open;
 use crate::fetch::{Check, Wanted};
 use crate::ledger::pause;
+use crate::text::counted;
 
 /// Options of `doctor`.
 #[derive(Debug, clap::Args)]
@@ -173,7 +174,8 @@ async fn waiting(app: &App) -> Vec<Finding> {
     match waiting {
         Ok((orphans, rests)) => {
             for (channel, count) in orphans {
-                let detail = format!("{count} message(s) wait for it, but the config does not name it");
+                let detail =
+                    format!("the config does not name it, but it has {} waiting", counted(count, "message"));
                 findings.push(Finding::new(&format!("channel {channel}"), Verdict::Warning, detail));
             }
             for rest in rests {

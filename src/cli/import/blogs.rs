@@ -9,6 +9,7 @@ use crate::fetch::{AllowPrivate, Request, Response};
 use crate::import::list::{self, Candidate, NewBlog};
 use crate::import::{self};
 use crate::parse::url::resolve_web;
+use crate::text::counted;
 
 /// The largest list that is read.
 const MAX_BYTES: u64 = 16 << 20;
@@ -45,7 +46,7 @@ async fn add(candidates: &[Candidate], how: &How, context: &Context) -> Result {
     }
     let exit = said.print(context)?;
     let verb = if how.dry_run { "would be added" } else { "added" };
-    context.out.note(format!("{added} blogs {verb}, {known} were there already, {refused} left out"));
+    context.out.note(format!("{} {verb}, {known} known already, {refused} left out", counted(added, "blog")));
     Ok(if refused > 0 { Exit::Partly } else { exit })
 }
 

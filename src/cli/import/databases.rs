@@ -15,6 +15,7 @@ use crate::id::JobName;
 use crate::import::gitlab_analyzer::Home;
 use crate::import::jobs_yaml::YamlJobs;
 use crate::import::{self, Report, blog_watcher as watcher, gitlab_analyzer as analyzer, jobs_yaml};
+use crate::text::counted;
 use crate::{commits, press};
 
 /// The largest config file of another program that is read.
@@ -132,8 +133,8 @@ pub(super) async fn blog_watcher(
     }
     if config.is_some() {
         said.report.note(format!(
-            "{} blogs of config.toml are new, {} were there already",
-            said.blogs.len(),
+            "config.toml: {}, {} known already",
+            counted(said.blogs.len(), "new blog"),
             chosen.known
         ));
     }

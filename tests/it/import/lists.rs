@@ -77,7 +77,7 @@ fn feeds_of_an_opml_list_join_the_config_and_its_comments_stay() {
     assert!(out(&dry).contains("https://nihon.example/rss"), "{}", out(&dry));
     let output = desk.run(&["import", "opml", "list.opml"]);
     assert_eq!(code(&output), 0, "{}", err(&output));
-    assert!(err(&output).contains("2 blogs added, 0 were there already"), "{}", err(&output));
+    assert!(err(&output).contains("2 blogs added, 0 known already"), "{}", err(&output));
     let config = desk.config();
     for kept in ["# mine", "# short", "# the first", "[app]"] {
         assert!(config.contains(kept), "{kept} in {config}");
@@ -91,7 +91,7 @@ fn feeds_of_an_opml_list_join_the_config_and_its_comments_stay() {
     );
     assert_eq!(code(&desk.run(&["check"])), 0);
     let again = desk.run_with(&["import", "opml", "-"], OPML);
-    assert!(err(&again).contains("0 blogs added, 2 were there already"), "{}", err(&again));
+    assert!(err(&again).contains("0 blogs added, 2 known already"), "{}", err(&again));
     assert_eq!(desk.config(), config);
 
     let written = desk.run(&["export", "opml", "--output", "back.opml"]);
@@ -110,7 +110,7 @@ fn a_plain_list_makes_the_job_if_there_is_none() {
         "https://a.example/ A friend\n# no\nhttps://b.example/x\nhttp://b.example/x?utm_source=y\nnonsense\n",
     );
     assert_eq!(code(&output), 3, "one line is no address: {}", err(&output));
-    assert!(err(&output).contains("2 blogs added, 1 were there already, 1 left out"), "{}", err(&output));
+    assert!(err(&output).contains("2 blogs added, 1 known already, 1 left out"), "{}", err(&output));
     assert!(desk.config().contains("name = \"friends\"\nkind = \"blogs\"\n\n[[job.blog]]\nid = \"a-friend\"\nurl = \"https://a.example/\"\n"), "{}", desk.config());
     assert_eq!(code(&desk.run(&["check"])), 0);
     let json = desk.run_with(&["import", "urls", "-", "--dry-run", "--json"], "https://c.example/\n");
@@ -147,7 +147,7 @@ fn a_directory_of_dre_becomes_jobs_and_rows_and_a_dry_run_creates_nothing() {
     let output = desk.run(&["import", "dre", "dre"]);
     assert_eq!(code(&output), 0, "{}", err(&output));
     assert!(
-        err(&output).contains("1 books that were never delivered now wait in the job `ai-books`"),
+        err(&output).contains("now waiting in the job `ai-books`: 1 undelivered book"),
         "{}",
         err(&output)
     );
