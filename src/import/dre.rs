@@ -18,6 +18,9 @@ use crate::ledger::cursor::{self, Cursor};
 use crate::ledger::quota::{self, Usage};
 use crate::text::counted;
 
+/// The longest name of a provider whose requests are counted.
+const MAX_PROVIDER_CHARS: usize = 200;
+
 const BOOKS: Table = Table {
     name: "books",
     columns: &[
@@ -196,7 +199,14 @@ impl Import<'_> {
             if date.len() != 10 || date.parse::<jiff::civil::Date>().is_err() {
                 return Err(Refusal(format!("`date` is not a day: {}", quote(&date))).into());
             }
-            let usage = Usage { date, provider: record.word("provider")?, count: record.count("count")? };
+            let provider = record.word("provider")?;
+            if provider.chars().count() > MAX_PROVIDER_CHARS || provider.chars().any(char::is_control) {
+                return Err(Refusal(format!(
+                    "`provider` is not 1 to {MAX_PROVIDER_CHARS} printable characters"
+                ))
+                .into());
+            }
+            let usage = Usage { date, provider, count: record.count("count")? };
             Ok(Became::new(quota::add_usage(tx, &usage)?))
         })?;
         self.table(tx, &COLLECT_CURSOR, |tx, record| {
