@@ -56,7 +56,7 @@ const PIPELINES: &[Pipeline] = &[
         topics: blogs::topics,
     },
     Pipeline {
-        kind: Kind::job::<commits::config::Keys>(commits::KIND),
+        kind: Kind::job::<commits::config::Keys>(commits::KIND).with_check(commits::config::check),
         every: commits::EVERY,
         make: commits::make,
         topics: |topics| topics,
@@ -76,6 +76,11 @@ pub fn list_stories(tx: &mut Tx<'_>, thing: &str, limit: usize, now: Timestamp) 
         stories.extend(find(tx, thing, limit, now)?);
     }
     Ok(stories)
+}
+
+/// Whether a look at what such a job watches counts against a quota, which has to be written.
+pub fn counts_looks(kind: &str) -> bool {
+    kind == books::KIND
 }
 
 /// Deletes history older than `before`, in small transactions; answers how many rows went.

@@ -18,6 +18,7 @@ pub mod collect;
 pub mod config;
 pub mod gitlab;
 pub mod history;
+mod look;
 pub mod message;
 pub mod model;
 pub mod stats;
@@ -39,7 +40,7 @@ use crate::db::{self, Db};
 use crate::engine::run::decide::Sharing;
 use crate::engine::run::{self, RunRow};
 use crate::engine::work::Boxed;
-use crate::engine::{Failure, Parts, Plan, Report, Turn, Work};
+use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Work};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::presence;
@@ -131,6 +132,10 @@ impl Work for Commits {
 
     fn check(&self) -> Boxed<'_, Vec<Check>> {
         Box::pin(self.look())
+    }
+
+    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
+        Box::pin(async move { look::look(&self.source, &self.source.client(&self.parts)?, db).await })
     }
 
     fn plan<'a>(&'a self, db: &'a Db, _now: Timestamp) -> Boxed<'a, db::Result<Plan>> {

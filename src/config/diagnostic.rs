@@ -47,6 +47,12 @@ impl Source {
         mask::blot_secrets_of(&self.text, &list_secret_keys(self.kinds))
     }
 
+    /// The `text` of the value at `span`, or `***` if `masked`, which is [`Source::masked`], blots it out.
+    pub(super) fn shown(&self, masked: &str, span: &Range<usize>, text: &str) -> String {
+        let is_secret = masked.get(span.clone()) != self.text.get(span.clone());
+        if is_secret { "***".to_owned() } else { text.to_owned() }
+    }
+
     /// Line and column, counted from 1 in characters, of a place in the text.
     pub(super) fn line_and_column(&self, at: usize) -> (usize, usize) {
         let before = &self.text[..floor_boundary(&self.text, at)];

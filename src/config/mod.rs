@@ -161,6 +161,14 @@ impl Config {
         self.source.masked()
     }
 
+    /// The file as JSON with literal secrets blotted out; the environment and defaults are not in it.
+    pub fn masked_json(&self) -> serde_json::Value {
+        let (root, _) = toml::de::DeTable::parse_recoverable(self.source.text());
+        let masked = self.source.masked();
+        let shown = |span: &Range<usize>, text: &str| self.source.shown(&masked, span, text);
+        tree::Table::from_parsed(root.into_inner()).to_json(&shown)
+    }
+
     /// The job of that name.
     pub fn find_job(&self, name: &str) -> Option<&Job> {
         self.jobs.iter().find(|job| job.name.as_str() == name)

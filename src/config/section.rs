@@ -62,6 +62,11 @@ impl Section {
         Problem::at(&self.source, span, message)
     }
 
+    /// An error about the section as a whole.
+    pub fn header_problem(&self, message: impl Into<String>) -> Problem {
+        Problem::at(&self.source, self.span.clone(), message)
+    }
+
     /// An error about a name that stands at `key` but is not among `known`, with the nearest one suggested.
     pub fn unknown_name<'a>(
         &self,
@@ -77,6 +82,13 @@ impl Section {
             None if known.is_empty() => problem.with_hint(format!("this file defines no {what} at all")),
             None => problem.with_hint(format!("known: {}", known.join(", "))),
         }
+    }
+
+    /// The owner's keys as the file has them, with literal secrets blotted out.
+    pub fn to_json(&self) -> serde_json::Value {
+        let masked = self.source.masked();
+        let shown = |span: &Range<usize>, text: &str| self.source.shown(&masked, span, text);
+        self.table.only(|key| !self.taken.contains(&key)).to_json(&shown)
     }
 
     /// Whether the file sets the key at a path such as `google_books.api_key`.

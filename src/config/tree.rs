@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use serde_json::Value as Json;
 use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
 
@@ -171,6 +172,12 @@ impl Table {
         self.entries.iter_mut().find_map(|entry| entry.value.find_table_at(span))
     }
 
+    /// The table as JSON; `shown` says how a text at its place is written.
+    pub(super) fn to_json(&self, shown: &dyn Fn(&Range<usize>, &str) -> String) -> Json {
+        let pair = |entry: &Entry| (entry.key.to_string(), entry.value.to_json(shown));
+        Json::Object(self.entries.iter().map(pair).collect())
+    }
+
     /// Hands every text in the table, at any depth, to `take`, with its place.
     pub(super) fn each_text<'a>(&'a self, take: &mut dyn FnMut(&'a Range<usize>, &'a str)) {
         self.entries.iter().for_each(|entry| entry.value.each_text(take));
@@ -208,6 +215,15 @@ impl Value {
             Data::Table(table) => DeValue::Table(table.to_parsed()),
         };
         Spanned::new(self.span.clone(), value)
+    }
+
+    fn to_json(&self, shown: &dyn Fn(&Range<usize>, &str) -> String) -> Json {
+        match &self.data {
+            Data::Text(text) => Json::from(shown(&self.span, text)),
+            Data::Plain(text) => serde_json::from_str(text).unwrap_or_else(|_| Json::from(&**text)),
+            Data::Array(items) => items.iter().map(|item| item.to_json(shown)).collect(),
+            Data::Table(table) => table.to_json(shown),
+        }
     }
 
     /// What this value is, in TOML's words.

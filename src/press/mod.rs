@@ -40,7 +40,7 @@ use crate::config::value::FirstRun;
 use crate::config::{Job, Problems};
 use crate::db::{self, Db};
 use crate::engine::work::Boxed;
-use crate::engine::{Failure, Parts, Plan, Report, Turn, Update, Work};
+use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Update, Work};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::llm::{AskError, Llm, Purpose, Wish};
@@ -327,6 +327,16 @@ impl Work for Press {
             let feed = self.keys.feed.url();
             let fetcher = &self.parts.fetcher;
             vec![fetcher.reach("feed", feed, &self.allow_private, Wanted::Document).await]
+        })
+    }
+
+    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
+        Box::pin(async {
+            let look = collect::look(self, db, self.parts.clock.now()).await?;
+            Ok(Trial {
+                looks: vec![look],
+                notes: vec!["pages are not read, and the model is not asked".into()],
+            })
         })
     }
 

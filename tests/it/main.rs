@@ -33,6 +33,8 @@ mod feeds;
 mod fetching;
 mod first_steps;
 mod import;
+mod job_test;
+mod json;
 mod kill;
 mod ledger;
 mod moving;

@@ -80,8 +80,12 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     context.try_out(&file.read(app::kinds(), &context.env)?).await?;
     file.save(app::kinds(), &context.env)?;
     context.out.note(format!("Added the job `{name}`:"));
-    context.out.line("[[job]]")?;
-    keys.iter().try_for_each(|(key, value)| context.out.line(format!("{key} = {value}")))?;
+    if context.out.is_json() {
+        context.out.json(&keys.iter().cloned().collect::<std::collections::BTreeMap<_, _>>())?;
+    } else {
+        context.out.line("[[job]]")?;
+        keys.iter().try_for_each(|(key, value)| context.out.line(format!("{key} = {value}")))?;
+    }
     context.out.note(format!("`tsuzuki job test {name}` looks once; `tsuzuki run {name}` runs it now"));
     Ok(Exit::Fine)
 }
