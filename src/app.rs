@@ -12,6 +12,7 @@ use crate::books;
 use crate::channel::outbox::{Sender, Topics};
 use crate::channel::{self, ChannelSet, Outside};
 use crate::commits;
+use crate::config::value::Span;
 use crate::config::{self, Config, Kind, Problems};
 use crate::db::{self, Db, Tx};
 use crate::engine::{Job, Parts, Schedule, Work};
@@ -76,6 +77,12 @@ pub fn list_stories(tx: &mut Tx<'_>, thing: &str, limit: usize, now: Timestamp) 
         stories.extend(find(tx, thing, limit, now)?);
     }
     Ok(stories)
+}
+
+/// How often jobs of a kind run that do not say so.
+pub fn default_every(kind: &str) -> Option<Span> {
+    let pipeline = PIPELINES.iter().find(|pipeline| pipeline.kind.name == kind)?;
+    Span::from_secs(pipeline.every.as_secs())
 }
 
 /// Whether a look at what such a job watches counts against a quota, which has to be written.

@@ -20,6 +20,7 @@ pub mod prompt;
 pub mod select;
 pub mod store;
 pub mod token;
+mod trial;
 pub mod view;
 pub mod volume;
 
@@ -227,7 +228,7 @@ impl Work for Books {
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
         Box::pin(async move {
             let now = self.deliver.outside.clock.now();
-            collect::look(&self.collect_plan()?, &self.name, &self.fetcher, db, now).await
+            trial::look(&self.collect_plan()?, &self.name, &self.fetcher, db, now).await
         })
     }
 

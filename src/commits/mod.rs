@@ -264,6 +264,9 @@ impl Commits {
         let branches =
             if keys.branches.is_empty() { "default branch".to_owned() } else { keys.branches.join(", ") };
         steps.extend(names.map(|name| format!("look up {name} on {} ({branches})", self.source.host)));
+        if steps.is_empty() {
+            steps.push("nothing: no project, group or branch is named".to_owned());
+        }
         Ok(Plan { steps })
     }
 }

@@ -11,9 +11,6 @@ use super::model::NewItem;
 use super::store::{self, FeedState};
 use super::{Failure, Press, Turn};
 use crate::config::value::FirstRun;
-use crate::db::Db;
-use crate::engine::Look;
-use crate::engine::trial::NAMED;
 use crate::fail;
 use crate::fetch::{Request, Response, Validators};
 use crate::ledger::event;
@@ -79,29 +76,30 @@ pub(super) async fn collect(press: &Press, turn: &Turn) -> Result<Result<Collect
     let (job, address) = (press.name.clone(), feed_url.to_string());
     let known = turn.db.read(move |tx| store::find_feed(tx, &job, &address)).await?;
     let validators = usable_validators(&known, turn.now());
-    let (validators, feed) = match fetch_feed(press, &validators).await {
+    let (validators, entries) = match fetch_feed(press, &validators).await {
         Ok(Fetched::Unchanged(validators)) => {
             let (job, address, now) = (press.name.clone(), feed_url.to_string(), turn.now());
             let state = FeedState { validators, ..known };
             turn.write(move |tx| store::put_feed(tx, &job, &address, &state, now)).await?;
             return Ok(Ok(Collected { is_unchanged: true, ..Collected::default() }));
         }
-        Ok(Fetched::Feed(validators, feed)) => (validators, feed),
+        Ok(Fetched::Feed(validators, entries)) => (validators, entries),
         Err(why) => return Ok(Err(why)),
     };
-    let read = read_entries(&feed.entries, press.keys.future, turn.now());
+    let read = read_entries(&entries, press.keys.future, turn.now());
     let collected = write(press, turn, feed_url.to_string(), validators, read).await?;
     fail::point("press.collected");
     Ok(Ok(collected))
 }
 
 /// What asking for a feed brought.
-enum Fetched {
+pub(super) enum Fetched {
     Unchanged(Validators),
-    Feed(Validators, feed::Feed),
+    Feed(Validators, Vec<Entry>),
 }
 
-async fn fetch_feed(press: &Press, validators: &Validators) -> Result<Fetched, String> {
+/// Asks for the feed.
+pub(super) async fn fetch_feed(press: &Press, validators: &Validators) -> Result<Fetched, String> {
     let request = Request::get(press.keys.feed.url().clone())
         .accept(ACCEPT)
         .validators(validators)
@@ -118,62 +116,7 @@ async fn fetch_feed(press: &Press, validators: &Validators) -> Result<Fetched, S
         ..feed::Context::default()
     };
     let feed = feed::parse(&body, &context).map_err(|refused| refused.to_string())?;
-    Ok(Fetched::Feed(head.validators, feed))
-}
-
-/// Reads the feed as a run would and says what it would do with it; writes nothing, and asks no model.
-pub(super) async fn look(press: &Press, db: &Db, now: Timestamp) -> Result<Look, Failure> {
-    let address = press.keys.feed.to_string();
-    let entries = match fetch_feed(press, &Validators::default()).await {
-        Ok(Fetched::Feed(_, feed)) => feed.entries,
-        Ok(Fetched::Unchanged(_)) => Vec::new(),
-        Err(why) => return Ok(Look::failed(address, why)),
-    };
-    let read = read_entries(&entries, press.keys.future, now);
-    let (job, feed, items) = (press.name.clone(), press.keys.feed.url().to_string(), read.items);
-    let first_run = press.first_run;
-    let (is_first, new) = db
-        .read(move |tx| {
-            let is_first = store::find_feed(tx, &job, &feed)?.first_success_at.is_none();
-            let mut items = items.clone();
-            if is_first {
-                mark_baseline(&mut items, first_run);
-            }
-            let mut new = Vec::new();
-            for item in items {
-                if !item.is_baseline && !store::is_known(tx, &job, &item.url)? {
-                    new.push(item);
-                }
-            }
-            Ok((is_first, new))
-        })
-        .await?;
-    let mut found = format!("{}, {} to be screened", text::counted(entries.len(), "entry"), new.len());
-    if is_first {
-        found += ", the others recorded as known: it would be the first run";
-    } else if new.len() > usize::try_from(press.hold_above).unwrap_or(usize::MAX) {
-        found += ", held: more than `hold_above` at once";
-    }
-    for (count, what) in [(read.future, "dated in the future"), (read.unusable, "without a usable link")] {
-        if count > 0 {
-            found += &format!(", {count} {what}");
-        }
-    }
-    let titles = new.iter().map(|item| item.title.clone());
-    let any = entries.iter().filter_map(|entry| entry.title.as_deref().map(text::one_line));
-    let first = if new.is_empty() { any.take(NAMED).collect() } else { titles.take(NAMED).collect() };
-    let told: Vec<_> = new
-        .iter()
-        .map(|item| json!({ "url": item.url, "title": item.title, "published_at": item.published_at }))
-        .collect();
-    let detail = json!({
-        "entries": entries.len(),
-        "new": told,
-        "is_first_run": is_first,
-        "future": read.future,
-        "unusable": read.unusable,
-    });
-    Ok(Look { first, detail, ..Look::fine(address, found) })
+    Ok(Fetched::Feed(head.validators, feed.entries))
 }
 
 /// What to ask by; nothing, when the whole feed is due.
@@ -198,14 +141,14 @@ pub fn item_title(title: &str, url: &str) -> String {
 
 /// The entries of a feed as items, in its order.
 #[derive(Clone, Debug, Default)]
-struct Read {
-    items: Vec<NewItem>,
-    future: usize,
-    unusable: usize,
+pub(super) struct Read {
+    pub(super) items: Vec<NewItem>,
+    pub(super) future: usize,
+    pub(super) unusable: usize,
     read_again_at: Option<Timestamp>,
 }
 
-fn read_entries(entries: &[Entry], future: Future, now: Timestamp) -> Read {
+pub(super) fn read_entries(entries: &[Entry], future: Future, now: Timestamp) -> Read {
     let mut read = Read::default();
     let mut seen = HashSet::new();
     for entry in entries {
@@ -236,7 +179,7 @@ fn read_entries(entries: &[Entry], future: Future, now: Timestamp) -> Read {
 }
 
 /// Marks what the first look only records.
-fn mark_baseline(items: &mut [NewItem], first_run: FirstRun) {
+pub(super) fn mark_baseline(items: &mut [NewItem], first_run: FirstRun) {
     let announced = match first_run {
         FirstRun::All => return,
         FirstRun::Baseline => 0,

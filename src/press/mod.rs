@@ -22,6 +22,7 @@ mod post;
 mod screen;
 pub mod store;
 mod summarize;
+mod trial;
 mod workspace;
 
 use std::future::Future;
@@ -332,7 +333,7 @@ impl Work for Press {
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
         Box::pin(async {
-            let look = collect::look(self, db, self.parts.clock.now()).await?;
+            let look = trial::look(self, db, self.parts.clock.now()).await?;
             Ok(Trial {
                 looks: vec![look],
                 notes: vec!["pages are not read, and the model is not asked".into()],

@@ -200,6 +200,25 @@ fn the_doctor_ends_with_what_has_to_be_mended_first() {
 }
 
 #[test]
+fn a_job_that_cannot_be_added_is_told_its_flags() {
+    let desk = Desk::with("[[job]]\nname = \"mine\"\nkind = \"blogs\"\nblog = []\n");
+    let config = desk.config();
+    for (args, words) in [
+        (&["books", "lib"][..], &["the key `queries` is missing", "nothing was written", "--query TEXT"][..]),
+        (&["blogs", "mine"], &["there is a job `mine` already", "tsuzuki job update mine"]),
+        (&["pres", "p", "--feed", "x"], &["there is no kind of job `pres`", "did you mean `press`?"]),
+        (&["unheard", "p"], &["there is no kind of job `unheard`", "kinds: press, books, blogs, commits"]),
+    ] {
+        let output = desk.run(&[&["job", "add"], args].concat());
+        assert!(!output.status.success());
+        for words in words {
+            assert!(said(&output).contains(words), "{words}: {}", said(&output));
+        }
+    }
+    assert_eq!(desk.config(), config);
+}
+
+#[test]
 fn a_commits_job_that_names_nothing_is_told_how_to_name_something() {
     let job = "[[job]]\nname = \"code\"\nkind = \"commits\"\ngitlab = \"https://gitlab.example\"\n";
     let told = ends_with(&Desk::with(job).run(&["check"]), 0);
@@ -210,6 +229,10 @@ fn a_commits_job_that_names_nothing_is_told_how_to_name_something() {
     ] {
         assert!(told.contains(words), "{words}: {told}");
     }
+    let told = ends_with(&Desk::with(job).run(&["run-due", "--dry-run"]), 0);
+    assert!(told.contains("nothing: no project, group or branch is named"), "{told}");
+    let told = ends_with(&Desk::with(job).run(&["job", "ls"]), 0);
+    assert!(told.contains("every 1h by default"), "{told}");
     for key in ["projects = [\"a/b\"]", "group = \"a\""] {
         let told = ends_with(&Desk::with(&format!("{job}{key}\n")).run(&["check"]), 0);
         assert!(!told.contains("warning"), "{told}");

@@ -85,9 +85,11 @@ async fn examine(context: &Context) -> Vec<Finding> {
         Err(error) => return vec![Finding::error("config", &error)],
     };
     findings.push(Finding::new("config", Verdict::Ok, config.path.display().to_string()));
-    findings.extend(
-        config.warnings.iter().map(|warning| Finding::new("config", Verdict::Warning, warning.to_string())),
-    );
+    findings.extend(config.warnings.iter().map(|warning| {
+        let hint = warning.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        let detail = format!("line {}: {}{hint}", warning.line(), warning.message);
+        Finding::new("config", Verdict::Warning, detail)
+    }));
     findings.extend(secrets(config));
     match context.place().await {
         Err(error) => {

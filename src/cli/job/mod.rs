@@ -10,6 +10,7 @@ use clap::Subcommand;
 use serde::Serialize;
 
 use super::{Column, Context, Error, Exit, Result};
+use crate::app;
 use crate::config::ScheduleSpec;
 use crate::config::value::Span;
 use crate::engine::runner::pause_name;
@@ -116,7 +117,10 @@ impl Listed {
             schedule: match &job.schedule {
                 ScheduleSpec::Every(span) => format!("every {span}"),
                 ScheduleSpec::Cron(cron) => format!("cron {cron}"),
-                ScheduleSpec::Default => "default".into(),
+                ScheduleSpec::Default => match app::default_every(&job.kind) {
+                    Some(every) => format!("every {every} by default"),
+                    None => "default".into(),
+                },
             },
             enabled: job.enabled,
             deliver: job.deliver.clone(),
