@@ -150,7 +150,7 @@ fn what_would_not_work_is_not_written() {
         (&["blogs", "b", "--feed", "https://example.com"], 2, "--feed is for press jobs"),
         (&["blogs"], 2, "the name is missing"),
         (&["mine"], 2, "the kind is missing"),
-        (&["blog", "b"], 5, "blogs"),
+        (&["blog", "b"], 2, "did you mean `blogs`?"),
         (&["books", "b", "--query", "x", "--set", "mail_limit=0"], 5, "mail_limit"),
     ] {
         let told = ends_with(&desk.run(&[&["job", "add"], args].concat()), code);

@@ -3,7 +3,7 @@
 use std::process::Output;
 
 use serde_json::Value as Json;
-use tsuzuki::demo::gitlab::GitLab;
+use tsuzuki::demo::gitlab::{Asked, GitLab};
 use tsuzuki::demo::google_books::{GoogleBooks, Reply, volumes};
 use tsuzuki::demo::site::{Content, Site};
 
@@ -135,7 +135,7 @@ async fn commits_are_not_walked_but_their_heads_are_compared() {
     assert!(said.contains("team/code main") && said.contains("new: everything up to "), "{said}");
     assert!(said.contains("project `team/none`") && said.contains("1 of 2 looks failed"), "{said}");
     assert_eq!(desk.files(), 1, "nothing is written");
-    assert!(!gitlab.requests().iter().any(|asked| asked.is_for_commits()), "no commit is fetched");
+    assert!(!gitlab.requests().iter().any(Asked::is_for_commits), "no commit is fetched");
     let desk = Desk::with(&config("\"team/code\""));
     desk.say(0, &["run", "c"]).await;
     let trial = desk.json(0, &["job", "test", "c", "--json"]).await;
