@@ -27,14 +27,13 @@ use std::time::Duration;
 
 use self::config::{Blog, Rules};
 use self::probe::Prober;
-use serde_json::Value as Json;
 
 use crate::channel::outbox::Topics;
 use crate::channel::{ChannelSet, Outside};
 use crate::config::{self as file, Problems};
 use crate::db::{self, Db};
 use crate::engine::work::Boxed;
-use crate::engine::{Failure, Parts, Plan, Report, Turn, Work};
+use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Work};
 use crate::fetch::{Check, Wanted};
 use crate::text::Language;
 use crate::time::{Clock, Timestamp};
@@ -141,8 +140,11 @@ impl Work for Blogs {
         self.blogs.iter().map(|blog| store::subject(&blog.id)).collect()
     }
 
-    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Json, Failure>> {
-        Box::pin(async move { Ok(serde_json::json!(self.try_out(db, None).await?)) })
+    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
+        Box::pin(async move {
+            let looks = self.try_out(db, None).await?.into_iter().map(look::Seen::into_look).collect();
+            Ok(Trial { looks, notes: Vec::new() })
+        })
     }
 
     fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>> {

@@ -7,6 +7,7 @@ use crate::app;
 use crate::blogs::look::{self, Listed};
 use crate::blogs::store::{self, Filter};
 use crate::channel::outbox::Answer;
+use crate::text::counted;
 
 /// Options of `change`.
 #[derive(Debug, clap::Args)]
@@ -151,7 +152,7 @@ async fn settle(ids: Vec<i64>, wish: Wish, context: &Context) -> Result {
                 .hint(format!("`tsuzuki change show {id}` says what became of it")));
         }
         let word = if wish == Wish::Approve { "approved" } else { "skipped" };
-        context.out.note(format!("change {id}: {word} {done} message(s)"));
+        context.out.note(format!("change {id}: {word} {}", counted(done, "message")));
     }
     Ok(Exit::Fine)
 }

@@ -7,7 +7,7 @@ use crate::commits::stats::{self, By, StatRow};
 use crate::commits::store::projects;
 use crate::commits::store::reading::{self, Scope};
 use crate::config::value::Zone;
-use crate::text::one_line;
+use crate::text::{counted, one_line};
 
 /// Options of `commits`.
 #[derive(Debug, clap::Args)]
@@ -157,7 +157,11 @@ async fn count(by: By, args: &ScopeArgs, layout: Layout, timezone: &str, context
         0 => String::new(),
         missing => format!(", {missing} of them without line counts from GitLab"),
     };
-    context.out.note(format!("{} commits{missing}; months and days in {}", stats.commits, stats.timezone));
+    context.out.note(format!(
+        "{}{missing}; months and days in {}",
+        counted(stats.commits, "commit"),
+        stats.timezone
+    ));
     Ok(Exit::Fine)
 }
 

@@ -8,6 +8,7 @@ use crate::app;
 use crate::channel::outbox::{self, Answer, Filter, Row, State};
 use crate::ledger::event::{self, Event};
 use crate::text;
+use crate::text::counted;
 
 /// Options of `delivery`.
 #[derive(Debug, clap::Args)]
@@ -163,7 +164,7 @@ async fn show(id: i64, context: &Context) -> Result {
     line(format!("delivery {} is {}", row.id, row.state.as_str()))?;
     line(format!("about {} ({} of job {})", row.subject, row.topic, row.job_name))?;
     line(format!("through {} to {}", row.channel, row.recipient))?;
-    line(format!("added {}, tried {} time(s)", times.line(row.created_at), row.attempts))?;
+    line(format!("added {}, tried {}", times.line(row.created_at), counted(row.attempts, "time")))?;
     if matches!(row.state, State::Ready | State::Unknown) {
         line(format!("next at {}", times.line(row.not_before)))?;
     }
@@ -236,7 +237,7 @@ async fn decide_job(job: String, wish: Wish, context: &Context) -> Result {
         })
         .await?;
     let word = if matches!(wish, Wish::Skip) { "Skipped" } else { "Approved" };
-    context.out.note(format!("{word} {count} held message(s) of job {job}"));
+    context.out.note(format!("{word} {} of job {job}", counted(count, "held message")));
     Ok(Exit::Fine)
 }
 
@@ -253,7 +254,7 @@ async fn resume(channel: String, context: &Context) -> Result {
     let (rested, due) =
         context.db().await?.write(move |tx| outbox::resume_channel(tx, &name, tx.now())).await?;
     let rest = if rested { "rests no longer" } else { "did not rest" };
-    context.out.note(format!("{channel} {rest}; {due} message(s) became due"));
+    context.out.note(format!("{channel} {rest}; {} became due", counted(due, "message")));
     Ok(Exit::Fine)
 }
 

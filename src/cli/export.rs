@@ -11,7 +11,7 @@ use crate::db::{Db, Open};
 use crate::engine::store::list_states;
 use crate::export::{self, Filter, Format, Style, What, Writer};
 use crate::ledger::event;
-use crate::text::nearest;
+use crate::text::{counted, nearest};
 use crate::time::Timestamp;
 
 /// Options of `export`.
@@ -94,7 +94,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
     let out = Out::open(args.output.as_deref(), args.force)?;
     let mut writer = Writer::new(out, format, Style { raw: args.raw, bom: args.bom });
     let count = export::write(&db, what, &filter, &mut writer, &context.stop).await?;
-    finish(writer.into_inner(), &args, &format!("{count} rows"), context)
+    finish(writer.into_inner(), &args, &counted(count, "row"), context)
 }
 
 async fn opml(args: &Args, context: &Context) -> Result {
@@ -116,7 +116,7 @@ async fn opml(args: &Args, context: &Context) -> Result {
     if left_out > 0 {
         context.out.warn(format!("{left_out} blogs have no known feed and are left out"));
     }
-    let written = format!("{} feeds", text.matches("xmlUrl=").count());
+    let written = counted(text.matches("xmlUrl=").count(), "feed");
     finish(out, args, &written, context)
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::error::{Error, Message, Result};
 use super::{Color, Global};
-use crate::config::{Colour, redact};
+use crate::config::{Colour, Problems, redact};
 use crate::text;
 
 /// Columns that a long text gets on a terminal, however narrow it is.
@@ -166,13 +166,18 @@ impl Output {
         match &error.message {
             Message::ClosedPipe => return,
             Message::Text(text) => self.labelled("error", AnsiColor::Red, text),
-            Message::Problems(problems) => {
-                let colour = if self.colour_err { Colour::Always } else { Colour::Never };
-                self.to_stderr(problems.render(colour).trim_end());
-            }
+            Message::Problems(problems) => self.problems(problems),
         }
         for hint in &error.hints {
             self.labelled("hint", AnsiColor::Cyan, hint);
+        }
+    }
+
+    /// Prints what is wrong with a config file, and where.
+    pub fn problems(&self, problems: &Problems) {
+        let colour = if self.colour_err { Colour::Always } else { Colour::Never };
+        if !problems.is_empty() {
+            self.to_stderr(problems.render(colour).trim_end());
         }
     }
 

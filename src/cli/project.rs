@@ -7,6 +7,7 @@ use super::{Column, Context, Exit, Result, log};
 use crate::commits::store::projects;
 use crate::commits::targets;
 use crate::db::Open;
+use crate::text::counted;
 
 /// Options of `project`.
 #[derive(Debug, clap::Args)]
@@ -71,7 +72,7 @@ async fn sync(job: Option<&str>, context: &Context) -> Result {
         let synced = targets::sync_projects(&source, &client, db, now, &context.stop).await;
         let (found, more) = synced.map_err(crate::engine::Failure::from)?;
         problems.extend(more);
-        context.out.note(format!("{}: {} projects of {}", source.job, found.len(), source.host));
+        context.out.note(format!("{}: {} of {}", source.job, counted(found.len(), "project"), source.host));
     }
     for problem in &problems {
         context.out.warn(problem);

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::{Column, Context, Error, Exit, Result};
 use crate::ledger::{pause, quota};
+use crate::text::counted;
 
 /// Options of `quota`.
 #[derive(Debug, clap::Args)]
@@ -113,6 +114,7 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
             quota::reset_usage(tx, &name, &day)
         })
         .await?;
-    context.out.note(format!("Reset {} request(s) of {provider} on {date}", forgotten.unwrap_or(0)));
+    let requests = counted(forgotten.unwrap_or(0), "request");
+    context.out.note(format!("Reset {requests} of {provider} on {date}"));
     Ok(Exit::Fine)
 }

@@ -13,7 +13,7 @@ use crate::db::Open;
 use crate::engine::{Finished, Job, Runner, Selection, Skipped, runner};
 use crate::id::JobName;
 use crate::ledger::presence;
-use crate::text::nearest;
+use crate::text::{counted, nearest};
 
 /// Options of `run-due`.
 #[derive(Debug, clap::Args)]
@@ -160,11 +160,11 @@ async fn run_jobs(
 
 fn tell_deliveries(context: &Context, sent: &SendReport) {
     if sent.sent > 0 {
-        context.out.note(format!("delivered {} message(s)", sent.sent));
+        context.out.note(format!("delivered {}", counted(sent.sent, "message")));
     }
     if sent.failed + sent.held + sent.unknown > 0 {
         context.out.warn(format!(
-            "{} message(s) failed, {} wait for you, {} have an unknown outcome: see `tsuzuki delivery ls`",
+            "messages that failed: {}, that wait for you: {}, with an unknown outcome: {}; see `tsuzuki delivery ls`",
             sent.failed, sent.held, sent.unknown
         ));
     }

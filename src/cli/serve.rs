@@ -14,6 +14,7 @@ use crate::config::Colour;
 use crate::config::value::Span;
 use crate::db::Open;
 use crate::engine::{Job, Progress, Runner, daemon};
+use crate::text::counted;
 use crate::web;
 
 /// How often the config file is looked at.
@@ -30,7 +31,7 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result {
     log::start(&context.global, "info", context.out.colours_messages());
     let app = context.app(Open::Create).await?;
     let pages = bind_pages(context, &app).await?;
-    info!("Serving {} job(s) from {}", app.jobs.len(), app.parts.db.place());
+    info!("Serving {} from {}", counted(app.jobs.len(), "job"), app.parts.db.place());
     tell_next(context, &app).await?;
     until_stopped(context, &app, pages).await;
     info!("Stopped; everything is saved");
@@ -138,7 +139,7 @@ async fn follow_config(
         let reread = context.load_config().and_then(|config| Ok(App::new(&config, app.parts.db.clone())?));
         match reread {
             Ok(new) => {
-                info!("The config has changed: {} job(s) now", new.jobs.len());
+                info!("The config has changed: {} now", counted(new.jobs.len(), "job"));
                 if let Err(error) = tell_next(context, &new).await {
                     warn!("Cannot see what is due: {}", error.plain(Colour::Never));
                 }

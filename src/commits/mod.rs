@@ -18,6 +18,7 @@ pub mod collect;
 pub mod config;
 pub mod gitlab;
 pub mod history;
+mod look;
 pub mod message;
 pub mod model;
 pub mod stats;
@@ -39,10 +40,11 @@ use crate::db::{self, Db};
 use crate::engine::run::decide::Sharing;
 use crate::engine::run::{self, RunRow};
 use crate::engine::work::Boxed;
-use crate::engine::{Failure, Parts, Plan, Report, Turn, Work};
+use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Work};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::presence;
+use crate::text::counted;
 use crate::time::Timestamp;
 
 /// The kind's name in the config file.
@@ -73,9 +75,9 @@ pub struct Source {
 impl Source {
     /// Reads a job of the config file.
     pub fn read(job: &crate::config::Job) -> Result<Self, Problems> {
-        let keys = Keys::read(job)?;
         let allow_private = AllowPrivate::parse(&job.allow_private)
-            .map_err(|error| job.section.problem("allow_private", error.to_string()))?;
+            .map_err(|error| job.section.problem("allow_private", error.to_string()));
+        let (keys, allow_private) = Problems::both(Keys::read(job), allow_private)?;
         let zone = job.timezone.time_zone().clone();
         Ok(Self {
             job: job.name.clone(),
@@ -130,6 +132,10 @@ impl Work for Commits {
 
     fn check(&self) -> Boxed<'_, Vec<Check>> {
         Box::pin(self.look())
+    }
+
+    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
+        Box::pin(async move { look::look(&self.source, &self.source.client(&self.parts)?, db).await })
     }
 
     fn plan<'a>(&'a self, db: &'a Db, _now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
@@ -200,7 +206,7 @@ impl Commits {
                 (None, Some(group)) => client
                     .fetch_group(group.as_str(), &stop)
                     .await
-                    .map(|found| format!("can read {} projects of {group}", found.len())),
+                    .map(|found| format!("can read {} of {group}", counted(found.len(), "project"))),
                 (None, None) => Ok("no project is named".to_owned()),
             }
         };
@@ -259,6 +265,9 @@ impl Commits {
         let branches =
             if keys.branches.is_empty() { "default branch".to_owned() } else { keys.branches.join(", ") };
         steps.extend(names.map(|name| format!("look up {name} on {} ({branches})", self.source.host)));
+        if steps.is_empty() {
+            steps.push("nothing: no project, group or branch is named".to_owned());
+        }
         Ok(Plan { steps })
     }
 }

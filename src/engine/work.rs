@@ -5,10 +5,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
-use super::{Outcome, Schedule};
+use super::{Outcome, Schedule, Trial};
 use crate::config::Problem;
 use crate::db::{self, Db};
 use crate::fetch::Check;
@@ -45,13 +44,8 @@ pub trait Work: Send + Sync {
         None
     }
 
-    /// Looks at the outside once and says what would be found, without writing anything.
-    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Json, Failure>> {
-        let _ = db;
-        Box::pin(async {
-            Err(Failure::Failed("this kind of job cannot be tested without running it".into()))
-        })
-    }
+    /// Looks at the outside once and says what would be found. Nothing is written but requests that count.
+    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>>;
 
     /// Whether what the job reads can be reached with what it has; nothing is counted, paid or changed there.
     fn check(&self) -> Boxed<'_, Vec<Check>> {

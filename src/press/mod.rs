@@ -22,6 +22,7 @@ mod post;
 mod screen;
 pub mod store;
 mod summarize;
+mod trial;
 mod workspace;
 
 use std::future::Future;
@@ -40,7 +41,7 @@ use crate::config::value::FirstRun;
 use crate::config::{Job, Problems};
 use crate::db::{self, Db};
 use crate::engine::work::Boxed;
-use crate::engine::{Failure, Parts, Plan, Report, Turn, Update, Work};
+use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Update, Work};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::llm::{AskError, Llm, Purpose, Wish};
@@ -125,9 +126,9 @@ pub fn topics(topics: Topics) -> Topics {
 impl Press {
     /// Reads a job's table.
     pub fn new(job: &Job, parts: &Parts) -> Result<Self, Problems> {
-        let (keys, llm) = Keys::read(job, &parts.llms)?;
         let allow_private = AllowPrivate::parse(&job.allow_private)
-            .map_err(|error| job.section.problem("allow_private", error.to_string()))?;
+            .map_err(|error| job.section.problem("allow_private", error.to_string()));
+        let ((keys, llm), allow_private) = Problems::both(Keys::read(job, &parts.llms), allow_private)?;
         Ok(Self {
             name: job.name.clone(),
             keys,
@@ -351,6 +352,16 @@ impl Work for Press {
 
     fn relies_on(&self) -> Vec<String> {
         vec![format!("provider:{}", self.llm)]
+    }
+
+    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
+        Box::pin(async {
+            let look = trial::look(self, db, self.parts.clock.now()).await?;
+            Ok(Trial {
+                looks: vec![look],
+                notes: vec!["pages are not read, and the model is not asked".into()],
+            })
+        })
     }
 
     fn only(&self, step: &str) -> Option<Arc<dyn Work>> {

@@ -362,7 +362,7 @@ fn the_daemon_stops_cleanly_on_sigterm() {
         .unwrap();
     // It says that it serves once everything is open.
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
-    assert!(lines.any(|line| line.unwrap().contains("Serving 0 job(s)")));
+    assert!(lines.any(|line| line.unwrap().contains("Serving 0 jobs")));
     assert!(lines.any(|line| line.unwrap().contains("No job starts by itself")));
     Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     let rest: Vec<String> = lines.map(Result::unwrap).collect();

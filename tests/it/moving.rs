@@ -203,7 +203,7 @@ async fn it_is_refused_while_a_job_runs_and_where_rows_are() {
     .await
     .unwrap();
     db.close().await;
-    assert!(ends_with(&desk.run(&["db", "move", "--to", "new.db"]), 6).contains("1 message(s) being sent"));
+    assert!(ends_with(&desk.run(&["db", "move", "--to", "new.db"]), 6).contains("1 message being sent"));
 
     let other = Desk::new("");
     filled(&other, 6, 5).await;

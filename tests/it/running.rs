@@ -10,7 +10,7 @@ use tsuzuki::db::{self, Db};
 use tsuzuki::engine::work::Boxed;
 use tsuzuki::engine::{
     Failure, Finished, Job, JobState, Outcome, Plan, Progress, Report, Runner, Schedule, Selection, Skipped,
-    Turn, Work, daemon, store,
+    Trial, Turn, Work, daemon, store,
 };
 use tsuzuki::ledger::{event, pause};
 use tsuzuki::time::Timestamp;
@@ -34,6 +34,10 @@ impl Work for Counted {
                 () = turn.stop.cancelled() => Err(Failure::Interrupted),
             }
         })
+    }
+
+    fn test<'a>(&'a self, _: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
+        Box::pin(async { Ok(Trial::default()) })
     }
 
     fn plan<'a>(&'a self, _: &'a Db, _: Timestamp) -> Boxed<'a, db::Result<Plan>> {

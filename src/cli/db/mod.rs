@@ -12,6 +12,7 @@ use crate::app;
 use crate::channel::outbox;
 use crate::config::value::Span;
 use crate::db::{self, BackupError, Open, Place, SchemaState};
+use crate::text::counted;
 
 /// Options of `db`.
 #[derive(Debug, clap::Args)]
@@ -137,7 +138,7 @@ async fn check(context: &Context) -> Result {
             context.out.note("The database is sound");
             Ok(Exit::Fine)
         }
-        false => Err(Error::failed(format!("the database has {} problem(s)", problems.len()))
+        false => Err(Error::failed(format!("the database has {}", counted(problems.len(), "problem")))
             .hint("restore a backup with `tsuzuki db restore FILE`")),
     }
 }
@@ -160,9 +161,8 @@ async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
     let doubted =
         context.db().await?.write(|tx| outbox::distrust(tx, outbox::Doubt::Restored, tx.now())).await?;
     if doubted > 0 {
-        context
-            .out
-            .note(format!("{doubted} message(s) that were waiting are looked into before they are sent"));
+        let messages = counted(doubted, "waiting message");
+        context.out.note(format!("Looked into before anything is sent: {messages}"));
     }
     Ok(Exit::Fine)
 }
@@ -175,7 +175,8 @@ async fn prune(keep: Option<Span>, context: &Context) -> Result {
     };
     let before = context.clock.now().minus(keep.into());
     let pruned = app::prune(context.db().await?, before).await?;
-    context.out.note(format!("Pruned {pruned} row(s) older than {}", context.times().await?.line(before)));
+    let older = context.times().await?.line(before);
+    context.out.note(format!("Pruned {} older than {older}", counted(pruned, "row")));
     Ok(Exit::Fine)
 }
 

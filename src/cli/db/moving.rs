@@ -15,6 +15,7 @@ use crate::engine::run;
 use crate::fail;
 use crate::id::Owner;
 use crate::ledger::{lease, presence};
+use crate::text::counted;
 
 /// The variable that stands above `[store] url`.
 const VARIABLE: &str = "TSUZUKI_STORE_URL";
@@ -87,8 +88,9 @@ fn show(report: &MoveReport, context: &Context) -> Result<()> {
     })?;
     let rows: u64 = report.tables.iter().map(|moved| moved.survey.rows).sum();
     context.out.note(format!(
-        "Moved {rows} row(s) in {} table(s) to {}; rows and checksums are the same on both sides",
-        report.tables.len(),
+        "Moved {} in {} to {}; rows and checksums are the same on both sides",
+        counted(rows, "row"),
+        counted(report.tables.len(), "table"),
         report.to
     ));
     context.out.note(format!(
@@ -157,8 +159,8 @@ async fn plan(mover: Mover, context: &Context) -> Result {
         TargetState::Empty => "which is empty",
         TargetState::Unfinished => "where an unfinished move would be continued",
     };
-    let total: u64 = plan.rows.values().sum();
-    context.out.note(format!("Would move {total} row(s) from {} to {target}, {state}", plan.from));
+    let rows = counted(plan.rows.values().sum::<u64>(), "row");
+    context.out.note(format!("Would move {rows} from {} to {target}, {state}", plan.from));
     if !plan.busy.is_empty() {
         context.out.warn(format!("it would be refused now, jobs are running: {}", plan.busy.join(", ")));
     }
@@ -182,7 +184,7 @@ async fn reopen(yes: bool, context: &Context) -> Result {
     db::reopen(db).await?;
     context.out.note(format!("{place} is in use again"));
     if doubted > 0 {
-        context.out.note(format!("{doubted} message(s) are looked into before they are sent"));
+        context.out.note(format!("Looked into before anything is sent: {}", counted(doubted, "message")));
     }
     Ok(Exit::Fine)
 }
@@ -205,7 +207,7 @@ fn list_busy(tx: &mut Tx<'_>) -> db::Result<Vec<String>> {
     }
     match outbox::count_in_hand(tx)? {
         0 => {}
-        count => busy.push(format!("{count} message(s) being sent")),
+        count => busy.push(format!("{} being sent", counted(count, "message"))),
     }
     Ok(busy)
 }

@@ -74,7 +74,10 @@ async fn reset(name: String, yes: bool, context: &Context) -> Result {
     }
     let job_name = name.clone();
     let count = db.write(move |tx| cursor::reset_by_job(tx, &job_name)).await?;
-    context.out.line(format!("Reset {count} cursor(s) for job: {name}"))?;
+    match context.out.is_json() {
+        true => context.out.json(&serde_json::json!({ "job": name, "reset": count }))?,
+        false => context.out.line(format!("Reset {count} cursor(s) for job: {name}"))?,
+    }
     Ok(Exit::Fine)
 }
 
