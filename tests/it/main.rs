@@ -21,6 +21,7 @@ mod charsets;
 mod command_line;
 mod commit_cut;
 mod commits;
+mod commits_faults;
 mod commits_jobs;
 mod commits_runs;
 mod concurrency;
