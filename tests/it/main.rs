@@ -38,6 +38,7 @@ mod ledger;
 mod moving;
 mod outbox;
 mod pdf;
+mod pdf_memory;
 mod press;
 mod readme;
 mod reference;
