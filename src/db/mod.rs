@@ -37,7 +37,7 @@ pub use migrate::{Migration, SchemaState, known_migrations};
 pub use moved::{Left, find_left, reopen};
 pub use statement::{STATEMENTS, Sql};
 pub use survey::{TableSurvey, check_integrity, count_rows, reset, survey};
-pub use tx::{Row, Tx};
+pub use tx::{Row, Tx, keep_more_pages};
 pub use value::{Cell, FromCell, ToValue, Value};
 
 use crate::time::{Clock, Timestamp};

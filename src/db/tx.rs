@@ -27,6 +27,15 @@ const LARGE_CACHE: i32 = -16_000;
 /// Rows from which one statement is cheaper for SQLite than one for each.
 const LARGE_STATEMENT: usize = 100;
 
+/// Lets SQLite keep more pages in memory from now on: for those who write all over large tables. PostgreSQL has a
+/// cache of its own.
+pub fn keep_more_pages(tx: &mut Tx<'_>) -> Result<()> {
+    if let Link::Sqlite(connection) = &tx.link {
+        connection.pragma_update(None, "cache_size", LARGE_CACHE)?;
+    }
+    Ok(())
+}
+
 impl<'a> Tx<'a> {
     pub(super) fn on_sqlite(connection: &'a rusqlite::Connection, now: Timestamp) -> Self {
         Self { link: Link::Sqlite(connection), now }
@@ -75,15 +84,6 @@ impl<'a> Tx<'a> {
             }
         }
         Ok(changed)
-    }
-
-    /// Lets SQLite keep more pages in memory from now on: for those who write all over large tables. PostgreSQL has a
-    /// cache of its own.
-    pub fn keep_more_pages(&mut self) -> Result<()> {
-        if let Link::Sqlite(connection) = &self.link {
-            connection.pragma_update(None, "cache_size", LARGE_CACHE)?;
-        }
-        Ok(())
     }
 
     /// Runs an INSERT over many rows in few round trips; answers how many rows it changed.

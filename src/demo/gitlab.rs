@@ -58,6 +58,8 @@ pub enum Fault {
     Hang,
     /// The answer is changed on its way.
     Edit(fn(&mut serde_json::Value)),
+    /// Headers of the answer are set, or taken away.
+    Headers(Vec<(&'static str, Option<String>)>),
 }
 
 impl Fault {
@@ -101,6 +103,7 @@ struct Settings {
     asked: Vec<Asked>,
     answered: Vec<u16>,
     unknown_revision: UnknownRevision,
+    most_per_page: Option<usize>,
     keeps_log: bool,
 }
 
@@ -188,6 +191,11 @@ impl GitLab {
         self.world.lock().unknown_revision = answer;
     }
 
+    /// From now on pages have no more than that, whatever is asked for.
+    pub fn set_most_per_page(&self, most: usize) {
+        self.world.lock().most_per_page = Some(most);
+    }
+
     /// Stops remembering requests, for measurements.
     pub fn forget_requests(&self) {
         let mut settings = self.world.lock();
@@ -221,23 +229,20 @@ async fn serve(State(world): State<Arc<World>>, request: Request<Body>) -> Respo
         }
         (settings.fault.clone().and_then(|rule| rule(&asked)), settings.token.clone())
     };
-    let mut response = match fault {
+    let mut response = match &fault {
         Some(Fault::Hang) => std::future::pending().await,
-        Some(Fault::Status(status, headers, body)) => answer::plain(status, &headers, body),
+        Some(Fault::Status(status, headers, body)) => answer::plain(*status, headers, body),
         _ if !answer::is_allowed(&request, token.as_deref()) => answer::message(401, "401 Unauthorized"),
         _ => answer::answer(&world, &asked).await,
     };
-    if let Some(Fault::Edit(edit)) = fault_of(&world, &asked) {
-        response = answer::edited(response, edit).await;
+    match fault {
+        Some(Fault::Edit(edit)) => response = answer::edited(response, edit).await,
+        Some(Fault::Headers(headers)) => answer::set_headers(&mut response, headers),
+        _ => {}
     }
     let mut settings = world.lock();
     if settings.keeps_log {
         settings.answered.push(response.status().as_u16());
     }
     response
-}
-
-fn fault_of(world: &World, asked: &Asked) -> Option<Fault> {
-    let rule = world.lock().fault.clone()?;
-    rule(asked).filter(|fault| matches!(fault, Fault::Edit(_)))
 }

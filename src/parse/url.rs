@@ -35,12 +35,13 @@ pub fn is_web(url: &Url) -> bool {
 /// - The fragment is left out, except `#!…`, which names the page on sites that route in the browser.
 /// - Parameters that only say where the visitor came from (`utm_…`, `fbclid`, …) are left out, the others are
 ///   sorted by name; values of one name keep their order, because programs read them as a list.
-/// - Addresses that are no `http` or `https` only lose their fragment.
+/// - Addresses that are no `http` or `https` only lose their fragment; `file:` loses the host before a drive letter,
+///   which reading it again would take away.
 pub fn normalize(url: &Url) -> String {
     if !is_web(url) {
         let mut plain = url.clone();
         plain.set_fragment(None);
-        return plain.into();
+        return Url::parse(plain.as_str()).unwrap_or(plain).into();
     }
     format!("{}:{}", url.scheme(), comparison_key(url))
 }
@@ -220,8 +221,10 @@ mod tests {
             ("https://example.com/#!/news/3", "https://example.com/#!/news/3"),
             ("https://u:p@example.com:8443/", "https://u:p@example.com:8443/"),
             ("mailto:A@Example.com#x", "mailto:A@Example.com"),
+            ("file://host\\c:/a#b", "file:///c:/a"),
         ] {
             assert_eq!(normal(text), expected, "{text}");
+            assert_eq!(normal(expected), expected, "again");
         }
     }
 

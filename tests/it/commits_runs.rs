@@ -333,7 +333,7 @@ on_both_databases! {
 }
 
 /// Lets a manual clock run fifty times as fast as the machine's.
-fn tick(clock: &Clock) -> tokio::task::JoinHandle<()> {
+pub(crate) fn tick(clock: &Clock) -> tokio::task::JoinHandle<()> {
     let clock = clock.clone();
     tokio::spawn(async move {
         loop {
@@ -376,8 +376,9 @@ fn a_process_that_dies_at_any_point_leaves_a_run_that_the_next_one_finishes() {
         gitlab.set_token(TOKEN);
         let repo = Repo::create(&dir, "app");
         repo.commit_many(330);
-        gitlab.add_repository(9, "team/app", &repo.dir);
-        add_team(&gitlab, 8, 320);
+        gitlab.add_repository(99, "team/app", &repo.dir);
+        // More than the nine lives below can finish, however their workers take turns.
+        add_team(&gitlab, 20, 320);
         std::fs::write(dir.join("tsuzuki.toml"), config_text(&gitlab.url(), "${TEST_TOKEN}", GROUP)).unwrap();
         let points = [
             "commits.page",
@@ -410,12 +411,12 @@ fn a_process_that_dies_at_any_point_leaves_a_run_that_the_next_one_finishes() {
         let db = open(&dir).await;
         let runs = check_books(&db).await;
         assert_eq!(ids.len(), 1, "one run, however often it was cut off");
-        assert_eq!((runs.len(), runs[0].status, runs[0].success_count), (1, RunStatus::Completed, 9));
+        assert_eq!((runs.len(), runs[0].status, runs[0].success_count), (1, RunStatus::Completed, 21));
         let id = runs[0].run_id;
         let summary = db.read(move |tx| run::find_summary(tx, &id)).await.unwrap().unwrap();
-        assert_eq!(summary.new_commits_count, 330 + 8 * 320, "counted once each over all lives");
+        assert_eq!(summary.new_commits_count, 330 + 20 * 320, "counted once each over all lives");
         let mine: std::collections::BTreeSet<String> =
-            rows(&db).await.into_iter().filter(|row| row.project_id == 9).map(|row| row.sha).collect();
+            rows(&db).await.into_iter().filter(|row| row.project_id == 99).map(|row| row.sha).collect();
         assert_eq!(mine, repo.rev_list("main"));
         db.close().await;
     });

@@ -18,5 +18,5 @@ fn the_files_of_real_writers_read_as_expected() {
             count += 1;
         }
     }
-    assert_eq!(count, 8);
+    assert_eq!(count, 15);
 }

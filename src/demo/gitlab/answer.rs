@@ -1,7 +1,7 @@
 //! Requests in, answers out, as GitLab's documentation has them.
 
 use axum::body::Body;
-use axum::http::{Request, Response};
+use axum::http::{HeaderName, Request, Response};
 use percent_encoding::percent_decode_str;
 use serde_json::json;
 
@@ -142,7 +142,8 @@ async fn repository(world: &World, asked: &Asked, project: &FakeProject, rest: &
             None => message(404, "404 Branch Not Found"),
         },
         ["commits"] => {
-            let per_page = asked.number_of("per_page", DEFAULT_PER_PAGE).min(MOST_PER_PAGE);
+            let most = world.lock().most_per_page.unwrap_or(MOST_PER_PAGE);
+            let per_page = asked.number_of("per_page", DEFAULT_PER_PAGE).min(most);
             let page = asked.number_of("page", 1);
             let revision = match asked.parameter("ref_name") {
                 Some(revision) => revision.to_owned(),
@@ -176,4 +177,15 @@ pub(super) async fn edited(response: Response<Body>, edit: fn(&mut serde_json::V
     let mut parts = parts;
     parts.headers.remove("content-length");
     Response::from_parts(parts, Body::from(json.to_string()))
+}
+
+/// Sets headers, or takes them away.
+pub(super) fn set_headers(response: &mut Response<Body>, headers: Vec<(&'static str, Option<String>)>) {
+    for (name, value) in headers {
+        let name = HeaderName::from_static(name);
+        match value.and_then(|value| value.parse().ok()) {
+            Some(value) => response.headers_mut().insert(name, value),
+            None => response.headers_mut().remove(name),
+        };
+    }
 }

@@ -128,6 +128,11 @@ impl CMap {
         self.spaces.iter().filter(|space| fits(space)).map(|space| space.0).min()
     }
 
+    /// How many ranges of codes are looked at for each code.
+    pub(super) fn spaces(&self) -> usize {
+        self.spaces.len()
+    }
+
     /// How many bytes a code takes that fits nowhere.
     pub(super) fn usual_length(&self) -> Option<usize> {
         self.spaces.iter().map(|space| space.0).min()

@@ -19,9 +19,13 @@ const MAX_FORMS: usize = 12;
 const MAX_SAVED: usize = 64;
 /// The most operands of one operator.
 const MAX_OPERANDS: usize = 40;
+/// The most values in all operands of one operator.
+const MAX_OPERAND_VALUES: usize = 100_000;
+/// The most values in the resources of forms that are open at once.
+const MAX_HELD: usize = 300_000;
 /// What a form or a font costs besides its bytes.
 const OVERHEAD: usize = 1000;
-/// How many glyphs are compared for one step.
+/// How many glyphs, or codes with ranges of them, are compared for one step.
 const COMPARED: usize = 8;
 /// The most entries of all fonts that are kept to be used again.
 const MAX_KEPT_WEIGHT: usize = 1_000_000;
@@ -39,6 +43,8 @@ pub(super) struct Reader<'d, 'a> {
     /// Forms without text, which need not be read again.
     barren: HashSet<u32>,
     open_forms: Vec<u32>,
+    /// How many values the resources of open forms have.
+    held: usize,
 }
 
 /// One content stream while it is read.
@@ -64,11 +70,13 @@ impl<'d, 'a> Reader<'d, 'a> {
             font_weight: Rc::default(),
             barren: HashSet::new(),
             open_forms: Vec::new(),
+            held: 0,
         }
     }
 
     /// Reads a page; `None` when the budget is used up or no more text fits.
     pub(super) fn read_page(&mut self, content: &[u8], resources: &Dict) -> Option<()> {
+        self.held = 0;
         let read = self.run(content, resources, &State::default());
         self.layout.end_page();
         read
@@ -88,6 +96,7 @@ impl<'d, 'a> Reader<'d, 'a> {
         let mut lexer = Lexer::new(content, 0);
         let mut operands: Vec<Object> = Vec::new();
         let mut before = 0;
+        let mut room = MAX_OPERAND_VALUES;
         while let Some(token) = lexer.token() {
             match token {
                 Token::Word(word) if !matches!(word, b"true" | b"false" | b"null") => {
@@ -99,13 +108,14 @@ impl<'d, 'a> Reader<'d, 'a> {
                         self.operate(word, &operands, &mut run)?;
                     }
                     operands.clear();
+                    room = MAX_OPERAND_VALUES;
                     if self.layout.is_full() {
                         self.document.budget.mark_cut();
                         return None;
                     }
                 }
                 token => {
-                    if let Some(operand) = read_from(&mut lexer, token, Refs::Absent) {
+                    if let Some(operand) = read_from(&mut lexer, token, Refs::Absent, &mut room) {
                         if operands.len() == MAX_OPERANDS {
                             operands.remove(0);
                         }
@@ -220,7 +230,9 @@ impl<'d, 'a> Reader<'d, 'a> {
     fn form(&mut self, name: &[u8], run: &mut Run<'_>) -> Option<()> {
         self.document.budget.spend(OVERHEAD)?;
         if run.forms.is_none() {
-            run.forms = Some(self.document.value(run.resources, "XObject"));
+            let forms = self.document.value(run.resources, "XObject");
+            self.held += weight(&forms);
+            run.forms = Some(forms);
         }
         let forms = run.forms.as_ref().and_then(|forms| forms.dict());
         let Some(Object::Ref(number)) = forms.and_then(|forms| forms.find_bytes(name)).cloned() else {
@@ -237,6 +249,13 @@ impl<'d, 'a> Reader<'d, 'a> {
         }
         let Some(content) = self.document.decode(&stream) else { return Some(()) };
         let resources = self.document.value(&stream.dict, "Resources");
+        let held = self.held;
+        self.held += stream.dict.weight() + weight(&resources);
+        if self.held > MAX_HELD {
+            self.held = held;
+            self.document.budget.mark_cut();
+            return Some(());
+        }
         let mut state = run.state.clone();
         if let Some(matrix) = self.document.value(&stream.dict, "Matrix").array() {
             state.page = Matrix::from_operands(matrix).then(&state.page);
@@ -245,6 +264,7 @@ impl<'d, 'a> Reader<'d, 'a> {
         self.open_forms.push(number);
         let read = self.run(&content, resources.dict().unwrap_or(run.resources), &state);
         self.open_forms.pop();
+        self.held = held;
         if self.layout.seen == before {
             self.barren.insert(number);
         }
@@ -267,11 +287,20 @@ impl<'d, 'a> Reader<'d, 'a> {
             } else {
                 self.layout.place_unreadable(&glyph);
             }
-            let compared = std::mem::take(&mut self.layout.compared);
+            let compared = std::mem::take(&mut self.layout.compared) + font.effort();
             if self.document.budget.spend(compared / COMPARED).is_none() {
                 return;
             }
         }
+    }
+}
+
+/// How much a value weighs that was read for us alone.
+#[allow(clippy::ptr_arg, reason = "whether it was read for us alone is the question")]
+fn weight(value: &Cow<'_, Object>) -> usize {
+    match value {
+        Cow::Owned(value) => value.weight(),
+        Cow::Borrowed(_) => 0,
     }
 }
 

@@ -5,8 +5,10 @@ use std::collections::HashMap;
 
 use super::Error;
 use super::budget::Budget;
+use super::crypt::Crypt;
 use super::filter::{self, Filter};
-use super::lexer::{Lexer, Token, is_space};
+use super::lexer::{Lexer, Token};
+use super::marks::{data_start, end_by_length, find, follows_dict, source_before, trim_end};
 use super::object::{Dict, Object, Refs, Stream, read};
 use super::predictor::Shape;
 
@@ -30,15 +32,35 @@ enum Place {
 pub(super) struct Document<'a> {
     bytes: &'a [u8],
     places: HashMap<u32, Place>,
-    packs: Vec<Vec<u8>>,
+    packs: Vec<Pack>,
     root: Option<Object>,
+    encrypt: Option<Object>,
+    id: Option<Object>,
+    crypt: Option<Crypt>,
     pub(super) budget: Budget,
+}
+
+/// A decoded object stream.
+struct Pack {
+    bytes: Vec<u8>,
+    /// Where it stands in the file.
+    at: usize,
 }
 
 impl<'a> Document<'a> {
     /// Looks through the whole file; the last definition of an object wins.
     pub(super) fn scan(bytes: &'a [u8], budget: Budget) -> Result<Self, Error> {
-        let mut document = Self { bytes, places: HashMap::new(), packs: Vec::new(), root: None, budget };
+        let mut document = Self {
+            bytes,
+            places: HashMap::new(),
+            packs: Vec::new(),
+            root: None,
+            encrypt: None,
+            id: None,
+            crypt: None,
+            budget,
+        };
+        let mut packs = Vec::new();
         let mut at = 0;
         let mut open = None;
         let mut has_ends = true;
@@ -46,21 +68,21 @@ impl<'a> Document<'a> {
             let rest = &bytes[at..];
             match rest[0] {
                 b'o' if rest.starts_with(b"obj") => {
-                    if let Some(number) = number_before(bytes, at) {
-                        document.note(number, Place::File(at + 3))?;
+                    if let Some(source) = source_before(bytes, at) {
+                        document.note(source.number, Place::File(at + 3))?;
                         open = Some(at + 3);
                     }
                     at += 3;
                 }
                 b's' if rest.starts_with(b"stream") && follows_dict(bytes, at) => {
-                    let (next, found_end) = document.pass_stream(at, open.take(), has_ends)?;
+                    let (next, found_end) = document.pass_stream(at, open.take(), has_ends, &mut packs)?;
                     has_ends = found_end;
                     at = next;
                 }
                 b't' if rest.starts_with(b"trailer") => {
                     let mut lexer = Lexer::new(bytes, at + 7);
                     if let Some(Object::Dict(dict)) = read(&mut lexer, Refs::Read) {
-                        document.note_trailer(&dict)?;
+                        document.note_trailer(&dict);
                     }
                     document.budget.spend(lexer.at - at).ok_or(Error::TooBig)?;
                     at += 7;
@@ -68,22 +90,48 @@ impl<'a> Document<'a> {
                 _ => at += 1,
             }
         }
+        // How they are encrypted is known only at the end of the file.
+        document.decide_crypt()?;
+        for at in packs {
+            document.unpack(at)?;
+        }
         Ok(document)
     }
 
+    /// Finds the key of an encrypted file.
+    fn decide_crypt(&mut self) -> Result<(), Error> {
+        let Some(encrypt) = &self.encrypt else { return Ok(()) };
+        let id = self.id.as_ref().map(|id| self.resolve(id));
+        let id = id.as_ref().and_then(|id| id.list().first()).map(|id| self.resolve(id));
+        let id = id.as_ref().and_then(|id| id.text()).unwrap_or_default();
+        let encrypt = self.resolve(encrypt);
+        let crypt = encrypt.dict().and_then(|dict| Crypt::open(self, dict, id));
+        self.crypt = Some(crypt.ok_or(Error::Encrypted)?);
+        Ok(())
+    }
+
+    /// Notes where an object stands, unless it is defined again further down.
     fn note(&mut self, number: u32, place: Place) -> Result<(), Error> {
-        self.places.insert(number, place);
+        let position = |place: &Place| match place {
+            Place::File(at) => *at,
+            Place::Packed { pack, .. } => self.packs.get(*pack).map_or(0, |pack| pack.at),
+        };
+        if self.places.get(&number).is_none_or(|known| position(known) <= position(&place)) {
+            self.places.insert(number, place);
+        }
         if self.places.len() > MAX_OBJECTS { Err(Error::TooBig) } else { Ok(()) }
     }
 
-    fn note_trailer(&mut self, dict: &Dict) -> Result<(), Error> {
-        if dict.find("Encrypt").is_some_and(|value| *value != Object::Null) {
-            return Err(Error::Encrypted);
+    fn note_trailer(&mut self, dict: &Dict) {
+        if let Some(encrypt) = dict.find("Encrypt").filter(|value| **value != Object::Null) {
+            self.encrypt = Some(encrypt.clone());
+        }
+        if let Some(id) = dict.find("ID") {
+            self.id = Some(id.clone());
         }
         if let Some(root) = dict.find("Root") {
             self.root = Some(root.clone());
         }
-        Ok(())
     }
 
     /// Where to look on after the keyword `stream` at `at`, and whether `endstream` may still come.
@@ -92,6 +140,7 @@ impl<'a> Document<'a> {
         at: usize,
         open: Option<usize>,
         has_ends: bool,
+        packs: &mut Vec<usize>,
     ) -> Result<(usize, bool), Error> {
         let from = data_start(self.bytes, at);
         let mut dict = None;
@@ -112,24 +161,26 @@ impl<'a> Document<'a> {
                 None => (self.bytes.len(), false),
             },
         };
-        if let Some(dict) = dict {
+        if let (Some(dict), Some(open)) = (dict, open) {
             if dict.is_type("XRef") {
-                self.note_trailer(&dict)?;
+                self.note_trailer(&dict);
             } else if dict.is_type("ObjStm") {
-                self.unpack(&Stream { dict, from, to })?;
+                packs.push(open);
             }
         }
         // Without an end nobody knows what is data: objects may follow.
         Ok((if to == self.bytes.len() { from } else { to }, has_ends))
     }
 
-    /// Notes the objects of an object stream.
-    fn unpack(&mut self, stream: &Stream) -> Result<(), Error> {
+    /// Notes the objects of the object stream that stands after `obj` at `at`.
+    fn unpack(&mut self, at: usize) -> Result<(), Error> {
+        let Some(Object::Stream(stream)) = self.load_from(Place::File(at)) else { return Ok(()) };
         let count = stream.dict.find("N").and_then(Object::size).unwrap_or(0);
         let first = stream.dict.find("First").and_then(Object::size).unwrap_or(0);
-        let Some(decoded) = self.decode(stream) else { return Ok(()) };
+        let Some(bytes) = self.decode(&stream) else { return Ok(()) };
         let pack = self.packs.len();
-        let mut lexer = Lexer::new(&decoded, 0);
+        self.packs.push(Pack { bytes: Vec::new(), at });
+        let mut lexer = Lexer::new(&bytes, 0);
         for _ in 0..count {
             let (Some(Token::Number(number)), Some(Token::Number(offset))) = (lexer.token(), lexer.token())
             else {
@@ -140,7 +191,7 @@ impl<'a> Document<'a> {
             }
             self.note(number as u32, Place::Packed { pack, at: first.saturating_add(offset as usize) })?;
         }
-        self.packs.push(decoded);
+        self.packs[pack].bytes = bytes;
         Ok(())
     }
 
@@ -158,18 +209,25 @@ impl<'a> Document<'a> {
 
     /// Reads an object, or `None` if there is none or no budget for it.
     pub(super) fn load(&self, number: u32) -> Option<Object> {
-        let place = *self.places.get(&number)?;
+        self.load_from(*self.places.get(&number)?)
+    }
+
+    fn load_from(&self, place: Place) -> Option<Object> {
         // Before anything is read: with nothing left, not even that.
         self.budget.spend(LOOKUP)?;
-        let (bytes, at) = match place {
-            Place::File(at) => (self.bytes, at),
-            Place::Packed { pack, at } => (self.packs.get(pack)?.as_slice(), at),
-        };
+        let (bytes, at) = self.bytes_at(place)?;
         let mut lexer = Lexer::new(bytes, at);
-        let object = read(&mut lexer, Refs::Read);
+        let object = read(&mut lexer, Refs::Read)?;
         self.budget.spend(lexer.at.saturating_sub(at))?;
-        match (object?, place) {
-            (Object::Dict(dict), Place::File(_)) => {
+        // What is packed was encrypted as a whole.
+        let Place::File(_) = place else { return Some(object) };
+        let source = source_before(self.bytes, at.saturating_sub(3))?;
+        let object = match &self.crypt {
+            Some(crypt) => crypt.strings(object, source, &self.budget),
+            None => object,
+        };
+        match object {
+            Object::Dict(dict) => {
                 lexer.skip_space();
                 if !lexer.rest().starts_with(b"stream") {
                     return Some(Object::Dict(dict));
@@ -187,17 +245,21 @@ impl<'a> Document<'a> {
                         trim_end(self.bytes, from, end)
                     }
                 };
-                Some(Object::Stream(Stream { dict, from, to }))
+                Some(Object::Stream(Stream { dict, from, to, source }))
             }
-            (object, _) => Some(object),
+            object => Some(object),
         }
     }
 
-    fn load_number(&self, number: u32) -> Option<usize> {
-        let (bytes, at) = match *self.places.get(&number)? {
+    fn bytes_at(&self, place: Place) -> Option<(&[u8], usize)> {
+        Some(match place {
             Place::File(at) => (self.bytes, at),
-            Place::Packed { pack, at } => (self.packs.get(pack)?.as_slice(), at),
-        };
+            Place::Packed { pack, at } => (self.packs.get(pack)?.bytes.as_slice(), at),
+        })
+    }
+
+    fn load_number(&self, number: u32) -> Option<usize> {
+        let (bytes, at) = self.bytes_at(*self.places.get(&number)?)?;
         match Lexer::new(bytes.get(..bytes.len().min(at.saturating_add(64)))?, at).token() {
             Some(Token::Number(number)) => Object::Number(number).size(),
             _ => None,
@@ -237,71 +299,11 @@ impl<'a> Document<'a> {
             let early = key("EarlyChange") != Some(0);
             filters.push((Filter::by_name(self.resolve(name).name()?, early)?, shape));
         }
-        let raw = self.bytes.get(stream.from..stream.to)?;
-        filter::decode(raw, &filters, &self.budget).map(|decoded| decoded.bytes)
-    }
-}
-
-/// The number in `N G obj`, when `obj` stands at `at`.
-fn number_before(bytes: &[u8], at: usize) -> Option<u32> {
-    let before = |from: usize, fits: fn(u8) -> bool| {
-        let least = from.saturating_sub(12);
-        (least..from).rev().take_while(|at| fits(bytes[*at])).last().unwrap_or(from)
-    };
-    let digits = |byte: u8| byte.is_ascii_digit();
-    let generation_end = before(at, is_space);
-    let generation = before(generation_end, digits);
-    let number_end = before(generation, is_space);
-    let number = before(number_end, digits);
-    if generation == generation_end || number_end == generation || number == number_end {
-        return None;
-    }
-    std::str::from_utf8(&bytes[number..number_end]).ok()?.parse().ok()
-}
-
-/// Whether what stands before `at` closes a dictionary.
-fn follows_dict(bytes: &[u8], at: usize) -> bool {
-    let start = at.saturating_sub(32);
-    bytes[start..at].trim_ascii_end().ends_with(b">>")
-}
-
-/// Where the data begin after the keyword `stream` at `at`.
-fn data_start(bytes: &[u8], at: usize) -> usize {
-    let from = (at + 6).min(bytes.len());
-    match bytes[from..] {
-        [b'\r', b'\n', ..] => from + 2,
-        [b'\r' | b'\n', ..] => from + 1,
-        [b' ', b'\r', b'\n', ..] => from + 3,
-        [b' ', b'\n', ..] => from + 2,
-        _ => from,
-    }
-}
-
-/// The end of the data if `length` is right: `endstream` follows.
-fn end_by_length(bytes: &[u8], from: usize, length: Option<usize>) -> Option<usize> {
-    let to = from.checked_add(length?).filter(|to| *to <= bytes.len())?;
-    let after = &bytes[to..bytes.len().min(to + 16)];
-    after.trim_ascii_start().starts_with(b"endstream").then_some(to)
-}
-
-/// `to` without the line break before `endstream`.
-fn trim_end(bytes: &[u8], from: usize, to: usize) -> usize {
-    match &bytes[from..to] {
-        [.., b'\r', b'\n'] => to - 2,
-        [.., b'\r' | b'\n'] => to - 1,
-        _ => to,
-    }
-}
-
-/// Where `wanted` stands at or after `from`.
-fn find(bytes: &[u8], from: usize, wanted: &[u8]) -> Option<usize> {
-    let first = *wanted.first()?;
-    let mut at = from;
-    loop {
-        at += bytes.get(at..)?.iter().position(|byte| *byte == first)?;
-        if bytes[at..].starts_with(wanted) {
-            return Some(at);
+        let mut raw = Cow::Borrowed(self.bytes.get(stream.from..stream.to)?);
+        if let Some(crypt) = &self.crypt {
+            self.budget.spend(raw.len())?;
+            raw = Cow::Owned(crypt.stream(&raw, stream.source));
         }
-        at += 1;
+        filter::decode(&raw, &filters, &self.budget).map(|decoded| decoded.bytes)
     }
 }

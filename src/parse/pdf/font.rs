@@ -181,6 +181,14 @@ impl Font {
         length.clamp(1, bytes.len().max(1))
     }
 
+    /// How many comparisons cutting off one code takes at most.
+    pub(super) fn effort(&self) -> usize {
+        match &self.coding {
+            Coding::Own(map) => map.spaces() + self.to_unicode.as_ref().map_or(0, CMap::spaces),
+            _ => 0,
+        }
+    }
+
     /// What a code stands for, appended to `into`; `None` when nobody knows.
     pub(super) fn text(&self, bytes: &[u8], into: &mut String) -> Option<()> {
         let code = cmap::code(bytes);

@@ -10,6 +10,7 @@
 mod budget;
 mod cmap;
 mod content;
+mod crypt;
 mod document;
 mod encoding;
 mod filter;
@@ -17,6 +18,7 @@ mod font;
 mod layout;
 mod lexer;
 mod lzw;
+mod marks;
 mod matrix;
 mod object;
 mod pages;
@@ -66,8 +68,8 @@ pub enum Error {
     /// The file is something else.
     #[error("this is no PDF")]
     NotPdf,
-    /// The file is encrypted.
-    #[error("the PDF is encrypted")]
+    /// The file is encrypted and asks for a password, or for a way of opening it that we do not know.
+    #[error("the PDF is encrypted and does not open without a password")]
     Encrypted,
     /// The limits were met before any text was found.
     #[error("the PDF takes more work to read than it may")]
@@ -97,9 +99,10 @@ pub fn text(bytes: &[u8], limit: Limit) -> Result<Text, Error> {
     let document = Document::scan(bytes, Budget::new(limit.work, limit.decoded_bytes))?;
     let pages = pages::list(&document);
     let mut reader = Reader::new(&document, limit.chars);
+    let mut shared = pages::Shared::default();
     for page in &pages {
-        let content = page.content(&document);
-        if reader.read_page(&content, &page.resources).is_none() {
+        let (content, resources) = page.read(&document, &mut shared);
+        if reader.read_page(&content, &resources).is_none() {
             break;
         }
     }

@@ -7,13 +7,13 @@ use super::lexer::{Lexer, Token};
 /// The deepest nesting that is read.
 const MAX_DEPTH: usize = 48;
 /// The most values inside of one.
-const MAX_VALUES: usize = 300_000;
+const MAX_VALUES: usize = 150_000;
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Object {
     Null,
-    Bool,
+    Bool(bool),
     Number(f64),
     Name(Vec<u8>),
     Text(Vec<u8>),
@@ -33,6 +33,14 @@ pub(super) struct Stream {
     pub(super) dict: Dict,
     pub(super) from: usize,
     pub(super) to: usize,
+    pub(super) source: Source,
+}
+
+/// Which object of the file something belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Source {
+    pub(super) number: u32,
+    pub(super) generation: u32,
 }
 
 impl Dict {
@@ -43,6 +51,16 @@ impl Dict {
 
     pub(super) fn find_bytes(&self, key: &[u8]) -> Option<&Object> {
         self.0.get(key)
+    }
+
+    /// The same dictionary with other values.
+    pub(super) fn map(self, change: impl Fn(Object) -> Object) -> Self {
+        Self(self.0.into_iter().map(|(key, value)| (key, change(value))).collect())
+    }
+
+    /// How many values it holds.
+    pub(super) fn weight(&self) -> usize {
+        self.0.values().map(Object::weight).sum()
     }
 
     pub(super) fn is_type(&self, name: &str) -> bool {
@@ -93,6 +111,15 @@ impl Object {
         }
     }
 
+    /// How many values it holds, itself among them.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Object::Array(array) => 1 + array.iter().map(Object::weight).sum::<usize>(),
+            Object::Dict(dict) | Object::Stream(Stream { dict, .. }) => 1 + dict.weight(),
+            _ => 1,
+        }
+    }
+
     /// A dictionary, also that of a stream.
     pub(super) fn dict(&self) -> Option<&Dict> {
         match self {
@@ -113,13 +140,17 @@ pub(super) enum Refs {
 /// Reads one value, or `None` at a closing bracket, at a keyword that is no value, or when it is too deep or too large.
 pub(super) fn read(lexer: &mut Lexer<'_>, refs: Refs) -> Option<Object> {
     let token = lexer.token()?;
-    read_from(lexer, token, refs)
+    read_from(lexer, token, refs, &mut { MAX_VALUES })
 }
 
-/// Reads the value that begins with `token`.
-pub(super) fn read_from(lexer: &mut Lexer<'_>, token: Token<'_>, refs: Refs) -> Option<Object> {
-    let mut left = MAX_VALUES;
-    value(lexer, token, refs, MAX_DEPTH, &mut left)
+/// Reads the value that begins with `token`, if it has no more than `room` values, which are taken from it.
+pub(super) fn read_from(
+    lexer: &mut Lexer<'_>,
+    token: Token<'_>,
+    refs: Refs,
+    room: &mut usize,
+) -> Option<Object> {
+    value(lexer, token, refs, MAX_DEPTH, room)
 }
 
 fn value(
@@ -187,7 +218,7 @@ fn value(
             Object::Dict(dict)
         }
         Token::Word(b"null") => Object::Null,
-        Token::Word(b"true" | b"false") => Object::Bool,
+        Token::Word(word @ (b"true" | b"false")) => Object::Bool(word == b"true"),
         Token::Word(_) | Token::ArrayClose | Token::DictClose => return None,
     })
 }

@@ -1,4 +1,4 @@
-//! The pages of a file in their order, each with its resources.
+//! The pages of a file in their order, each read only when its turn comes.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -14,11 +14,19 @@ const MAX_PAGES: usize = 20_000;
 /// The most nodes of the tree that wait to be looked at.
 const MAX_OPEN: usize = 2 * MAX_PAGES;
 
-/// A page.
-#[derive(Clone, Debug)]
+/// A page: where it and the resources that it inherits stand. Nothing of it is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Page {
-    contents: Object,
-    pub(super) resources: Rc<Dict>,
+    number: u32,
+    /// The node of the tree above it that has resources.
+    heir_of: Option<u32>,
+}
+
+/// The resources of the page before, which are mostly those of the next one too.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    number: Option<u32>,
+    resources: Rc<Dict>,
 }
 
 /// The pages by the tree, or in the order of their numbers if the tree is broken.
@@ -28,14 +36,17 @@ pub(super) fn list(document: &Document<'_>) -> Vec<Page> {
     if catalogue.dict().and_then(|dict| dict.find("Pages")).is_none() {
         catalogue = Cow::Owned(find_catalogue(document));
     }
-    if let Some(tree) = catalogue.dict().and_then(|dict| dict.find("Pages")) {
-        walk(document, tree, &mut pages);
+    match catalogue.dict().and_then(|dict| dict.find("Pages")) {
+        Some(Object::Ref(tree)) => walk(document, vec![*tree], &mut pages),
+        // It should be an object of its own; without a number nothing can be inherited from it.
+        Some(Object::Dict(tree)) => walk(document, kids_of(document, tree).unwrap_or_default(), &mut pages),
+        _ => {}
     }
     if pages.is_empty() {
         for number in document.numbers() {
             let Some(Object::Dict(dict)) = document.load(number) else { continue };
             if dict.is_type("Page") && pages.len() < MAX_PAGES {
-                pages.push(page(document, &dict, &Rc::default()));
+                pages.push(Page { number, heir_of: None });
             }
         }
     }
@@ -51,56 +62,51 @@ fn find_catalogue(document: &Document<'_>) -> Object {
     objects.find(|object| object.dict().is_some_and(|dict| dict.is_type("Catalog"))).unwrap_or(Object::Null)
 }
 
-fn walk(document: &Document<'_>, tree: &Object, pages: &mut Vec<Page>) {
+fn walk(document: &Document<'_>, tops: Vec<u32>, pages: &mut Vec<Page>) {
     let mut seen = HashSet::new();
-    let mut open = vec![(tree.clone(), Rc::<Dict>::default(), 0)];
-    while let Some((node, inherited, depth)) = open.pop() {
+    let mut open: Vec<(u32, Option<u32>, usize)> = tops.into_iter().rev().map(|top| (top, None, 0)).collect();
+    while let Some((number, heir_of, depth)) = open.pop() {
         if document.budget.spend(1).is_none() {
             return;
         }
-        if let Object::Ref(number) = node
-            && !seen.insert(number)
-        {
+        if !seen.insert(number) {
             continue;
         }
-        let node = document.resolve(&node);
+        let node = document.resolve(&Object::Ref(number)).into_owned();
         let Some(dict) = node.dict() else { continue };
-        match document.value(dict, "Kids").as_ref() {
-            Object::Array(kids) if depth < MAX_DEPTH => {
-                let resources = own_resources(document, dict).unwrap_or(inherited);
+        match kids_of(document, dict) {
+            Some(kids) if depth < MAX_DEPTH => {
+                let heir_of = if dict.find("Resources").is_some() { Some(number) } else { heir_of };
                 let room = MAX_OPEN - open.len();
                 if kids.len() > room {
                     document.budget.mark_cut();
                 }
-                let kids =
-                    kids.iter().take(room).rev().map(|kid| (kid.clone(), Rc::clone(&resources), depth + 1));
-                open.extend(kids);
+                open.extend(kids.into_iter().take(room).rev().map(|kid| (kid, heir_of, depth + 1)));
             }
-            Object::Array(_) => {}
-            _ if pages.len() < MAX_PAGES => pages.push(page(document, dict, &inherited)),
-            _ => return,
+            Some(_) => {}
+            None if pages.len() < MAX_PAGES => pages.push(Page { number, heir_of }),
+            None => return,
         }
     }
 }
 
-fn page(document: &Document<'_>, dict: &Dict, inherited: &Rc<Dict>) -> Page {
-    let resources = own_resources(document, dict).unwrap_or_else(|| Rc::clone(inherited));
-    Page { contents: dict.find("Contents").cloned().unwrap_or(Object::Null), resources }
-}
-
-fn own_resources(document: &Document<'_>, dict: &Dict) -> Option<Rc<Dict>> {
-    match document.value(dict, "Resources").into_owned() {
-        Object::Dict(resources) => Some(Rc::new(resources)),
+/// The numbers of the nodes below a node, or `None` if it is a page.
+fn kids_of(document: &Document<'_>, dict: &Dict) -> Option<Vec<u32>> {
+    let kids = document.value(dict, "Kids");
+    let numbers = kids.array()?.iter().take(MAX_OPEN + 1).filter_map(|kid| match kid {
+        Object::Ref(number) => Some(*number),
         _ => None,
-    }
+    });
+    Some(numbers.collect())
 }
 
 impl Page {
-    /// Its operators: one stream, or several that count as one.
-    pub(super) fn content(&self, document: &Document<'_>) -> Vec<u8> {
-        let parts = document.resolve(&self.contents);
+    /// Its operators, from one stream or several that count as one, and its resources.
+    pub(super) fn read(&self, document: &Document<'_>, shared: &mut Shared) -> (Vec<u8>, Rc<Dict>) {
+        let page = document.resolve(&Object::Ref(self.number)).into_owned();
+        let Some(dict) = page.dict() else { return Default::default() };
         let mut content = Vec::new();
-        for part in parts.list() {
+        for part in document.value(dict, "Contents").list() {
             if let Object::Stream(stream) = document.resolve(part).as_ref()
                 && let Some(bytes) = document.decode(stream)
             {
@@ -108,6 +114,37 @@ impl Page {
                 content.push(b'\n');
             }
         }
-        content
+        (content, self.resources(document, dict, shared))
+    }
+
+    fn resources(&self, document: &Document<'_>, page: &Dict, shared: &mut Shared) -> Rc<Dict> {
+        let own = match page.find("Resources") {
+            Some(Object::Dict(own)) => Some(Rc::new(own.clone())),
+            Some(own @ Object::Ref(number)) => shared.load(*number, || document.resolve(own).into_owned()),
+            _ => None,
+        };
+        let inherited = || {
+            let number = self.heir_of?;
+            shared.load(number, || {
+                let node = document.load(number);
+                let resources =
+                    node.as_ref().and_then(Object::dict).map(|dict| document.value(dict, "Resources"));
+                resources.map_or(Object::Null, Cow::into_owned)
+            })
+        };
+        own.or_else(inherited).unwrap_or_default()
+    }
+}
+
+impl Shared {
+    /// The dictionary that `load` gives for an object, unless the page before had it too.
+    fn load(&mut self, number: u32, load: impl FnOnce() -> Object) -> Option<Rc<Dict>> {
+        if self.number != Some(number) {
+            // First let go of the old ones: those of two pages are never held at once.
+            *self = Self::default();
+            let Object::Dict(resources) = load() else { return None };
+            *self = Self { number: Some(number), resources: Rc::new(resources) };
+        }
+        Some(Rc::clone(&self.resources))
     }
 }

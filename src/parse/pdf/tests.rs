@@ -324,6 +324,46 @@ fn large_dictionaries_are_not_copied_at_each_use() {
     assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
 }
 
+#[test]
+fn cutting_strings_into_codes_is_paid_for() {
+    // A hundred ranges that fit nothing, in both maps, for each of many codes that stand for no text of their own.
+    let map = format!("begincodespacerange {} endcodespacerange", "<f0> <f1>".repeat(100));
+    let font = "<</Subtype/Type0/Encoding 8 0 R/ToUnicode 8 0 R/DescendantFonts[<<>>]>>";
+    let codes = "a".repeat(1_000_000);
+    let content = format!("BT /F1 9 Tf /Span <</ActualText (Hello)>> BDC ({codes}) Tj EMC ET");
+    let pdf = page_with(font, "", content.as_bytes()).stream(8, "", map.as_bytes()).end("/Root 1 0 R");
+    let found = text(&pdf, Limit { work: 20_000_000, ..Limit::default() }).unwrap();
+    assert_eq!((found.text.as_str(), found.is_cut), ("Hello", true));
+    let usual = map.replace("<f0> <f1>", "").replace("range ", "range <00> <ff>");
+    let pdf = page_with(font, "", content.as_bytes()).stream(8, "", usual.as_bytes()).end("/Root 1 0 R");
+    let found = text(&pdf, Limit { work: 20_000_000, ..Limit::default() }).unwrap();
+    assert_eq!((found.text.as_str(), found.is_cut), ("Hello", false));
+}
+
+#[test]
+fn pages_have_their_own_resources_or_those_above_them() {
+    let mac = "<</Subtype/Type1/Encoding/MacRomanEncoding>>";
+    let page = |keys: &str| format!("<</Type/Page/Contents 4 0 R{keys}>>");
+    let pdf = Pdf::new()
+        .put(1, "<</Type/Catalog/Pages 2 0 R>>")
+        .put(2, "<</Kids[10 0 R 20 0 R 13 0 R]/Resources 30 0 R>>")
+        .put(10, page(""))
+        .put(11, page(""))
+        .put(12, page("/Resources<</Font<</F1 6 0 R>>>>"))
+        .put(13, page("/Resources 99 0 R"))
+        .put(20, "<</Kids[12 0 R 21 0 R]/Resources<</Font<</F1 6 0 R>>>>>>")
+        .put(21, "<</Kids[11 0 R 14 0 R]>>")
+        .put(14, page("/Resources 31 0 R"))
+        .put(30, "<</Font<</F1 5 0 R>>>>")
+        .put(31, "30 0 R")
+        .stream(4, "", b"BT /F1 9 Tf 10 700 Td (\x8e) Tj ET".map(|b| b).as_slice())
+        .put(5, LATIN)
+        .put(6, mac);
+    let found = read(&pdf.end("/Root 1 0 R")).unwrap();
+    let lines: Vec<&str> = found.text.split_whitespace().collect();
+    assert_eq!((lines, found.pages), (vec!["Ž", "é", "é", "Ž", "Ž"], 5));
+}
+
 fn small() -> Limit {
     Limit { chars: 10_000, decoded_bytes: 1 << 20, work: 2_000_000 }
 }

@@ -35,7 +35,8 @@ pub(super) fn offset(text: &str) -> Option<i64> {
         None => (rest, "0"),
     };
     let (hours, minutes): (i64, i64) = (digits(hours)?, digits(minutes)?);
-    (hours <= 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
+    // Only then: of any digits the product need not be a number.
+    (hours <= 24 && minutes < 60).then(|| sign * (hours * 3600 + minutes * 60))
 }
 
 fn digits(text: &str) -> Option<i64> {
@@ -331,5 +332,25 @@ fn digit(c: char) -> Option<u32> {
     match c {
         '０'..='９' => Some(c as u32 - '０' as u32),
         _ => c.to_digit(10),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_read_and_endless_ones_refused() {
+        for (text, wanted) in [
+            ("+0900", Some(32_400)),
+            ("-05:30", Some(-19_800)),
+            ("+9", Some(32_400)),
+            ("-25:00", None),
+            ("+09:60", None),
+            ("-018888888888888882:11", None),
+            ("+99999999999999999999:00", None),
+        ] {
+            assert_eq!(offset(text), wanted, "{text}");
+        }
     }
 }
