@@ -224,7 +224,7 @@ fn blogs_of_blog_watcher_keep_the_ids_of_their_states() {
     let config = desk.config();
     assert!(config.contains("id = \"A\"\n") && config.contains("id = \"https://b.example\"\n"), "{config}");
     let why = desk.run(&["why", "A"]);
-    assert!(out(&why).contains("2025-01-01T00:00:00.000Z"), "{}", out(&why));
+    assert!(out(&why).contains("2025-01-01 09:00 +09:00"), "{}", out(&why));
 }
 
 #[test]
