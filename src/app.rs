@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use serde_json::Value as Json;
 use url::Url;
 
 use crate::blogs;
@@ -12,8 +11,9 @@ use crate::books;
 use crate::channel::outbox::{Sender, Topics};
 use crate::channel::{self, ChannelSet, Outside};
 use crate::commits;
+use crate::config::value::Span;
 use crate::config::{self, Config, Kind, Problems};
-use crate::db::{self, Db, Tx};
+use crate::db::{self, Db};
 use crate::engine::{Job, Parts, Schedule, Work};
 use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher};
 use crate::ledger::event;
@@ -56,26 +56,22 @@ const PIPELINES: &[Pipeline] = &[
         topics: blogs::topics,
     },
     Pipeline {
-        kind: Kind::job::<commits::config::Keys>(commits::KIND),
+        kind: Kind::job::<commits::config::Keys>(commits::KIND).with_check(commits::config::check),
         every: commits::EVERY,
         make: commits::make,
         topics: |topics| topics,
     },
 ];
 
-/// What a pipeline knows about a thing that a user asks about by its id, URL or number.
-type FindStory = fn(&mut Tx<'_>, &str, usize, Timestamp) -> db::Result<Option<Json>>;
+/// How often jobs of a kind run that do not say so.
+pub fn default_every(kind: &str) -> Option<Span> {
+    let pipeline = PIPELINES.iter().find(|pipeline| pipeline.kind.name == kind)?;
+    Span::from_secs(pipeline.every.as_secs())
+}
 
-/// Asked one after the other by `why`.
-const STORIES: &[FindStory] = &[press::look::story, blogs::look::story, books::view::story];
-
-/// What the pipelines' own tables tell about `thing`.
-pub fn list_stories(tx: &mut Tx<'_>, thing: &str, limit: usize, now: Timestamp) -> db::Result<Vec<Json>> {
-    let mut stories = Vec::new();
-    for find in STORIES {
-        stories.extend(find(tx, thing, limit, now)?);
-    }
-    Ok(stories)
+/// Whether a look at what such a job watches counts against a quota, which has to be written.
+pub fn counts_looks(kind: &str) -> bool {
+    kind == books::KIND
 }
 
 /// Deletes history older than `before`, in small transactions; answers how many rows went.
@@ -133,8 +129,8 @@ impl App {
         let mut problems = blogs::config::check_ids(&config.jobs);
         let channels = problems.note(ChannelSet::read(&config.channels, &config.app.timezone));
         let quotas = quotas(config);
-        let llms = LlmSet::read(&config.llms, &quotas, &config.app.timezone, &db, fetcher.clients());
-        let llms = problems.note(llms);
+        let zone = &config.app.timezone;
+        let llms = LlmSet::read(&config.llms, &quotas, zone, &db, fetcher.clients(), &mut problems);
         let web = problems.note(config.web.read());
         let parts = Parts {
             app: config.app.clone(),
@@ -142,16 +138,13 @@ impl App {
             clock,
             db,
             fetcher,
-            llms: Arc::new(llms.unwrap_or_default()),
+            llms: Arc::new(llms),
             quotas,
             channels: Arc::new(channels.unwrap_or_default()),
             web: web.unwrap_or_default(),
         };
         let jobs = config.jobs.iter().filter_map(|job| problems.note(make_job(job, &parts))).collect();
-        match problems.is_empty() {
-            true => Ok(Self { parts, jobs }),
-            false => Err(problems.into()),
-        }
+        Ok(problems.unless_any(Self { parts, jobs })?)
     }
 
     /// Sends what the jobs have put into the outbox, and tells them how it ended.

@@ -30,6 +30,19 @@ pub fn shorten(text: &str, columns: usize) -> String {
     short
 }
 
+/// A number of things: `1 job`, `2 jobs`, `3 branches`, `0 entries`.
+pub fn counted(count: impl std::fmt::Display, thing: &str) -> String {
+    let count = count.to_string();
+    if count == "1" {
+        return format!("1 {thing}");
+    }
+    match thing.strip_suffix('y') {
+        Some(stem) if !stem.ends_with(['a', 'e', 'i', 'o', 'u']) => format!("{count} {stem}ies"),
+        _ if thing.ends_with("ch") || thing.ends_with('s') => format!("{count} {thing}es"),
+        _ => format!("{count} {thing}s"),
+    }
+}
+
 /// One line without control characters: what the network sends may be printed on a terminal.
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
@@ -95,6 +108,21 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_thing_is_one_and_others_are_many() {
+        for (count, thing, words) in [
+            (0, "job", "0 jobs"),
+            (1, "job", "1 job"),
+            (-1, "job", "-1 jobs"),
+            (1, "new entry", "1 new entry"),
+            (11, "new entry", "11 new entries"),
+            (2, "day", "2 days"),
+            (2, "branch", "2 branches"),
+        ] {
+            assert_eq!(counted(count, thing), words);
+        }
+    }
 
     #[test]
     fn full_width_text_counts_double_and_is_cut_between_graphemes() {

@@ -123,7 +123,8 @@ pub fn read(job: &config::Job) -> Result<(Vec<Blog>, Rules), Problems> {
     let keys: Keys = job.section.read()?;
     let mut problems = Problems::default();
     let of_job = AllowPrivate::parse(&job.allow_private)
-        .map_err(|error| job.section.problem("allow_private", error.to_string()))?;
+        .map_err(|error| job.section.problem("allow_private", error.to_string()));
+    let of_job = problems.note(of_job).unwrap_or_else(AllowPrivate::none);
     let mut ids = HashMap::new();
     let mut blogs = Vec::with_capacity(keys.blog.len());
     for (number, blog) in keys.blog.into_iter().enumerate() {
@@ -137,16 +138,13 @@ pub fn read(job: &config::Job) -> Result<(Vec<Blog>, Rules), Problems> {
     if keys.warn_after == 0 {
         problems.push(job.section.problem("warn_after", "a warning needs at least one failure"));
     }
-    if !problems.is_empty() {
-        return Err(problems);
-    }
     let rules = Rules {
         first_run: job.first_run.unwrap_or(FirstRun::Baseline),
         hold_above: job.hold_above as usize,
         warn_after: keys.warn_after,
         probe: keys.probe,
     };
-    Ok((blogs, rules))
+    problems.unless_any((blogs, rules))
 }
 
 fn checked(
@@ -155,34 +153,35 @@ fn checked(
     of_job: &AllowPrivate,
     at: &dyn Fn(&str) -> String,
 ) -> Result<Blog, Problems> {
-    let problem = |key: &str, message: String| Problems::from(job.section.problem(&at(key), message));
+    let mut problems = Problems::default();
+    let problem = |key: &str, message: String| job.section.problem(&at(key), message);
     if blog.id.trim().is_empty() || blog.id.chars().count() > 200 || blog.id.chars().any(char::is_control) {
-        return Err(problem("id", "an id has 1 to 200 printable characters".into()));
+        problems.push(problem("id", "an id has 1 to 200 printable characters".into()));
     }
     let detect = blog.detect.unwrap_or_else(|| Detector::ALL.to_vec());
     if detect.is_empty() {
-        return Err(problem("detect", "at least one of feed, sitemap and html is needed".into()));
+        problems.push(problem("detect", "at least one of feed, sitemap and html is needed".into()));
     }
     for (key, is_set, needed) in [
         ("feed", blog.feed.is_some(), Detector::Feed),
         ("sitemap", blog.sitemap.is_some(), Detector::Sitemap),
         ("selector", blog.selector.is_some(), Detector::Html),
     ] {
-        if is_set && !detect.contains(&needed) {
-            return Err(problem(
-                key,
-                format!("`{key}` is of no use without \"{}\" in `detect`", needed.word()),
-            ));
+        if is_set && !detect.is_empty() && !detect.contains(&needed) {
+            let message = format!("`{key}` is of no use without \"{}\" in `detect`", needed.word());
+            problems.push(problem(key, message));
         }
     }
     if let Some(selector) = &blog.selector {
-        html::check_selector(selector).map_err(|error| problem("selector", error.to_string()))?;
+        problems.note(html::check_selector(selector).map_err(|error| problem("selector", error.to_string())));
     }
     let allow_private = if blog.allow_private.is_empty() {
         of_job.clone()
     } else {
         let allowed: Vec<&String> = job.allow_private.iter().chain(&blog.allow_private).collect();
-        AllowPrivate::parse(&allowed).map_err(|error| problem("allow_private", error.to_string()))?
+        let allowed =
+            AllowPrivate::parse(&allowed).map_err(|error| problem("allow_private", error.to_string()));
+        problems.note(allowed).unwrap_or_else(AllowPrivate::none)
     };
     let mut blog = Blog {
         id: blog.id,
@@ -198,7 +197,7 @@ fn checked(
         settings_hash: String::new(),
     };
     blog.settings_hash = blog.hash_settings();
-    Ok(blog)
+    problems.unless_any(blog)
 }
 
 /// Blogs whose id stands in two jobs: their state is kept by id, so the two would overwrite each other.

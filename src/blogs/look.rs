@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
-use serde_json::Value as Json;
 
 use super::config::Blog;
 use super::decide::{self, Target};
@@ -12,9 +11,10 @@ use super::store::{self, ChangeRow, CheckRow, Delivery};
 use super::{Blogs, TOPIC, round};
 use crate::channel::outbox::{self, Answer, Topics};
 use crate::db::{self, Db, Tx};
-use crate::engine::Plan;
+use crate::engine::{Look, Plan, trial};
 use crate::ledger::{event, pause};
 use crate::parse::url::Url;
+use crate::text::counted;
 use crate::time::Timestamp;
 
 /// Blogs that a plan names.
@@ -48,7 +48,7 @@ pub(super) fn plan(tx: &mut Tx<'_>, blogs: &[Blog], now: Timestamp) -> db::Resul
 
 /// What one look at a blog would mean; nothing is written.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Trial {
+pub struct Seen {
     /// The blog.
     pub blog_id: String,
     /// Its page.
@@ -75,9 +75,33 @@ pub struct Trial {
     pub error: Option<String>,
 }
 
+impl Seen {
+    /// The same in the words of `job test`.
+    pub(super) fn into_look(self) -> Look {
+        let detail = serde_json::json!(self);
+        if let Some(error) = self.error {
+            return Look { detail, ..Look::failed(self.blog_id, error) };
+        }
+        let by = self.detector.map_or("-", Detector::word);
+        let mut found = match self.unchanged {
+            true => format!("by {by}: unchanged"),
+            false => format!("by {by}: {}, {} to be told", counted(self.entries, "entry"), self.new.len()),
+        };
+        if let Some(why) = &self.held_because {
+            found += &format!(", held: {why}");
+        }
+        let shown = if self.new.is_empty() { &self.first } else { &self.new };
+        let name = |entry: &Found| {
+            entry.title.clone().or_else(|| entry.url.clone()).unwrap_or_else(|| entry.key.clone())
+        };
+        let first = shown.iter().take(trial::NAMED).map(name).collect();
+        Look { first, detail, ..Look::fine(self.blog_id, found) }
+    }
+}
+
 impl Blogs {
     /// Looks at one blog, or at all of the job, as if it were read in full, and says what would be detected.
-    pub async fn try_out(&self, db: &Db, only: Option<&str>) -> db::Result<Vec<Trial>> {
+    pub async fn try_out(&self, db: &Db, only: Option<&str>) -> db::Result<Vec<Seen>> {
         let mut trials = Vec::new();
         for blog in self.list().iter().filter(|blog| only.is_none_or(|id| blog.id == id)) {
             trials.push(self.try_one(db, blog).await?);
@@ -85,7 +109,7 @@ impl Blogs {
         Ok(trials)
     }
 
-    async fn try_one(&self, db: &Db, blog: &Blog) -> db::Result<Trial> {
+    async fn try_one(&self, db: &Db, blog: &Blog) -> db::Result<Seen> {
         let id = blog.id.clone();
         let known = db.read(move |tx| store::find_state(tx, &id)).await?.unwrap_or_default();
         let now = self.clock.now();
@@ -106,7 +130,7 @@ impl Blogs {
         let new = settled.changes.into_iter().find(|change| change.code == "new").map(|change| change.detail);
         let new = new.unwrap_or_default();
         let text = |url: Option<Url>| url.map(String::from);
-        Ok(Trial {
+        Ok(Seen {
             blog_id: blog.id.clone(),
             url: blog.url.to_string(),
             detector,
@@ -191,11 +215,6 @@ pub fn find_story(tx: &mut Tx<'_>, blog_id: &str, limit: usize, now: Timestamp) 
         changes: store::list_changes(tx, &filter, limit)?,
         events: event::list_about(tx, &store::subject(blog_id), limit)?,
     }))
-}
-
-/// The story of a blog as `why` shows it.
-pub fn story(tx: &mut Tx<'_>, blog_id: &str, limit: usize, now: Timestamp) -> db::Result<Option<Json>> {
-    Ok(find_story(tx, blog_id, limit, now)?.map(|story| serde_json::json!({ "blog": story })))
 }
 
 /// A change with what became of its messages.

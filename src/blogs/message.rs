@@ -5,7 +5,7 @@ use super::model::Found;
 use super::store::ChangeRow;
 use crate::channel::{Entry, Notice};
 use crate::parse::url::Url;
-use crate::text::Language;
+use crate::text::{Language, counted};
 
 /// Entries that one message names; beyond it, it says how many more there are.
 const NAMED: usize = 200;
@@ -91,14 +91,14 @@ fn count_blogs(changes: &[ChangeRow]) -> usize {
 fn headline_of_one(blog: &str, count: usize, language: Language) -> String {
     match language {
         Language::Ja => format!("{blog}: 新着 {count} 件"),
-        Language::En => format!("{blog}: {count} new entries"),
+        Language::En => format!("{blog}: {}", counted(count, "new entry")),
     }
 }
 
 fn headline_of_many(count: usize, blogs: usize, language: Language) -> String {
     match language {
         Language::Ja => format!("新着 {count} 件（{blogs} ブログ）"),
-        Language::En => format!("{count} new entries on {blogs} blogs"),
+        Language::En => format!("{} on {}", counted(count, "new entry"), counted(blogs, "blog")),
     }
 }
 

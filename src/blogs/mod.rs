@@ -27,14 +27,13 @@ use std::time::Duration;
 
 use self::config::{Blog, Rules};
 use self::probe::Prober;
-use serde_json::Value as Json;
 
 use crate::channel::outbox::Topics;
 use crate::channel::{ChannelSet, Outside};
 use crate::config::{self as file, Problems};
 use crate::db::{self, Db};
 use crate::engine::work::Boxed;
-use crate::engine::{Failure, Parts, Plan, Report, Turn, Work};
+use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Work};
 use crate::fetch::{Check, Wanted};
 use crate::text::Language;
 use crate::time::{Clock, Timestamp};
@@ -117,7 +116,8 @@ impl Blogs {
             tally.entries,
             tally.failed
         );
-        Ok(Report { summary, problems, waiting_until: None })
+        let is_in_vain = tally.checked > 0 && tally.failed == tally.checked;
+        Ok(Report { summary, problems, waiting_until: None, is_in_vain })
     }
 }
 
@@ -136,8 +136,15 @@ impl Work for Blogs {
         })
     }
 
-    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Json, Failure>> {
-        Box::pin(async move { Ok(serde_json::json!(self.try_out(db, None).await?)) })
+    fn relies_on(&self) -> Vec<String> {
+        self.blogs.iter().map(|blog| store::subject(&blog.id)).collect()
+    }
+
+    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
+        Box::pin(async move {
+            let looks = self.try_out(db, None).await?.into_iter().map(look::Seen::into_look).collect();
+            Ok(Trial { looks, notes: Vec::new() })
+        })
     }
 
     fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>> {

@@ -59,7 +59,7 @@ pub enum Wrong {
 }
 
 /// The answer to asking for permission to make a request.
-enum Permit {
+pub(super) enum Permit {
     /// It is counted; so many more are left.
     Go { left: u32 },
     /// Not before this moment.
@@ -172,16 +172,18 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, turn: &Turn) -> Result<Coll
 /// Counts a request before it leaves, in a transaction of its own.
 async fn ask_permission(plan: &Plan, turn: &Turn) -> Result<Permit, Failure> {
     let (quota, now) = (plan.quota.clone(), turn.now());
-    turn.write(move |tx| {
-        if let Some(rest) = pause::find(tx, &provider_name(&quota), now)? {
-            return Ok(Permit::Wait { until: rest.paused_until });
-        }
-        Ok(match quota.reserve(tx, 1, now)? {
-            Grant::Granted { left } => Permit::Go { left },
-            Grant::Exhausted { resets_at } => Permit::Wait { until: Some(resets_at) },
-        })
+    turn.write(move |tx| reserve(tx, &quota, now)).await
+}
+
+/// Permission for one request, counted if it is given.
+pub(super) fn reserve(tx: &mut Tx<'_>, quota: &Quota, now: Timestamp) -> db::Result<Permit> {
+    if let Some(rest) = pause::find(tx, &provider_name(quota), now)? {
+        return Ok(Permit::Wait { until: rest.paused_until });
+    }
+    Ok(match quota.reserve(tx, 1, now)? {
+        Grant::Granted { left } => Permit::Go { left },
+        Grant::Exhausted { resets_at } => Permit::Wait { until: Some(resets_at) },
     })
-    .await
 }
 
 /// Writes the books of a page and the position after it, together; answers how many were new to the job.

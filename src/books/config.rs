@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::value::{HttpUrl, Span};
-use crate::config::{Problem, Problems, Secret, Section};
+use crate::config::{Problems, Secret, Section};
 
 /// The keys of a `books` job.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -175,24 +175,15 @@ const MAX_TOKEN_DAYS: u32 = 3650;
 /// What is wrong with the table of a books job, beyond what serde can know.
 pub fn check(section: &Section) -> Problems {
     match section.read::<Keys>() {
-        Ok(keys) => keys.list_problems(section).into_iter().collect(),
+        Ok(keys) => keys.list_problems(section),
         Err(problems) => problems,
     }
 }
 
 impl Keys {
-    /// Reads the table of a books job.
-    pub fn read(section: &Section) -> Result<Self, Problems> {
-        let keys: Keys = section.read()?;
-        let problems: Problems = keys.list_problems(section).into_iter().collect();
-        match problems.is_empty() {
-            true => Ok(keys),
-            false => Err(problems),
-        }
-    }
-
-    fn list_problems(&self, section: &Section) -> Vec<Problem> {
-        let mut problems = Vec::new();
+    /// What is wrong with them, beyond what serde can know.
+    pub(super) fn list_problems(&self, section: &Section) -> Problems {
+        let mut problems = Problems::default();
         if self.queries.is_empty() {
             problems.push(
                 section

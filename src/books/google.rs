@@ -89,6 +89,15 @@ impl Search {
         Self { url, key, allow_private }
     }
 
+    /// What is searched for.
+    pub fn words(&self) -> String {
+        self.url
+            .query_pairs()
+            .find(|(name, _)| name == "q")
+            .map(|(_, words)| words.into_owned())
+            .unwrap_or_default()
+    }
+
     /// The address of a page, without the key.
     fn page_url(&self, ask: Ask) -> Url {
         let mut url = self.url.clone();

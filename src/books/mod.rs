@@ -20,6 +20,7 @@ pub mod prompt;
 pub mod select;
 pub mod store;
 pub mod token;
+mod trial;
 pub mod view;
 pub mod volume;
 
@@ -38,7 +39,7 @@ use crate::config::value::{FirstRun, HttpUrl, TimeOfDay};
 use crate::config::{Job, Problems};
 use crate::db::{self, Db};
 use crate::engine::work::Boxed;
-use crate::engine::{Failure, Parts, Plan, Report, Turn, Work};
+use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Work};
 use crate::fetch::{AllowPrivate, Check, Fetcher, Wanted};
 use crate::hash;
 use crate::id::JobName;
@@ -78,9 +79,11 @@ pub struct Books {
 impl Books {
     /// Makes the job of its table.
     pub fn new(job: &Job, parts: &Parts) -> Result<Self, Problems> {
-        let keys = Keys::read(&job.section)?;
         let allow_private = AllowPrivate::parse(&job.allow_private)
-            .map_err(|error| job.section.problem("allow_private", error.to_string()))?;
+            .map_err(|error| job.section.problem("allow_private", error.to_string()));
+        let keys: Keys = job.section.read()?;
+        let mut problems = keys.list_problems(&job.section);
+        let allow_private = problems.note(allow_private).unwrap_or_else(AllowPrivate::none);
         let zone = parts.app.timezone.clone();
         let quota = match parts.quotas.get(&keys.quota) {
             Some(quota) => quota.clone(),
@@ -94,7 +97,8 @@ impl Books {
             },
             None => {
                 let known = parts.quotas.keys().map(String::as_str);
-                return Err(job.section.unknown_name("quota", "quota", &keys.quota, known).into());
+                problems.push(job.section.unknown_name("quota", "quota", &keys.quota, known));
+                return Err(problems);
             }
         };
         let deliver = deliver::Plan {
@@ -110,7 +114,7 @@ impl Books {
             token_life: DAY * keys.token_days,
             language: parts.app.language,
         };
-        Ok(Self {
+        problems.unless_any(Self {
             name: job.name.clone(),
             keys,
             allow_private,
@@ -163,7 +167,8 @@ impl Books {
             queued,
             has_channels: !self.deliver.deliver.is_empty(),
         };
-        let summary = funnel.render(|at| at.to_local_minute(&self.deliver.limits.zone));
+        let summary = funnel.render(|at| at.to_string());
+        let is_in_vain = funnel.collected.returned == 0 && funnel.queued.new + funnel.queued.repeats == 0;
         let mut problems = funnel.queued.problems;
         match funnel.collected.trouble {
             Some(Wrong::Credentials(why)) => {
@@ -172,7 +177,7 @@ impl Books {
             Some(Wrong::Failed(why)) => problems.insert(0, format!("Google Books: {why}")),
             None => {}
         }
-        Ok(Report { summary, problems, waiting_until: funnel.collected.resumes_at })
+        Ok(Report { summary, problems, waiting_until: funnel.collected.resumes_at, is_in_vain })
     }
 
     async fn say(&self, db: &Db, now: Timestamp) -> db::Result<Plan> {
@@ -221,12 +226,14 @@ impl Work for Books {
         })
     }
 
-    fn test<'a>(&'a self, _: &'a Db) -> Boxed<'a, Result<serde_json::Value, Failure>> {
-        let name = &self.name;
+    fn relies_on(&self) -> Vec<String> {
+        vec![collect::provider_name(&self.quota)]
+    }
+
+    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
         Box::pin(async move {
-            Err(Failure::Failed(format!(
-                "a look at Google Books counts against the quota; `tsuzuki run {name} --no-deliver` collects and sends nothing"
-            )))
+            let now = self.deliver.outside.clock.now();
+            trial::look(&self.collect_plan()?, &self.name, &self.fetcher, db, now).await
         })
     }
 

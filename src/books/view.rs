@@ -1,7 +1,6 @@
 //! What people ask about books: plain data that the command line and the pages show.
 
 use serde::Serialize;
-use serde_json::Value as Json;
 
 use super::model::{Book, Isbn13};
 use super::store::{self, BookRow, JobMail, SentDigest, TokenRow};
@@ -132,12 +131,6 @@ pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13, limit: usize) -> db::Result<Option
             .collect(),
         events: event::list_about(tx, &format!("book:{isbn13}"), limit)?,
     }))
-}
-
-/// What `why` tells about `thing`, if it is the ISBN of a book that was found.
-pub fn story(tx: &mut Tx<'_>, thing: &str, limit: usize, _: Timestamp) -> db::Result<Option<Json>> {
-    let Ok(isbn13) = thing.parse::<Isbn13>() else { return Ok(None) };
-    Ok(show(tx, &isbn13, limit)?.map(|story| serde_json::json!({ "book": story })))
 }
 
 /// How the mail of a job stands.

@@ -122,13 +122,15 @@ impl Channel {
         let (settings, place) = match section.kind.as_str() {
             "mastodon" => {
                 let config: MastodonConfig = section.read()?;
-                let settings = config.settings(section, zone)?;
-                (settings, Place::Mastodon(mastodon::Mastodon::new(config, section)?))
+                let settings = config.settings(section, zone);
+                let (settings, place) = Problems::both(settings, mastodon::Mastodon::new(config, section))?;
+                (settings, Place::Mastodon(place))
             }
             "email" => {
                 let config: EmailConfig = section.read()?;
-                let settings = config.settings(section, zone)?;
-                (settings, Place::Email(Box::new(email::Email::new(config, section)?)))
+                let settings = config.settings(section, zone);
+                let (settings, place) = Problems::both(settings, email::Email::new(config, section))?;
+                (settings, Place::Email(Box::new(place)))
             }
             "slack" => {
                 let config: SlackConfig = section.read()?;

@@ -87,16 +87,19 @@ macro_rules! channel_config {
             ) -> Result<crate::channel::settings::Settings, crate::config::Problems> {
                 let defaults = crate::channel::settings::Settings::default();
                 let zero = |key: &str| section.problem(key, "0 would send nothing at all");
+                let mut problems = crate::config::Problems::default();
                 if self.max_attempts == Some(0) {
-                    return Err(zero("max_attempts").into());
+                    problems.push(zero("max_attempts"));
                 }
                 if self.max_per_day == Some(0) {
-                    return Err(zero("max_per_day").with_hint("remove the channel from `deliver` instead").into());
+                    let hint = "remove the channel from `deliver` instead";
+                    problems.push(zero("max_per_day").with_hint(hint));
                 }
                 let private = self.allow_private.as_deref().unwrap_or_default();
                 let allow_private = crate::fetch::AllowPrivate::parse(private)
-                    .map_err(|error| section.problem("allow_private", error.to_string()))?;
-                Ok(crate::channel::settings::Settings {
+                    .map_err(|error| section.problem("allow_private", error.to_string()));
+                let allow_private = problems.note(allow_private).unwrap_or(defaults.allow_private);
+                problems.unless_any(crate::channel::settings::Settings {
                     pace: self.pace.map_or(defaults.pace, Into::into),
                     max_per_day: self.max_per_day,
                     quiet_hours: self.quiet_hours,

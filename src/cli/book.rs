@@ -8,9 +8,6 @@ use crate::books::{prompt, store, view};
 use crate::id::JobName;
 use crate::text;
 
-/// Columns of a title in a table.
-const TITLE_COLUMNS: usize = 48;
-
 /// Events of a book that are told.
 const EVENTS: usize = 100;
 
@@ -56,7 +53,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 }
 
 async fn list(job: Option<JobName>, undelivered: bool, limit: usize, context: &Context) -> Result {
-    let zone = context.config().await?.app.timezone.time_zone().clone();
+    let times = context.times().await?;
     let rows = context
         .db()
         .await?
@@ -64,18 +61,18 @@ async fn list(job: Option<JobName>, undelivered: bool, limit: usize, context: &C
         .await?;
     let columns = [
         Column::left("isbn"),
-        Column::left("title"),
+        Column::long("title"),
         Column::left("published"),
-        Column::left("found"),
+        times.column("found"),
         Column::left("delivered"),
     ];
     context.out.listing(&columns, &rows, |row| {
         vec![
             row.book.isbn13.to_string(),
-            text::shorten(&row.book.title, TITLE_COLUMNS),
+            row.book.title.clone(),
             row.book.published_date.clone().unwrap_or_else(|| "-".into()),
-            row.first_seen_at.to_local_minute(&zone),
-            row.last_delivered_at.map_or_else(|| "-".into(), |at| at.to_local_minute(&zone)),
+            times.cell(row.first_seen_at),
+            times.cell(row.last_delivered_at),
         ]
     })?;
     Ok(Exit::Fine)
@@ -89,8 +86,7 @@ async fn show(isbn: Isbn13, context: &Context) -> Result {
         context.out.json(&story)?;
         return Ok(Exit::Fine);
     }
-    let app = &context.config().await?.app;
-    let zone = app.timezone.time_zone();
+    let times = context.times().await?;
     for (name, value) in prompt::facts(&story.book, text::Language::En) {
         context.out.line(format!("{name:<10} {value}"))?;
     }
@@ -103,18 +99,18 @@ async fn show(isbn: Isbn13, context: &Context) -> Result {
     context.out.line("")?;
     for job in &story.jobs {
         let delivered = match job.delivered_at {
-            Some(at) => format!("delivered {}", at.to_local_minute(zone)),
+            Some(at) => format!("delivered {}", times.line(at)),
             None => "not delivered".to_owned(),
         };
         context.out.line(format!(
             "{}: found {}, {delivered}",
             job.job_name,
-            job.first_seen_at.to_local_minute(zone)
+            times.line(job.first_seen_at)
         ))?;
     }
     for event in &story.events {
         let job = event.job_name.as_deref().unwrap_or("-");
-        context.out.line(format!("  {}  {}  {job}", event.at.to_local_minute(zone), event.code))?;
+        context.out.line(format!("  {}  {}  {job}", times.line(event.at), event.code))?;
     }
     Ok(Exit::Fine)
 }

@@ -57,11 +57,12 @@ async fn list(project: Option<&str>, context: &Context) -> Result {
         None => None,
     };
     let listed = context.db().await?.read(move |tx| branches::list(tx, project_id)).await?;
+    let times = context.times().await?;
     let columns = [
         Column::left("project"),
         Column::left("branch"),
         Column::right("commits"),
-        Column::left("newest commit"),
+        times.column("newest commit"),
         Column::left("head"),
         Column::left("closed"),
         Column::right("unreachable"),
@@ -81,7 +82,7 @@ async fn list(project: Option<&str>, context: &Context) -> Result {
             branch.project.clone(),
             branch.branch_name.clone(),
             branch.commits.to_string(),
-            branch.last_commit_at.map_or("-".into(), |at| at.to_string()),
+            times.cell(branch.last_commit_at),
             branch.complete_head.as_ref().and_then(|sha| sha.get(..10)).unwrap_or("-").to_owned(),
             branch.closed.map_or("-", |closed| if closed { "yes" } else { "no" }).into(),
             branch.unreachable.to_string(),

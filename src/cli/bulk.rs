@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 
+use super::times::Times;
 use super::{Column, Context, Error, Exit, Result, log, progress};
 use crate::commits::bulk::{Bulk, Ended, Outcome, Watch};
 use crate::commits::store::projects;
@@ -174,11 +175,11 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
     if !context.stop.is_cancelled() {
         app.sender().send_due(&context.stop).await?;
     }
-    tell(&outcome, context)?;
+    tell(&outcome, &context.times().await?, context)?;
     Ok(if outcome.problems.is_empty() { Exit::Fine } else { Exit::Partly })
 }
 
-fn tell(outcome: &Outcome, context: &Context) -> Result<()> {
+fn tell(outcome: &Outcome, times: &Times, context: &Context) -> Result<()> {
     if context.out.is_json() {
         return context.out.json(outcome);
     }
@@ -186,10 +187,13 @@ fn tell(outcome: &Outcome, context: &Context) -> Result<()> {
         context.out.line(sentence(&outcome.run))?;
     }
     for problem in &outcome.problems {
-        context.out.warn(one_line(problem));
+        context.out.warn(one_line(&times.told(problem)));
     }
     if let Some(until) = outcome.waiting_until {
-        context.out.note(format!("GitLab asks to wait until {until}; `tsuzuki bulk resume` continues then."));
+        context.out.note(format!(
+            "GitLab asks to wait until {}; `tsuzuki bulk resume` continues then.",
+            times.line(until)
+        ));
     }
     if outcome.run.run.failed_count > 0 {
         context.out.note(format!(
@@ -214,7 +218,7 @@ fn sentence(summary: &Summary) -> String {
     )
 }
 
-fn status_word(run: &RunRow) -> &'static str {
+pub(super) fn status_word(run: &RunRow) -> &'static str {
     match run.status {
         run::RunStatus::Running => "running",
         run::RunStatus::Completed => "completed",
@@ -303,9 +307,10 @@ async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
 
 async fn list(limit: usize, context: &Context) -> Result {
     let runs = context.db().await?.read(move |tx| run::list_runs(tx, limit)).await?;
+    let times = context.times().await?;
     let columns = [
         Column::left("run"),
-        Column::left("started"),
+        times.column("started"),
         Column::left("ended"),
         Column::left("status"),
         Column::right("targets"),
@@ -316,8 +321,8 @@ async fn list(limit: usize, context: &Context) -> Result {
     context.out.listing(&columns, &runs, |run| {
         vec![
             run.run_id.to_string(),
-            run.started_at_utc.to_string(),
-            run.completed_at_utc.map_or("-".into(), |at| at.to_string()),
+            times.cell(run.started_at_utc),
+            times.cell(run.completed_at_utc),
             status_word(run).into(),
             run.total_targets.to_string(),
             run.success_count.to_string(),
@@ -372,13 +377,14 @@ async fn show(run_id: Option<RunId>, context: &Context) -> Result {
         return Ok(Exit::Fine);
     }
     context.out.line(sentence(&shown.summary))?;
+    let times = context.times().await?;
     let columns = [
         Column::left("project"),
         Column::left("branch"),
         Column::left("status"),
         Column::right("new"),
-        Column::left("processed"),
-        Column::left("error"),
+        times.column("processed"),
+        Column::long("error"),
     ];
     context.out.listing(&columns, &shown.targets, |target| {
         let status = match target.row.status {
@@ -391,7 +397,7 @@ async fn show(run_id: Option<RunId>, context: &Context) -> Result {
             target.row.branch_name.clone(),
             status.into(),
             target.row.stored_count.to_string(),
-            target.row.processed_at_utc.map_or("-".into(), |at| at.to_string()),
+            times.cell(target.row.processed_at_utc),
             one_line(target.row.error_message.as_deref().unwrap_or("")),
         ]
     })?;

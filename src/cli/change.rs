@@ -7,6 +7,7 @@ use crate::app;
 use crate::blogs::look::{self, Listed};
 use crate::blogs::store::{self, Filter};
 use crate::channel::outbox::Answer;
+use crate::text::counted;
 
 /// Options of `change`.
 #[derive(Debug, clap::Args)]
@@ -69,21 +70,21 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 
 async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
     let listed = context.db().await?.read(move |tx| look::list_changes(tx, &filter, limit)).await?;
-    let zone = context.config().await?.app.timezone.time_zone().clone();
+    let times = context.times().await?;
     let columns = [
         Column::right("id"),
-        Column::left("found"),
+        times.column("found"),
         Column::left("blog"),
         Column::left("what"),
         Column::right("entries"),
         Column::left("state"),
-        Column::left("first"),
+        Column::long("first"),
     ];
     context.out.listing(&columns, &listed, |listed| {
         let change = &listed.change;
         vec![
             change.id.to_string(),
-            change.found_at.to_local_minute(&zone),
+            times.cell(change.found_at),
             change.blog_id.clone(),
             change.code.clone(),
             change.detail.count().to_string(),
@@ -102,17 +103,17 @@ async fn show(id: i64, context: &Context) -> Result {
         context.out.json(&listed)?;
         return Ok(Exit::Fine);
     }
-    let zone = context.config().await?.app.timezone.time_zone().clone();
+    let times = context.times().await?;
     let change = &listed.change;
     let detail = &change.detail;
     let line = |text: String| context.out.line(crate::text::one_line(&text));
     line(format!("{} {}: {} ({})", change.id, change.blog_id, change.code, state_of(&listed)))?;
-    line(format!("found {} by job {}", change.found_at.to_local_minute(&zone), change.job_name))?;
+    line(format!("found {} by job {}", times.line(change.found_at), change.job_name))?;
     for why in [&detail.held_because, &detail.error].into_iter().flatten() {
         line(format!("because: {why}"))?;
     }
     for entry in &detail.entries {
-        let date = entry.published_at.map(|at| at.to_local_minute(&zone)).unwrap_or_default();
+        let date = entry.published_at.map(|at| times.line(at)).unwrap_or_default();
         line(format!(
             "- {date} {} {}",
             entry.title.as_deref().unwrap_or("-"),
@@ -151,7 +152,7 @@ async fn settle(ids: Vec<i64>, wish: Wish, context: &Context) -> Result {
                 .hint(format!("`tsuzuki change show {id}` says what became of it")));
         }
         let word = if wish == Wish::Approve { "approved" } else { "skipped" };
-        context.out.note(format!("change {id}: {word} {done} message(s)"));
+        context.out.note(format!("change {id}: {word} {}", counted(done, "message")));
     }
     Ok(Exit::Fine)
 }
@@ -186,5 +187,5 @@ fn first_of(listed: &Listed) -> String {
     let detail = &listed.change.detail;
     let first = detail.entries.first();
     let told = first.and_then(|entry| entry.title.clone().or_else(|| entry.url.clone()));
-    crate::text::shorten(&told.or_else(|| detail.error.clone()).unwrap_or_default(), 60)
+    told.or_else(|| detail.error.clone()).unwrap_or_default()
 }

@@ -1,7 +1,10 @@
 //! `check`: the config file, every table of it and how they fit together, without opening anything.
 
+use super::error::Message;
 use super::{Context, Exit, Result};
-use crate::config::Colour;
+use crate::app;
+use crate::config::{self, Problem, Problems, Severity};
+use crate::text::counted;
 
 /// Options of `check`.
 #[derive(Debug, clap::Args)]
@@ -10,27 +13,44 @@ pub(super) struct Args {}
 #[derive(serde::Serialize)]
 struct Checked<'a> {
     path: String,
+    /// The jobs that can be made out.
     jobs: Vec<&'a str>,
-    warnings: Vec<String>,
+    /// Errors and warnings, in the order of the file.
+    problems: &'a Problems,
 }
 
 pub(super) async fn run(_: &Args, context: &Context) -> Result {
-    let config = context.load_config()?;
-    // What one table says about another shows only when all of them are put together.
-    context.try_out(&config).await?;
-    let colour = if context.out.colours_messages() { Colour::Always } else { Colour::Never };
+    let path = context.config_path()?;
+    let (config, mut problems) = config::survey(&path, app::kinds(), &context.env);
+    if let Some(config) = &config {
+        config.hide_secrets();
+        // What one table says about another shows only when all of them are put together.
+        if let Err(error) = context.try_out(config).await {
+            match error.message {
+                Message::Problems(more) => {
+                    problems.extend(more.into_iter().filter(|problem| !problem.is_of_stand_in()));
+                }
+                _ => problems.push(Problem::of_file(&path, error.plain(config::Colour::Never))),
+            }
+        }
+        problems.extend(config.warnings.clone());
+    }
+    let problems = problems.in_order();
+    let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
+    let exit = if errors == 0 { Exit::Fine } else { Exit::Config };
+    let is_named = |job: &&config::Job| !job.section.problem("name", "").is_of_stand_in();
+    let jobs = config.iter().flat_map(|config| &config.jobs).filter(is_named);
+    let jobs: Vec<&str> = jobs.map(|job| job.name.as_str()).collect();
     if context.out.is_json() {
-        context.out.json(&Checked {
-            path: config.path.display().to_string(),
-            jobs: config.jobs.iter().map(|job| job.name.as_str()).collect(),
-            warnings: config.warnings.iter().map(ToString::to_string).collect(),
-        })?;
-        return Ok(Exit::Fine);
+        context.out.json(&Checked { path: path.display().to_string(), jobs, problems: &problems })?;
+        return Ok(exit);
     }
-    if !config.warnings.is_empty() {
-        context.out.note(config.warnings.render(colour).trim_end());
+    if errors > 0 || !context.out.is_quiet() {
+        context.out.problems(&problems);
     }
-    let plural = if config.jobs.len() == 1 { "" } else { "s" };
-    context.out.note(format!("{}: {} job{plural}, no errors", config.path.display(), config.jobs.len()));
-    Ok(Exit::Fine)
+    match errors {
+        0 => context.out.note(format!("{}: {}, no errors", path.display(), counted(jobs.len(), "job"))),
+        errors => context.out.note(format!("{}: {}", path.display(), counted(errors, "error"))),
+    }
+    Ok(exit)
 }

@@ -7,7 +7,7 @@ use crate::commits::stats::{self, By, StatRow};
 use crate::commits::store::projects;
 use crate::commits::store::reading::{self, Scope};
 use crate::config::value::Zone;
-use crate::text::one_line;
+use crate::text::{counted, one_line};
 
 /// Options of `commits`.
 #[derive(Debug, clap::Args)]
@@ -157,15 +157,20 @@ async fn count(by: By, args: &ScopeArgs, layout: Layout, timezone: &str, context
         0 => String::new(),
         missing => format!(", {missing} of them without line counts from GitLab"),
     };
-    context.out.note(format!("{} commits{missing}; months and days in {}", stats.commits, stats.timezone));
+    context.out.note(format!(
+        "{}{missing}; months and days in {}",
+        counted(stats.commits, "commit"),
+        stats.timezone
+    ));
     Ok(Exit::Fine)
 }
 
 async fn list(args: &ScopeArgs, limit: usize, context: &Context) -> Result {
-    let scope = read_scope(args, &Zone::utc(), context).await?;
+    let scope = read_scope(args, &context.config().await?.app.timezone, context).await?;
+    let times = context.times().await?;
     let commits = context.db().await?.read(move |tx| reading::list_commits(tx, &scope, limit)).await?;
     let columns = [
-        Column::left("committed (UTC)"),
+        times.column("committed"),
         Column::left("project"),
         Column::left("branch"),
         Column::left("sha"),
@@ -176,7 +181,7 @@ async fn list(args: &ScopeArgs, limit: usize, context: &Context) -> Result {
     context.out.listing(&columns, &commits, |commit| {
         let mark = if commit.unreachable_since.is_some() { " (gone)" } else { "" };
         vec![
-            commit.committed_date_utc.to_string(),
+            times.cell(commit.committed_date_utc),
             commit.project.clone(),
             commit.branch_name.clone(),
             format!("{}{mark}", commit.sha.get(..10).unwrap_or(&commit.sha)),

@@ -1,6 +1,7 @@
 //! `config`: where the file is, what it says without its secrets, and its schema for editors.
 
 use clap::Subcommand;
+use serde_json::json;
 
 use super::{Context, Exit, Result};
 use crate::app;
@@ -24,8 +25,20 @@ enum Command {
 
 pub(super) fn run(args: &Args, context: &Context) -> Result {
     match args.command {
-        Command::Path => context.out.line(context.config_path()?.display().to_string())?,
-        Command::Show => context.out.raw(context.load_config()?.masked_text().as_bytes())?,
+        Command::Path => {
+            let path = context.config_path()?.display().to_string();
+            match context.out.is_json() {
+                true => context.out.json(&json!({ "path": path }))?,
+                false => context.out.line(path)?,
+            }
+        }
+        Command::Show => {
+            let config = context.load_config()?;
+            match context.out.is_json() {
+                true => context.out.json(&config.masked_json())?,
+                false => context.out.raw(config.masked_text().as_bytes())?,
+            }
+        }
         Command::Schema => context.out.json(&crate::config::schema(app::kinds()))?,
     }
     Ok(Exit::Fine)

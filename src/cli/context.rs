@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use super::error::{Error, Exit, Result};
+use super::error::{Error, Exit, Message, Result};
+use super::times::Times;
 use super::{Global, Output};
 use crate::app::{self, App};
 use crate::config::{self, Config, Env, Location};
-use crate::db::{Db, Open, Place};
+use crate::db::{self, Db, Open, Place};
 use crate::time::Clock;
 
 /// The surroundings of a command. Config and database are opened when first asked for.
@@ -62,6 +63,19 @@ impl Context {
         self.config.get_or_try_init(|| async { self.load_config() }).await
     }
 
+    /// How moments are told: in the zone of the config file.
+    pub(super) async fn times(&self) -> Result<Times> {
+        Ok(Times::new(self.config().await?.app.timezone.clone()))
+    }
+
+    /// What went wrong, with its moments told like all others; nothing is read that was not read before.
+    pub(super) fn told(&self, mut error: Error) -> Error {
+        if let (Some(config), Message::Text(text)) = (self.config.get(), &mut error.message) {
+            *text = Times::new(config.app.timezone.clone()).told(text);
+        }
+        error
+    }
+
     /// The config file, read anew.
     pub fn load_config(&self) -> Result<Config> {
         let config = config::load(&self.config_path()?, app::kinds(), &self.env)?;
@@ -98,9 +112,19 @@ impl Context {
     /// Everything, on a database that refuses every write. One that does not exist yet is stood in for by an empty
     /// one in memory, so that nothing is created.
     pub async fn look(&self) -> Result<App> {
-        match self.database_exists().await? {
-            true => self.app(Open::Look).await,
-            false => self.app_on_scratch().await,
+        match self.find_db().await? {
+            Some(db) => Ok(App::new(self.config().await?, db.clone())?),
+            None => self.app_on_scratch().await,
+        }
+    }
+
+    /// The database of the config, opened to look only; `None` when nothing has made it yet.
+    pub(super) async fn find_db(&self) -> Result<Option<&Db>> {
+        let place = self.place().await?;
+        match self.db.get_or_try_init(|| Db::open(place, Open::Look, self.clock.clone())).await {
+            Ok(db) => Ok(Some(db)),
+            Err(db::Error::Missing(_)) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -8,6 +8,7 @@ use crate::app;
 use crate::channel::outbox::{self, Answer, Filter, Row, State};
 use crate::ledger::event::{self, Event};
 use crate::text;
+use crate::text::counted;
 
 /// Options of `delivery`.
 #[derive(Debug, clap::Args)]
@@ -105,30 +106,30 @@ fn read_state(text: &str) -> std::result::Result<State, String> {
 
 async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
     let rows = context.db().await?.read(move |tx| outbox::list(tx, &filter, limit)).await?;
-    let zone = context.config().await?.app.timezone.time_zone().clone();
+    let times = context.times().await?;
     let columns = [
         Column::right("id"),
-        Column::left("added"),
+        times.column("added"),
         Column::left("state"),
         Column::left("job"),
         Column::left("channel"),
-        Column::left("subject"),
+        Column::long("subject"),
         Column::right("tries"),
         Column::left("next"),
-        Column::left("why"),
+        Column::long("why"),
     ];
     context.out.listing(&columns, &rows, |row| {
         let waits = matches!(row.state, State::Ready | State::Unknown);
         vec![
             row.id.to_string(),
-            row.created_at.to_local_minute(&zone),
+            times.cell(row.created_at),
             row.state.as_str().to_owned(),
             row.job_name.to_string(),
             row.channel.clone(),
-            text::shorten(&text::one_line(&row.subject), 48),
+            row.subject.clone(),
             row.attempts.to_string(),
-            if waits { row.not_before.to_local_minute(&zone) } else { "-".to_owned() },
-            row.last_error.as_deref().map_or("-".to_owned(), |why| text::shorten(&text::one_line(why), 60)),
+            times.cell(waits.then_some(row.not_before)),
+            row.last_error.as_deref().map_or_else(|| "-".to_owned(), |why| times.told(why)),
         ]
     })?;
     let count = |state: State| rows.iter().filter(|row| row.state == state).count();
@@ -157,25 +158,25 @@ async fn show(id: i64, context: &Context) -> Result {
         context.out.json(&shown)?;
         return Ok(Exit::Fine);
     }
-    let zone = context.config().await?.app.timezone.time_zone().clone();
+    let times = context.times().await?;
     let row = &shown.row;
     let line = |text: String| context.out.line(text::one_line(&text));
     line(format!("delivery {} is {}", row.id, row.state.as_str()))?;
     line(format!("about {} ({} of job {})", row.subject, row.topic, row.job_name))?;
     line(format!("through {} to {}", row.channel, row.recipient))?;
-    line(format!("added {}, tried {} time(s)", row.created_at.to_local_minute(&zone), row.attempts))?;
+    line(format!("added {}, tried {}", times.line(row.created_at), counted(row.attempts, "time")))?;
     if matches!(row.state, State::Ready | State::Unknown) {
-        line(format!("next at {}", row.not_before.to_local_minute(&zone)))?;
+        line(format!("next at {}", times.line(row.not_before)))?;
     }
     if let Some(remote_id) = &row.remote_id {
         line(format!("known there as {remote_id}"))?;
     }
     if let Some(why) = &row.last_error {
-        line(format!("because: {why}"))?;
+        line(format!("because: {}", times.told(why)))?;
     }
     for event in &shown.events {
         let why = event.detail["why"].as_str().unwrap_or_default();
-        line(format!("- {} {} {why}", event.at.to_local_minute(&zone), event.code))?;
+        line(format!("- {} {} {why}", times.line(event.at), event.code))?;
     }
     context.out.line(serde_json::to_string_pretty(&shown.payload).unwrap_or_default())?;
     Ok(Exit::Fine)
@@ -236,7 +237,7 @@ async fn decide_job(job: String, wish: Wish, context: &Context) -> Result {
         })
         .await?;
     let word = if matches!(wish, Wish::Skip) { "Skipped" } else { "Approved" };
-    context.out.note(format!("{word} {count} held message(s) of job {job}"));
+    context.out.note(format!("{word} {} of job {job}", counted(count, "held message")));
     Ok(Exit::Fine)
 }
 
@@ -253,7 +254,7 @@ async fn resume(channel: String, context: &Context) -> Result {
     let (rested, due) =
         context.db().await?.write(move |tx| outbox::resume_channel(tx, &name, tx.now())).await?;
     let rest = if rested { "rests no longer" } else { "did not rest" };
-    context.out.note(format!("{channel} {rest}; {due} message(s) became due"));
+    context.out.note(format!("{channel} {rest}; {} became due", counted(due, "message")));
     Ok(Exit::Fine)
 }
 

@@ -40,9 +40,9 @@ pub(super) struct Args {
     /// Where pages are served [default: 127.0.0.1 and a free port]
     #[arg(long, value_name = "ADDR")]
     listen: Option<SocketAddr>,
-    /// The language of posts, mails and pages
-    #[arg(long, value_enum, default_value = "en")]
-    lang: Lang,
+    /// The language of posts, mails and pages [default: en, or that of the kept demo]
+    #[arg(long, value_enum)]
+    lang: Option<Lang>,
     /// Only keep the world open after the first round: run and send nothing
     #[arg(long, hide = true, conflicts_with = "once")]
     world: bool,
@@ -71,7 +71,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
 async fn open(args: &Args, context: &Context, place: &Place) -> Result {
     let world = Arc::new(open_world(place.path(), context).await?);
     let config = place.path().join(FILE_NAME);
-    place::put_config(&config, &world, args.listen, args.lang.language())?;
+    place::put_config(&config, &world, args.listen, args.lang.map(Lang::language))?;
     let mut context = context.apart(config);
     let outcome = play(args, &context, place, world).await;
     context.close().await;

@@ -7,8 +7,11 @@ use clap::ValueEnum;
 
 use super::{Context, Error, Exit, Result};
 use crate::commits::config::{Keys as CommitKeys, Since, host_of};
-use crate::db::Open;
+use crate::db::{Db, Open};
+use crate::engine::store::list_states;
 use crate::export::{self, Filter, Format, Style, What, Writer};
+use crate::ledger::event;
+use crate::text::{counted, nearest};
 use crate::time::Timestamp;
 
 /// Options of `export`.
@@ -53,6 +56,8 @@ enum Word {
     Books,
     /// Mails about books
     Deliveries,
+    /// Messages to all channels, whatever became of them; times are when they were added
+    Messages,
     /// Commits, without the addresses of their authors
     Commits,
     /// The blogs of the config, as OPML
@@ -73,6 +78,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         Word::Changes => What::Changes,
         Word::Books => What::Books,
         Word::Deliveries => What::Deliveries,
+        Word::Messages => What::Messages,
         Word::Commits => What::Commits,
         Word::Opml => return opml(&args, context).await,
     };
@@ -82,10 +88,13 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
     }
     let filter = filter_of(&args, what, context).await?;
     let db = context.open_db(Open::Existing).await?.clone();
+    if let Some(job) = &args.job {
+        refuse_unknown(job, &db, context).await?;
+    }
     let out = Out::open(args.output.as_deref(), args.force)?;
     let mut writer = Writer::new(out, format, Style { raw: args.raw, bom: args.bom });
     let count = export::write(&db, what, &filter, &mut writer, &context.stop).await?;
-    finish(writer.into_inner(), &args, &format!("{count} rows"), context)
+    finish(writer.into_inner(), &args, &counted(count, "row"), context)
 }
 
 async fn opml(args: &Args, context: &Context) -> Result {
@@ -94,6 +103,9 @@ async fn opml(args: &Args, context: &Context) -> Result {
             .hint("only --job, --output and --force go with it"));
     }
     let config = context.config().await?;
+    if let Some(job) = args.job.as_deref().filter(|job| config.find_job(job).is_none()) {
+        return Err(no_such_job(job, config.jobs.iter().map(|job| job.name.as_str())));
+    }
     let db = match context.database_exists().await? {
         true => Some(context.open_db(Open::Existing).await?),
         false => None,
@@ -104,7 +116,7 @@ async fn opml(args: &Args, context: &Context) -> Result {
     if left_out > 0 {
         context.out.warn(format!("{left_out} blogs have no known feed and are left out"));
     }
-    let written = format!("{} feeds", text.matches("xmlUrl=").count());
+    let written = counted(text.matches("xmlUrl=").count(), "feed");
     finish(out, args, &written, context)
 }
 
@@ -127,6 +139,31 @@ fn format_of(args: &Args, context: &Context) -> Result<Format> {
             .hint("run `tsuzuki export opml`, or name a format with --format")),
         _ if context.out.is_json() => Ok(Format::Json),
         _ => Ok(Format::Csv),
+    }
+}
+
+/// Refuses a job that neither the config nor the database knows: an empty file would look like an answer.
+async fn refuse_unknown(job: &str, db: &Db, context: &Context) -> Result<()> {
+    let config = context.config().await?;
+    if config.find_job(job).is_some() {
+        return Ok(());
+    }
+    let left: Vec<String> = db.read(list_states).await?.into_iter().map(|state| state.job_name).collect();
+    // What was imported for a job stays, even if the job never ran here.
+    let name = job.to_owned();
+    let is_told = !db.read(move |tx| event::list_of_job(tx, &name, 1)).await?.is_empty();
+    if is_told || left.iter().any(|name| name == job) {
+        return Ok(());
+    }
+    let known = config.jobs.iter().map(|job| job.name.as_str()).chain(left.iter().map(String::as_str));
+    Err(no_such_job(job, known))
+}
+
+fn no_such_job<'a>(job: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
+    let error = Error::usage(format!("there is no job `{job}`"));
+    match nearest(job, known) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint("`tsuzuki status --all` lists the jobs, also those that have left the config"),
     }
 }
 
@@ -162,6 +199,7 @@ impl Out {
         };
         let failed =
             |error: std::io::Error| Error::failed(format!("{} cannot be written: {error}", path.display()));
+        let mut mode = None;
         let to = match std::fs::metadata(path) {
             Ok(facts) if facts.is_dir() => {
                 return Err(Error::usage(format!("{} is a directory", path.display())));
@@ -171,15 +209,24 @@ impl Out {
                 return Ok(Out::Stream(Box::new(BufWriter::new(device))));
             }
             Ok(_) if !force => return Err(already_there(path)),
-            Ok(_) => path.canonicalize().map_err(failed)?,
+            Ok(facts) => {
+                mode = Some(facts.permissions());
+                path.canonicalize().map_err(failed)?
+            }
             Err(_) => path.to_owned(),
         };
         let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut builder = tempfile::Builder::new();
         builder.prefix(".tsuzuki-export-");
+        // A new file is as the user's mask wants it; one that takes another's place is as that one was.
         #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        builder
+            .permissions(mode.clone().unwrap_or_else(|| std::os::unix::fs::PermissionsExt::from_mode(0o666)));
         let part = builder.tempfile_in(directory).map_err(failed)?;
+        if let Some(mode) = mode {
+            // The mask may have taken something away.
+            part.as_file().set_permissions(mode).map_err(failed)?;
+        }
         Ok(Out::File { part: BufWriter::with_capacity(64 << 10, part), to, force })
     }
 }

@@ -71,15 +71,15 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 
 async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
     let items = context.db().await?.read(move |tx| store::list(tx, &filter, limit)).await?;
-    let zone = context.config().await?.app.timezone.time_zone().clone();
+    let times = context.times().await?;
     let columns = [
         Column::right("id"),
         Column::left("job"),
         Column::left("state"),
         Column::left("reason"),
         Column::right("tries"),
-        Column::left("published"),
-        Column::left("title"),
+        times.column("published"),
+        Column::long("title"),
     ];
     context.out.listing(&columns, &items, |item| {
         vec![
@@ -88,8 +88,8 @@ async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
             item.status.word().to_owned(),
             item.reason.map_or("-", Reason::word).to_owned(),
             item.retry_count.to_string(),
-            item.published_at.to_local_minute(&zone),
-            text::shorten(&text::one_line(&item.title), 60),
+            times.cell(item.published_at),
+            item.title.clone(),
         ]
     })?;
     Ok(Exit::Fine)
@@ -101,8 +101,8 @@ async fn show(which: &Which, context: &Context) -> Result {
         context.out.json(&item)?;
         return Ok(Exit::Fine);
     }
-    let zone = context.config().await?.app.timezone.time_zone().clone();
-    let at = |moment: crate::time::Timestamp| moment.to_local_minute(&zone);
+    let times = context.times().await?;
+    let at = |moment| times.line(moment);
     let line = |text: &str| text::one_line(text);
     let state = match item.reason {
         Some(reason) => format!("{} ({}), {}", item.status.word(), reason.word(), tries(item.retry_count)),

@@ -11,7 +11,7 @@ use crate::books::{Books, deliver, select, view};
 use crate::config;
 use crate::db::Open;
 use crate::id::JobName;
-use crate::text::nearest;
+use crate::text::{counted, nearest};
 use crate::time::Timestamp;
 
 /// Options of `mail`.
@@ -78,7 +78,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 async fn status(context: &Context) -> Result {
     let config = context.config().await?;
     let jobs: Vec<JobName> = books_jobs(config).map(|job| job.name.clone()).collect();
-    let zone = config.app.timezone.time_zone().clone();
+    let times = context.times().await?;
     let rows = context
         .db()
         .await?
@@ -92,7 +92,7 @@ async fn status(context: &Context) -> Result {
         Column::right("delivered"),
         Column::right("undelivered"),
         Column::right("on their way"),
-        Column::left("last mail"),
+        times.column("last mail"),
     ];
     context.out.listing(&columns, &rows, |row| {
         vec![
@@ -103,7 +103,7 @@ async fn status(context: &Context) -> Result {
             row.on_their_way.to_string(),
             row.last.as_ref().map_or_else(
                 || "-".to_owned(),
-                |last| format!("{} ({} books)", last.delivered_at.to_local_minute(&zone), last.books),
+                |last| format!("{} ({})", times.cell(last.delivered_at), counted(last.books, "book")),
             ),
         ]
     })?;
@@ -150,7 +150,7 @@ async fn reset(job: Option<JobName>, since: Option<String>, yes: bool, context: 
     let now = context.clock.now();
     let forgotten =
         context.db().await?.write(move |tx| view::reset_mail(tx, job.as_ref(), since, now)).await?;
-    context.out.note(format!("Reset {forgotten} delivered book(s) of {whose}"));
+    context.out.note(format!("Reset {} of {whose}", counted(forgotten, "delivered book")));
     Ok(Exit::Fine)
 }
 

@@ -31,11 +31,14 @@ mod reference;
 mod run;
 mod serve;
 mod status;
+mod times;
 mod token;
 mod why;
 
 use std::ffi::OsString;
+use std::future::{Future, ready};
 use std::path::PathBuf;
+use std::pin::Pin;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
@@ -168,7 +171,7 @@ enum Command {
     Quota(quota::Args),
     /// Take over blogs from OPML or a list, and what other programs know
     Import(import::Args),
-    /// Write items, changes, books, deliveries, commits or blogs to a file
+    /// Write items, changes, books, deliveries, messages, commits or blogs to a file
     Export(export::Args),
     /// Look after the database
     Db(db::Args),
@@ -209,43 +212,45 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
     match outcome {
         Ok(exit) => exit.into(),
         Err(error) => {
+            let error = context.told(error);
             context.out.error(&error);
             error.exit.into()
         }
     }
 }
 
-async fn dispatch(command: Command, context: &Context) -> Result {
+/// The command as a future of one type: polled in place, each would be compiled once per kind of runtime.
+fn dispatch(command: Command, context: &Context) -> Pin<Box<dyn Future<Output = Result> + '_>> {
     match command {
-        Command::Demo(args) => demo::run(&args, context).await,
-        Command::Init(args) => init::run(&args, context),
-        Command::Check(args) => check::run(&args, context).await,
-        Command::Doctor(args) => doctor::run(&args, context).await,
-        Command::RunDue(args) => run::run_due(&args, context).await,
-        Command::Run(args) => run::run_named(&args, context).await,
-        Command::Serve(args) => serve::run(&args, context).await,
-        Command::Status(args) => status::run(&args, context).await,
-        Command::Why(args) => why::run(&args, context).await,
-        Command::Inspect(args) => inspect::command(&args, context).await,
-        Command::Job(args) => job::run(args, context).await,
-        Command::Item(args) => item::run(args, context).await,
-        Command::Bulk(args) => bulk::run(args, context).await,
-        Command::Commits(args) => commits::run(args, context).await,
-        Command::Project(args) => project::run(args, context).await,
-        Command::Branch(args) => branch::run(args, context).await,
-        Command::Book(args) => book::run(args, context).await,
-        Command::Mail(args) => mail::run(args, context).await,
-        Command::Token(args) => token::run(args, context).await,
-        Command::Change(args) => change::run(args, context).await,
-        Command::Delivery(args) => delivery::run(args, context).await,
-        Command::Post(args) => post::run(args, context).await,
-        Command::Quota(args) => quota::run(args, context).await,
-        Command::Import(args) => import::run(args, context).await,
-        Command::Export(args) => export::run(args, context).await,
-        Command::Db(args) => db::run(args, context).await,
-        Command::Config(args) => config::run(&args, context),
-        Command::Completions(args) => complete::completions(&args, context),
-        Command::Man(args) => complete::man(&args, context),
+        Command::Demo(args) => Box::pin(async move { demo::run(&args, context).await }),
+        Command::Init(args) => Box::pin(ready(init::run(&args, context))),
+        Command::Check(args) => Box::pin(async move { check::run(&args, context).await }),
+        Command::Doctor(args) => Box::pin(async move { doctor::run(&args, context).await }),
+        Command::RunDue(args) => Box::pin(async move { run::run_due(&args, context).await }),
+        Command::Run(args) => Box::pin(async move { run::run_named(&args, context).await }),
+        Command::Serve(args) => Box::pin(async move { serve::run(&args, context).await }),
+        Command::Status(args) => Box::pin(async move { status::run(&args, context).await }),
+        Command::Why(args) => Box::pin(async move { why::run(&args, context).await }),
+        Command::Inspect(args) => Box::pin(async move { inspect::command(&args, context).await }),
+        Command::Job(args) => Box::pin(job::run(args, context)),
+        Command::Item(args) => Box::pin(item::run(args, context)),
+        Command::Bulk(args) => Box::pin(bulk::run(args, context)),
+        Command::Commits(args) => Box::pin(commits::run(args, context)),
+        Command::Project(args) => Box::pin(project::run(args, context)),
+        Command::Branch(args) => Box::pin(branch::run(args, context)),
+        Command::Book(args) => Box::pin(book::run(args, context)),
+        Command::Mail(args) => Box::pin(mail::run(args, context)),
+        Command::Token(args) => Box::pin(token::run(args, context)),
+        Command::Change(args) => Box::pin(change::run(args, context)),
+        Command::Delivery(args) => Box::pin(delivery::run(args, context)),
+        Command::Post(args) => Box::pin(post::run(args, context)),
+        Command::Quota(args) => Box::pin(quota::run(args, context)),
+        Command::Import(args) => Box::pin(import::run(args, context)),
+        Command::Export(args) => Box::pin(export::run(args, context)),
+        Command::Db(args) => Box::pin(db::run(args, context)),
+        Command::Config(args) => Box::pin(ready(config::run(&args, context))),
+        Command::Completions(args) => Box::pin(ready(complete::completions(&args, context))),
+        Command::Man(args) => Box::pin(ready(complete::man(&args, context))),
     }
 }
 

@@ -8,7 +8,11 @@ use serde::Serialize;
 
 use super::error::{Error, Message, Result};
 use super::{Color, Global};
-use crate::config::{Colour, redact};
+use crate::config::{Colour, Problems, redact};
+use crate::text;
+
+/// Columns that a long text gets on a terminal, however narrow it is.
+const NARROWEST: usize = 20;
 
 /// Where a command writes.
 #[derive(Clone, Debug)]
@@ -20,21 +24,38 @@ pub struct Output {
 }
 
 /// A column of a table.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Column {
     name: &'static str,
+    label: Option<String>,
     alignment: CellAlignment,
+    is_long: bool,
 }
 
 impl Column {
     /// A column of words.
     pub const fn left(name: &'static str) -> Self {
-        Self { name, alignment: CellAlignment::Left }
+        Self { name, label: None, alignment: CellAlignment::Left, is_long: false }
     }
 
     /// A column of numbers.
     pub const fn right(name: &'static str) -> Self {
-        Self { name, alignment: CellAlignment::Right }
+        Self { name, label: None, alignment: CellAlignment::Right, is_long: false }
+    }
+
+    /// A column of texts that are cut where a terminal ends, and never elsewhere.
+    pub const fn long(name: &'static str) -> Self {
+        Self { name, label: None, alignment: CellAlignment::Left, is_long: true }
+    }
+
+    /// The same with a word in brackets behind its name.
+    pub fn labelled(self, label: &str) -> Self {
+        Self { label: Some(label.to_owned()), ..self }
+    }
+
+    fn heading(&self) -> String {
+        let name = self.name.to_uppercase();
+        self.label.as_ref().map_or(name.clone(), |label| format!("{name} ({label})"))
     }
 }
 
@@ -102,12 +123,15 @@ impl Output {
         if items.is_empty() {
             return Ok(());
         }
+        let mut rows: Vec<Vec<String>> =
+            items.iter().map(|item| row(item).iter().map(|cell| text::one_line(cell)).collect()).collect();
+        if let Some(width) = terminal_width() {
+            fit(columns, &mut rows, width);
+        }
         let mut table = Table::new();
         table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-        table.set_header(columns.iter().map(|column| column.name.to_uppercase()));
-        for item in items {
-            table.add_row(row(item).into_iter().map(|cell| crate::text::one_line(&cell)));
-        }
+        table.set_header(columns.iter().map(Column::heading));
+        table.add_rows(rows);
         for (index, column) in columns.iter().enumerate() {
             if let Some(shown) = table.column_mut(index) {
                 shown.set_cell_alignment(column.alignment);
@@ -142,13 +166,18 @@ impl Output {
         match &error.message {
             Message::ClosedPipe => return,
             Message::Text(text) => self.labelled("error", AnsiColor::Red, text),
-            Message::Problems(problems) => {
-                let colour = if self.colour_err { Colour::Always } else { Colour::Never };
-                self.to_stderr(problems.render(colour).trim_end());
-            }
+            Message::Problems(problems) => self.problems(problems),
         }
         for hint in &error.hints {
             self.labelled("hint", AnsiColor::Cyan, hint);
+        }
+    }
+
+    /// Prints what is wrong with a config file, and where.
+    pub fn problems(&self, problems: &Problems) {
+        let colour = if self.colour_err { Colour::Always } else { Colour::Never };
+        if !problems.is_empty() {
+            self.to_stderr(problems.render(colour).trim_end());
         }
     }
 
@@ -163,5 +192,51 @@ impl Output {
     fn to_stderr(&self, text: &str) {
         // If nobody listens on stderr there is nobody to tell about it.
         let _ = writeln!(std::io::stderr().lock(), "{}", redact(text));
+    }
+}
+
+/// Columns of the terminal that stdout is, if it is one.
+fn terminal_width() -> Option<usize> {
+    terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0))
+}
+
+/// Cuts the cells of long columns so that the table is not wider than `width`.
+fn fit(columns: &[Column], rows: &mut [Vec<String>], width: usize) {
+    let widest = |index: usize, column: &Column| {
+        let cells = rows.iter().filter_map(|row| row.get(index)).map(|cell| text::width(cell));
+        cells.max().unwrap_or(0).max(text::width(&column.heading()))
+    };
+    let (mut taken, mut long) = (2 * columns.len().saturating_sub(1), Vec::new());
+    for (index, column) in columns.iter().enumerate() {
+        match column.is_long {
+            true => long.push(index),
+            false => taken += widest(index, column),
+        }
+    }
+    let room = (width.saturating_sub(taken) / long.len().max(1)).max(NARROWEST);
+    for row in rows {
+        for index in &long {
+            if let Some(cell) = row.get_mut(*index) {
+                *cell = text::shorten(cell, room);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_get_what_the_terminal_has_left_and_others_are_never_cut() {
+        let columns = [Column::left("id"), Column::long("said"), Column::long("why")];
+        let row = || vec!["1234567890".to_owned(), "あ".repeat(40), "b".repeat(70)];
+        for (width, room) in [(100, 43), (54, 20), (10, 20), (300, 80)] {
+            let mut rows = vec![row()];
+            fit(&columns, &mut rows, width);
+            assert_eq!(rows[0][0], "1234567890");
+            assert_eq!(rows[0][1], text::shorten(&row()[1], room), "{width}");
+            assert_eq!(rows[0][2], text::shorten(&row()[2], room), "{width}");
+        }
     }
 }

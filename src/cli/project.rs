@@ -7,6 +7,7 @@ use super::{Column, Context, Exit, Result, log};
 use crate::commits::store::projects;
 use crate::commits::targets;
 use crate::db::Open;
+use crate::text::counted;
 
 /// Options of `project`.
 #[derive(Debug, clap::Args)]
@@ -36,12 +37,13 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 
 async fn list(context: &Context) -> Result {
     let projects = context.db().await?.read(|tx| projects::list(tx, None)).await?;
+    let times = context.times().await?;
     let columns = [
         Column::right("number"),
         Column::left("project"),
         Column::left("host"),
         Column::left("default branch"),
-        Column::left("gone since"),
+        times.column("gone since"),
     ];
     context.out.listing(&columns, &projects, |project| {
         vec![
@@ -49,7 +51,7 @@ async fn list(context: &Context) -> Result {
             project.path.clone(),
             project.host.clone(),
             project.default_branch.clone().unwrap_or_else(|| "-".into()),
-            project.removed_at.map_or("-".into(), |at| at.to_string()),
+            times.cell(project.removed_at),
         ]
     })?;
     Ok(Exit::Fine)
@@ -70,7 +72,7 @@ async fn sync(job: Option<&str>, context: &Context) -> Result {
         let synced = targets::sync_projects(&source, &client, db, now, &context.stop).await;
         let (found, more) = synced.map_err(crate::engine::Failure::from)?;
         problems.extend(more);
-        context.out.note(format!("{}: {} projects of {}", source.job, found.len(), source.host));
+        context.out.note(format!("{}: {} of {}", source.job, counted(found.len(), "project"), source.host));
     }
     for problem in &problems {
         context.out.warn(problem);

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::{Column, Context, Error, Exit, Result};
 use crate::ledger::{pause, quota};
+use crate::text::counted;
 
 /// Options of `quota`.
 #[derive(Debug, clap::Args)]
@@ -71,6 +72,7 @@ async fn list(provider: Option<String>, limit: usize, context: &Context) -> Resu
             }
         })
         .collect();
+    let times = context.times().await?;
     let columns = [
         Column::left("date"),
         Column::left("provider"),
@@ -84,7 +86,7 @@ async fn list(provider: Option<String>, limit: usize, context: &Context) -> Resu
             row.usage.provider.clone(),
             row.usage.count.to_string(),
             row.per_day.map_or("-".into(), |limit| limit.to_string()),
-            row.paused_until.clone().unwrap_or_else(|| "-".into()),
+            row.paused_until.as_deref().map_or_else(|| "-".to_owned(), |until| times.told(until)),
         ]
     })?;
     Ok(Exit::Fine)
@@ -112,6 +114,7 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
             quota::reset_usage(tx, &name, &day)
         })
         .await?;
-    context.out.note(format!("Reset {} request(s) of {provider} on {date}", forgotten.unwrap_or(0)));
+    let requests = counted(forgotten.unwrap_or(0), "request");
+    context.out.note(format!("Reset {requests} of {provider} on {date}"));
     Ok(Exit::Fine)
 }

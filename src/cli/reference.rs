@@ -38,7 +38,7 @@ fn render(command: &clap::Command, above: &str, page: &mut String) {
             let _ = writeln!(page, "| `{}` | {} |", shown(argument), help.replace('|', "\\|"));
         }
     }
-    for subcommand in command.get_subcommands() {
+    for subcommand in command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help") {
         render(subcommand, &format!("{name} "), page);
     }
 }

@@ -1,14 +1,19 @@
 //! `run-due` and `run`: one shot of the same runner that the daemon uses.
 
+mod telling;
+
 use serde::Serialize;
 
-use super::{Context, Error, Exit, Result, log, progress};
+use self::telling::{Held, Telling};
+use super::progress::Bars;
+use super::{Context, Error, Exit, Result, log};
 use crate::app::{self, App};
 use crate::channel::outbox::SendReport;
 use crate::db::Open;
-use crate::engine::{Failure, Finished, Job, Runner, Selection, Skipped};
+use crate::engine::{Finished, Job, Runner, Selection, Skipped, runner};
 use crate::id::JobName;
-use crate::text::nearest;
+use crate::ledger::presence;
+use crate::text::{counted, nearest};
 
 /// Options of `run-due`.
 #[derive(Debug, clap::Args)]
@@ -62,8 +67,9 @@ pub(super) async fn run_due(args: &DueArgs, context: &Context) -> Result {
     if args.dry_run {
         return plan(context, selection, choose).await;
     }
-    let finished = run_jobs(context, selection, Delivery::new(args.no_deliver), choose).await?;
-    conclude(context, &finished, Held::IsFine)
+    let telling = Telling::new(context, Held::IsFine).await?;
+    let finished = run_jobs(context, selection, Delivery::new(args.no_deliver), &telling, choose).await?;
+    telling.conclude(&finished)
 }
 
 pub(super) async fn run_named(args: &NamedArgs, context: &Context) -> Result {
@@ -77,8 +83,10 @@ pub(super) async fn run_named(args: &NamedArgs, context: &Context) -> Result {
     if args.dry_run {
         return plan(context, Selection::Forced, choose).await;
     }
-    let finished = run_jobs(context, Selection::Forced, Delivery::new(args.no_deliver), choose).await?;
-    conclude(context, &finished, Held::IsAnError)
+    let telling = Telling::new(context, Held::IsAnError).await?;
+    let delivery = Delivery::new(args.no_deliver);
+    let finished = run_jobs(context, Selection::Forced, delivery, &telling, choose).await?;
+    telling.conclude(&finished)
 }
 
 fn narrow(job: Job, step: &str) -> Result<Job> {
@@ -120,13 +128,26 @@ async fn run_jobs(
     context: &Context,
     selection: Selection,
     delivery: Delivery,
+    telling: &Telling<'_>,
     choose: impl FnOnce(&App) -> Result<Vec<Job>>,
 ) -> Result<Vec<(JobName, Finished)>> {
-    log::start(&context.global, "info", context.out.colours_messages());
+    // How a job ended is our own line to write.
+    let usual = format!("info,{}=off", runner::ENDED);
+    log::start(&context.global, &usual, context.out.colours_messages());
     let app = context.app(Open::Create).await?;
     let jobs = choose(&app)?;
-    let runner = Runner::new(app.parts.db.clone(), progress::drawn(&context.out));
-    let finished = runner.run(jobs, selection, &context.stop).await;
+    let bars = Bars::new(&context.out);
+    let mut told = Ok(());
+    let finished = Runner::new(app.parts.db.clone(), bars.progress())
+        .run_telling(jobs, selection, &context.stop, |job, finished| {
+            let line = bars.end(job, || telling.tell(job, finished));
+            // A reader that has gone does not end the other jobs.
+            if told.is_ok() {
+                told = line;
+            }
+        })
+        .await;
+    told?;
     if delivery == Delivery::Send && !context.stop.is_cancelled() {
         let sent = app.sender().send_due(&context.stop).await?;
         tell_deliveries(context, &sent);
@@ -139,11 +160,11 @@ async fn run_jobs(
 
 fn tell_deliveries(context: &Context, sent: &SendReport) {
     if sent.sent > 0 {
-        context.out.note(format!("delivered {} message(s)", sent.sent));
+        context.out.note(format!("delivered {}", counted(sent.sent, "message")));
     }
     if sent.failed + sent.held + sent.unknown > 0 {
         context.out.warn(format!(
-            "{} message(s) failed, {} wait for you, {} have an unknown outcome: see `tsuzuki delivery ls`",
+            "messages that failed: {}, that wait for you: {}, with an unknown outcome: {}; see `tsuzuki delivery ls`",
             sent.failed, sent.held, sent.unknown
         ));
     }
@@ -167,6 +188,7 @@ async fn plan(
     let db = &app.parts.db;
     let jobs = choose(&app)?;
     let picked = Runner::new(db.clone(), crate::engine::Progress::default()).pick(&jobs, selection).await?;
+    let times = context.times().await?;
     let mut planned = Vec::new();
     for (job, picked) in jobs.iter().zip(picked) {
         let steps = match &picked.skipped {
@@ -185,11 +207,11 @@ async fn plan(
     }
     for plan in &planned {
         match &plan.skipped {
-            Some(why) => context.out.line(format!("{}: would not run: {why}", plan.job))?,
+            Some(why) => context.out.line(format!("{}: would not run: {}", plan.job, times.told(why)))?,
             None => context.out.line(format!("{}: would run", plan.job))?,
         }
         for step in &plan.steps {
-            context.out.line(format!("  {step}"))?;
+            context.out.line(format!("  {}", times.told(step)))?;
         }
     }
     Ok(Exit::Fine)
@@ -202,139 +224,17 @@ struct Planned {
     steps: Vec<String>,
 }
 
-fn why_skipped(skipped: &Skipped) -> String {
+/// Why a job was not run; moments as they are stored.
+pub(super) fn why_skipped(skipped: &Skipped) -> String {
     match skipped {
         Skipped::Disabled => "it is disabled".into(),
         Skipped::NotDue(Some(next)) => format!("it is not due before {next}"),
         Skipped::NotDue(None) => "its schedule has no further date".into(),
         Skipped::Paused(reason) => format!("it is paused ({reason})"),
-        Skipped::Held(holder) => format!("{} is at it since {}", holder.owner, holder.taken_at),
+        Skipped::Held(holder) => {
+            let who = presence::shown_owner(&holder.owner);
+            format!("{who} is at it since {}", holder.taken_at)
+        }
         Skipped::Moved(to) => format!("everything was moved to {to}"),
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Held {
-    IsFine,
-    IsAnError,
-}
-
-#[derive(Serialize)]
-struct Told<'a> {
-    job: &'a JobName,
-    outcome: &'static str,
-    message: String,
-    problems: &'a [String],
-}
-
-/// Tells how each job ended, and turns all of it into one exit code.
-fn conclude(context: &Context, finished: &[(JobName, Finished)], held: Held) -> Result {
-    let mut told = Vec::new();
-    for (job, finished) in finished {
-        let (outcome, message, problems) = match finished {
-            Finished::Skipped(skipped) => ("skipped", why_skipped(skipped), &[][..]),
-            Finished::Ran(report) if report.problems.is_empty() => {
-                ("success", report.summary.clone(), &[][..])
-            }
-            Finished::Ran(report) => ("partly", report.summary.clone(), &report.problems[..]),
-            Finished::Failed(Failure::Interrupted) => {
-                ("interrupted", Failure::Interrupted.to_string(), &[][..])
-            }
-            Finished::Failed(failure) => ("failed", failure.to_string(), &[][..]),
-        };
-        told.push(Told { job, outcome, message, problems });
-    }
-    if context.out.is_json() {
-        context.out.json(&told)?;
-    } else {
-        for told in &told {
-            let is_news = match told.outcome {
-                "success" | "skipped" => !context.out.is_quiet(),
-                _ => true,
-            };
-            if is_news && (told.outcome != "skipped" || held == Held::IsAnError) {
-                context.out.line(format!("{}: {}: {}", told.job, told.outcome, told.message))?;
-                for problem in told.problems {
-                    context.out.line(format!("  {problem}"))?;
-                }
-            }
-        }
-    }
-    let exit = exit_code(finished, held);
-    if exit == Exit::Interrupted {
-        context.out.note("Interrupted. Everything up to here is saved; `tsuzuki run-due` continues.");
-    }
-    Ok(exit)
-}
-
-fn exit_code(finished: &[(JobName, Finished)], held: Held) -> Exit {
-    let failures: Vec<&Failure> = finished
-        .iter()
-        .filter_map(|(_, finished)| match finished {
-            Finished::Failed(failure) => Some(failure),
-            _ => None,
-        })
-        .collect();
-    let ran_well = finished.iter().any(|(_, finished)| matches!(finished, Finished::Ran(_)));
-    let partly = finished
-        .iter()
-        .any(|(_, finished)| matches!(finished, Finished::Ran(report) if !report.problems.is_empty()));
-    let is_held =
-        finished.iter().any(|(_, finished)| matches!(finished, Finished::Skipped(Skipped::Held(_))));
-    if failures.iter().any(|failure| matches!(failure, Failure::Interrupted)) {
-        return Exit::Interrupted;
-    }
-    match failures.as_slice() {
-        [] if partly => Exit::Partly,
-        [] if is_held && held == Held::IsAnError => Exit::Held,
-        [] => Exit::Fine,
-        _ if ran_well => Exit::Partly,
-        failures if failures.iter().all(|failure| matches!(failure, Failure::Credentials(_))) => {
-            Exit::Credentials
-        }
-        failures if failures.iter().all(|failure| matches!(failure, Failure::Config(_))) => Exit::Config,
-        _ => Exit::Failed,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::Report;
-
-    fn ran(problems: &[&str]) -> Finished {
-        let problems = problems.iter().map(ToString::to_string).collect();
-        Finished::Ran(Report { problems, ..Report::default() })
-    }
-
-    fn failed(failure: Failure) -> Finished {
-        Finished::Failed(failure)
-    }
-
-    #[test]
-    fn exit_codes_are_those_of_the_documentation() {
-        let held = || {
-            let at = "2026-01-15T00:00:00Z".parse().unwrap();
-            let holder = crate::ledger::lease::Holder { owner: "x".into(), taken_at: at, expires_at: at };
-            Finished::Skipped(Skipped::Held(holder))
-        };
-        let cases: Vec<(Vec<Finished>, Held, Exit)> = vec![
-            (vec![], Held::IsFine, Exit::Fine),
-            (vec![ran(&[])], Held::IsFine, Exit::Fine),
-            (vec![Finished::Skipped(Skipped::Disabled)], Held::IsFine, Exit::Fine),
-            (vec![held()], Held::IsFine, Exit::Fine),
-            (vec![held()], Held::IsAnError, Exit::Held),
-            (vec![ran(&["x"])], Held::IsFine, Exit::Partly),
-            (vec![failed(Failure::Failed("x".into()))], Held::IsFine, Exit::Failed),
-            (vec![ran(&[]), failed(Failure::Failed("x".into()))], Held::IsFine, Exit::Partly),
-            (vec![failed(Failure::Credentials("x".into()))], Held::IsFine, Exit::Credentials),
-            (vec![failed(Failure::Config("x".into()))], Held::IsFine, Exit::Config),
-            (vec![failed(Failure::Interrupted), ran(&[])], Held::IsFine, Exit::Interrupted),
-        ];
-        for (number, (finished, held, exit)) in cases.into_iter().enumerate() {
-            let finished: Vec<_> =
-                finished.into_iter().map(|finished| ("j".parse().unwrap(), finished)).collect();
-            assert_eq!(exit_code(&finished, held), exit, "case {number}");
-        }
     }
 }

@@ -11,8 +11,10 @@ use super::{Context, Exit, Result, log, progress};
 use crate::app::{self, App};
 use crate::channel::outbox::Sender;
 use crate::config::Colour;
+use crate::config::value::Span;
 use crate::db::Open;
-use crate::engine::{Job, Runner, daemon};
+use crate::engine::{Job, Progress, Runner, daemon};
+use crate::text::counted;
 use crate::web;
 
 /// How often the config file is looked at.
@@ -29,10 +31,26 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result {
     log::start(&context.global, "info", context.out.colours_messages());
     let app = context.app(Open::Create).await?;
     let pages = bind_pages(context, &app).await?;
-    info!("Serving {} job(s) from {}", app.jobs.len(), app.parts.db.place());
+    info!("Serving {} from {}", counted(app.jobs.len(), "job"), app.parts.db.place());
+    tell_next(context, &app).await?;
     until_stopped(context, &app, pages).await;
     info!("Stopped; everything is saved");
     Ok(Exit::Fine)
+}
+
+/// Says which job starts next, so that a daemon that waits does not look dead.
+async fn tell_next(context: &Context, app: &App) -> Result<()> {
+    let runner = Runner::new(app.parts.db.clone(), Progress::default());
+    let now = context.clock.now();
+    match daemon::find_next(&runner, &app.jobs).await? {
+        Some((at, job)) => {
+            let wait = Span::from_secs(at.since(now).as_secs());
+            let wait = wait.map_or_else(|| "now".to_owned(), |wait| format!("in {wait}"));
+            info!("Next is {job}, {wait}: {}", context.times().await?.line(at));
+        }
+        None => info!("No job starts by itself: all are disabled or paused, or there is none"),
+    }
+    Ok(())
 }
 
 /// Runs jobs, sends and shows pages until the program is told to stop.
@@ -121,7 +139,10 @@ async fn follow_config(
         let reread = context.load_config().and_then(|config| Ok(App::new(&config, app.parts.db.clone())?));
         match reread {
             Ok(new) => {
-                info!("The config has changed: {} job(s) now", new.jobs.len());
+                info!("The config has changed: {} now", counted(new.jobs.len(), "job"));
+                if let Err(error) = tell_next(context, &new).await {
+                    warn!("Cannot see what is due: {}", error.plain(Colour::Never));
+                }
                 senders.send_replace(new.sender());
                 jobs.send_replace(Arc::new(new.jobs));
             }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Column, Context, Exit, Result};
 use crate::blogs;
 use crate::config::Config;
-use crate::db::{self, Open, Tx};
+use crate::db::{self, Tx};
 use crate::engine::{Job, JobState, runner, store};
 use crate::ledger::{lease, pause};
 use crate::time::Timestamp;
@@ -39,21 +39,26 @@ struct Row {
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> Result {
-    let app = context.app(Open::Create).await?;
+    let app = context.look().await?;
     let blogs = if args.all { list_blog_ids(context.config().await?)? } else { HashSet::new() };
     loop {
         let (jobs, blogs, all, now) = (app.jobs.clone(), blogs.clone(), args.all, context.clock.now());
-        let rows = app
-            .parts
-            .db
-            .read(move |tx| {
-                let mut rows = list_rows(tx, &jobs, now)?;
-                if all {
-                    rows.extend(list_left(tx, &jobs, &blogs)?);
-                }
-                Ok(rows)
-            })
-            .await?;
+        let found = context.find_db().await?;
+        if found.is_none() {
+            let place = context.place().await?;
+            context.out.note(format!("Nothing has run yet: there is no database at {place}."));
+        }
+        let read = found.unwrap_or(&app.parts.db).read(move |tx| {
+            let mut rows = list_rows(tx, &jobs, now)?;
+            if all {
+                rows.extend(list_left(tx, &jobs, &blogs)?);
+            }
+            Ok((rows, db::find_left(tx)?))
+        });
+        let (rows, left) = read.await?;
+        if let Some(left) = left {
+            context.out.warn(format!("nothing runs here any more: everything was moved to {}", left.to));
+        }
         show(&rows, context).await?;
         if !args.watch {
             return Ok(Exit::Fine);
@@ -148,16 +153,15 @@ fn word_of(state: Option<&JobState>) -> String {
 }
 
 async fn show(rows: &[Row], context: &Context) -> Result<()> {
-    let zone = context.config().await?.app.timezone.time_zone().clone();
-    let local = |at: Option<Timestamp>| at.map_or("-".into(), |at| at.to_local_minute(&zone));
+    let times = context.times().await?;
     let columns = [
         Column::left("job"),
         Column::left("kind"),
         Column::left("state"),
-        Column::left("last run"),
+        times.column("last run"),
         Column::left("last success"),
         Column::left("next run"),
-        Column::left("said"),
+        Column::long("said"),
     ];
     if rows.is_empty() && !context.out.is_json() {
         context.out.note("No jobs. `tsuzuki job add` or an editor adds one to the config file.");
@@ -167,10 +171,10 @@ async fn show(rows: &[Row], context: &Context) -> Result<()> {
             row.job.clone(),
             row.kind.unwrap_or("-").into(),
             row.state.clone(),
-            local(row.last_run_at),
-            local(row.last_success_at),
-            local(row.next_run_at),
-            crate::text::shorten(row.message.as_deref().unwrap_or(""), 60),
+            times.cell(row.last_run_at),
+            times.cell(row.last_success_at),
+            times.cell(row.next_run_at),
+            times.told(row.message.as_deref().unwrap_or("")),
         ]
     })
 }

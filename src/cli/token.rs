@@ -4,10 +4,6 @@ use clap::Subcommand;
 
 use super::{Column, Context, Error, Exit, Result};
 use crate::books::view::{self, Revoked, TokenState};
-use crate::text;
-
-/// Columns of a title in a table.
-const TITLE_COLUMNS: usize = 48;
 
 /// Options of `token`.
 #[derive(Debug, clap::Args)]
@@ -42,15 +38,15 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 }
 
 async fn list(all: bool, limit: usize, context: &Context) -> Result {
-    let zone = context.config().await?.app.timezone.time_zone().clone();
+    let times = context.times().await?;
     let now = context.clock.now();
     let tokens = context.db().await?.read(move |tx| view::list_tokens(tx, all, limit, now)).await?;
     let columns = [
         Column::left("token"),
         Column::left("state"),
-        Column::left("ends"),
+        times.column("ends"),
         Column::left("isbn"),
-        Column::left("title"),
+        Column::long("title"),
     ];
     context.out.listing(&columns, &tokens, |token| {
         let state = match token.state {
@@ -61,9 +57,9 @@ async fn list(all: bool, limit: usize, context: &Context) -> Result {
         vec![
             token.token.clone(),
             state.to_owned(),
-            token.expires_at.to_local_minute(&zone),
+            times.cell(token.expires_at),
             token.isbn13.to_string(),
-            text::shorten(token.title.as_deref().unwrap_or("-"), TITLE_COLUMNS),
+            token.title.clone().unwrap_or_else(|| "-".to_owned()),
         ]
     })?;
     Ok(Exit::Fine)

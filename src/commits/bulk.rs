@@ -265,6 +265,8 @@ impl Bulk {
         let settled = run.completed_count + run.failed_count;
         self.progress.tell(&label, Update::Done(u64::try_from(settled).unwrap_or(0)));
 
+        // SHAs are strewn all over the indexes of several projects at once.
+        self.parts.db.write(db::keep_more_pages).await?;
         let mut workers = JoinSet::new();
         let mut hosts = BTreeSet::new();
         for source in &self.sources {

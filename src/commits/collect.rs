@@ -15,6 +15,7 @@ use super::store::{branches, projects};
 use crate::db::{self, Db, Tx};
 use crate::engine::run::{self, Claimed, Verdict};
 use crate::ledger::event;
+use crate::text::counted;
 use crate::time::{Clock, Timestamp};
 
 /// How long a target is ours between two signs of life.
@@ -134,8 +135,8 @@ impl Collector {
         Ok(match unreadable.first() {
             None => Verdict::Success,
             Some(first) => Verdict::Failed(format!(
-                "{} commit(s) have no readable date and are not stored, e.g. {first}; everything else is saved",
-                unreadable.len()
+                "not stored, for want of a readable date: {}, e.g. {first}; everything else is saved",
+                counted(unreadable.len(), "commit")
             )),
         })
     }
@@ -204,7 +205,8 @@ impl Collector {
                 }
                 Stored::Holes(missing) => {
                     return Ok(Walked::NeedsWhole(format!(
-                        "{missing} parent commit(s) are not in what GitLab lists"
+                        "GitLab's list lacks {}",
+                        counted(missing, "parent commit")
                     )));
                 }
                 Stored::Page => {}

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::value::HttpUrl;
-use crate::config::{self, Problems, Secret};
+use crate::config::{self, Problems, Secret, Section};
 use crate::time::Timestamp;
 
 /// Branches collected at the same time, unless the job says otherwise.
@@ -184,6 +184,20 @@ impl Keys {
             false => Err(problems),
         }
     }
+}
+
+/// What should be better about the table of a commits job: one that names nothing to collect is told how to.
+pub fn check(section: &Section) -> Problems {
+    let Ok(keys) = section.read::<Keys>() else { return Problems::default() };
+    if !keys.projects.is_empty() || keys.group.is_some() {
+        return Problems::default();
+    }
+    let name = &section.name;
+    let message =
+        format!("the job `{name}` names neither `projects` nor a `group`: it collects nothing by itself");
+    let hint =
+        format!("add one of them, or single branches with `tsuzuki branch add PROJECT BRANCH --job {name}`");
+    section.header_problem(message).as_warning().with_hint(hint).into()
 }
 
 /// The name by which the projects of a GitLab are told from those of another: host, port if unusual, and path.

@@ -18,6 +18,7 @@ pub mod collect;
 pub mod config;
 pub mod gitlab;
 pub mod history;
+mod look;
 pub mod message;
 pub mod model;
 pub mod stats;
@@ -39,10 +40,11 @@ use crate::db::{self, Db};
 use crate::engine::run::decide::Sharing;
 use crate::engine::run::{self, RunRow};
 use crate::engine::work::Boxed;
-use crate::engine::{Failure, Parts, Plan, Report, Turn, Work};
+use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Work};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::presence;
+use crate::text::counted;
 use crate::time::Timestamp;
 
 /// The kind's name in the config file.
@@ -73,9 +75,9 @@ pub struct Source {
 impl Source {
     /// Reads a job of the config file.
     pub fn read(job: &crate::config::Job) -> Result<Self, Problems> {
-        let keys = Keys::read(job)?;
         let allow_private = AllowPrivate::parse(&job.allow_private)
-            .map_err(|error| job.section.problem("allow_private", error.to_string()))?;
+            .map_err(|error| job.section.problem("allow_private", error.to_string()));
+        let (keys, allow_private) = Problems::both(Keys::read(job), allow_private)?;
         let zone = job.timezone.time_zone().clone();
         Ok(Self {
             job: job.name.clone(),
@@ -132,6 +134,10 @@ impl Work for Commits {
         Box::pin(self.look())
     }
 
+    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
+        Box::pin(async move { look::look(&self.source, &self.source.client(&self.parts)?, db).await })
+    }
+
     fn plan<'a>(&'a self, db: &'a Db, _now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
         Box::pin(self.list_steps(db))
     }
@@ -152,7 +158,7 @@ impl Commits {
                 Ended::Worked(outcome) => return Ok(self.report(outcome)),
                 Ended::Nothing(problems) => {
                     let summary = "nothing to collect: no branches were found".to_owned();
-                    return Ok(Report { summary, problems, waiting_until: None });
+                    return Ok(Report { summary, problems, waiting_until: None, is_in_vain: true });
                 }
                 Ended::Busy(run, holder) if is_of_another_job(&run, &turn.job) => {
                     tracing::debug!(
@@ -172,8 +178,8 @@ impl Commits {
                             "run {} is worked on by {who} since {}",
                             run.run_id, holder.taken_at
                         ),
-                        problems: Vec::new(),
                         waiting_until: Some(holder.expires_at),
+                        ..Report::default()
                     });
                 }
             }
@@ -200,7 +206,7 @@ impl Commits {
                 (None, Some(group)) => client
                     .fetch_group(group.as_str(), &stop)
                     .await
-                    .map(|found| format!("can read {} projects of {group}", found.len())),
+                    .map(|found| format!("can read {} of {group}", counted(found.len(), "project"))),
                 (None, None) => Ok("no project is named".to_owned()),
             }
         };
@@ -221,7 +227,8 @@ impl Commits {
         );
         // Targets of another host are another job's; the run is not ours to wait for.
         let waiting_until = waiting_until.or_else(|| (run.pending_count > 0).then(|| self.parts.clock.now()));
-        Report { summary, problems, waiting_until }
+        let is_in_vain = row.failed_count > 0 && row.success_count == 0 && run.new_commits_count == 0;
+        Report { summary, problems, waiting_until, is_in_vain }
     }
 
     async fn list_steps(&self, db: &Db) -> db::Result<Plan> {
@@ -258,6 +265,9 @@ impl Commits {
         let branches =
             if keys.branches.is_empty() { "default branch".to_owned() } else { keys.branches.join(", ") };
         steps.extend(names.map(|name| format!("look up {name} on {} ({branches})", self.source.host)));
+        if steps.is_empty() {
+            steps.push("nothing: no project, group or branch is named".to_owned());
+        }
         Ok(Plan { steps })
     }
 }

@@ -40,14 +40,23 @@ enum Looked {
     Trouble(String),
 }
 
-/// Brings the projects that the config names up to date: added, renamed, or marked as gone; never deleted.
-pub async fn sync_projects(
+/// The projects that the config names, as GitLab has them.
+#[derive(Default)]
+pub(super) struct Named {
+    pub(super) found: Vec<RemoteProject>,
+    pub(super) problems: Vec<String>,
+    /// Names that GitLab does not know.
+    gone: Vec<String>,
+    /// Names that GitLab had trouble with.
+    unsure: Vec<String>,
+}
+
+/// Asks GitLab for the projects that the config names.
+pub(super) async fn fetch_named(
     source: &Source,
     client: &Client,
-    db: &Db,
-    now: Timestamp,
     stop: &CancellationToken,
-) -> Result<(Vec<Project>, Vec<String>), Error> {
+) -> Result<Named, gitlab::Error> {
     let names: Vec<String> = source.keys.projects.iter().map(ToString::to_string).collect();
     let looked: Vec<(String, Result<Looked, gitlab::Error>)> = futures_util::stream::iter(names)
         .map(|name| async move {
@@ -57,10 +66,7 @@ pub async fn sync_projects(
         .buffered(source.keys.concurrency)
         .collect()
         .await;
-    let mut found = Vec::new();
-    let mut problems = Vec::new();
-    let mut gone = Vec::new();
-    let mut unsure = Vec::new();
+    let Named { mut found, mut problems, mut gone, mut unsure } = Named::default();
     for (name, looked) in looked {
         match looked? {
             Looked::Here(remote) => found.push(remote),
@@ -84,9 +90,21 @@ pub async fn sync_projects(
             Err(gitlab::Error::Failed(why) | gitlab::Error::Forbidden(why)) => {
                 problems.push(format!("group `{group}`: {why}"));
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         }
     }
+    Ok(Named { found, problems, gone, unsure })
+}
+
+/// Brings the projects that the config names up to date: added, renamed, or marked as gone; never deleted.
+pub async fn sync_projects(
+    source: &Source,
+    client: &Client,
+    db: &Db,
+    now: Timestamp,
+    stop: &CancellationToken,
+) -> Result<(Vec<Project>, Vec<String>), Error> {
+    let Named { found, problems, gone, unsure } = fetch_named(source, client, stop).await?;
     let host = source.host.clone();
     let projects = db
         .write(move |tx| {
@@ -157,28 +175,12 @@ pub async fn find_targets(
     stop: &CancellationToken,
 ) -> Result<Found, Error> {
     let (projects, mut problems) = sync_projects(source, client, db, now, stop).await?;
-    let patterns = &source.keys.branches;
     let mut named: BTreeSet<(i64, String)> = BTreeSet::new();
-    for project in &projects {
-        let mut branches: BTreeSet<String> =
-            patterns.iter().filter(|name| !is_pattern(name)).cloned().collect();
-        if patterns.is_empty() {
-            branches.extend(project.default_branch.clone());
-        }
-        if patterns.iter().any(|pattern| is_pattern(pattern)) {
-            match client.fetch_branches(project.remote_id, stop).await {
-                Ok(all) => branches.extend(
-                    all.into_iter().filter(|name| patterns.iter().any(|pattern| matches(pattern, name))),
-                ),
-                // An empty or disabled repository has no branches.
-                Err(gitlab::Error::Missing(_)) => {}
-                Err(error @ (gitlab::Error::Failed(_) | gitlab::Error::Forbidden(_))) => {
-                    problems.push(format!("branches of `{}`: {error}", project.path));
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        named.extend(branches.into_iter().map(|branch| (project.project_id, branch)));
+    for Project { project_id, remote_id, path, default_branch, .. } in &projects {
+        let (branches, problem) =
+            fetch_wanted_branches(source, client, *remote_id, default_branch.as_ref(), stop).await?;
+        problems.extend(problem.map(|why| format!("branches of `{path}`: {why}")));
+        named.extend(branches.into_iter().map(|branch| (*project_id, branch)));
     }
     let host = source.host.clone();
     let targets = db
@@ -196,6 +198,34 @@ pub async fn find_targets(
         })
         .await?;
     Ok(Found { targets, problems })
+}
+
+/// The branches of a project that the config names, and why some of them may be missing.
+pub(super) async fn fetch_wanted_branches(
+    source: &Source,
+    client: &Client,
+    remote_id: i64,
+    default_branch: Option<&String>,
+    stop: &CancellationToken,
+) -> Result<(BTreeSet<String>, Option<String>), gitlab::Error> {
+    let patterns = &source.keys.branches;
+    let mut branches: BTreeSet<String> = patterns.iter().filter(|name| !is_pattern(name)).cloned().collect();
+    if patterns.is_empty() {
+        branches.extend(default_branch.cloned());
+    }
+    if patterns.iter().any(|pattern| is_pattern(pattern)) {
+        match client.fetch_branches(remote_id, stop).await {
+            Ok(all) => branches
+                .extend(all.into_iter().filter(|name| patterns.iter().any(|pattern| matches(pattern, name)))),
+            // An empty or disabled repository has no branches.
+            Err(gitlab::Error::Missing(_)) => {}
+            Err(error @ (gitlab::Error::Failed(_) | gitlab::Error::Forbidden(_))) => {
+                return Ok((branches, Some(error.to_string())));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((branches, None))
 }
 
 fn is_pattern(name: &str) -> bool {

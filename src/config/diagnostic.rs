@@ -47,6 +47,12 @@ impl Source {
         mask::blot_secrets_of(&self.text, &list_secret_keys(self.kinds))
     }
 
+    /// The `text` of the value at `span`, or `***` if `masked`, which is [`Source::masked`], blots it out.
+    pub(super) fn shown(&self, masked: &str, span: &Range<usize>, text: &str) -> String {
+        let is_secret = masked.get(span.clone()) != self.text.get(span.clone());
+        if is_secret { "***".to_owned() } else { text.to_owned() }
+    }
+
     /// Line and column, counted from 1 in characters, of a place in the text.
     pub(super) fn line_and_column(&self, at: usize) -> (usize, usize) {
         let before = &self.text[..floor_boundary(&self.text, at)];
@@ -121,6 +127,14 @@ impl Problem {
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Whether it is about a value that is not in the file but stood in for one that is missing or wrong.
+    ///
+    /// Stand-ins have their places behind the end of the text.
+    pub fn is_of_stand_in(&self) -> bool {
+        let end = self.source.text.len();
+        self.span.as_ref().is_some_and(|span| *span == (end..end))
     }
 
     /// The file.
@@ -262,13 +276,30 @@ impl Problems {
         }
     }
 
+    /// Both values, or what is wrong with either.
+    pub fn both<A, B>(
+        one: Result<A, impl Into<Problems>>,
+        other: Result<B, impl Into<Problems>>,
+    ) -> Result<(A, B), Problems> {
+        let mut problems = Problems::default();
+        match (problems.note(one), problems.note(other)) {
+            (Some(one), Some(other)) => Ok((one, other)),
+            _ => Err(problems),
+        }
+    }
+
+    /// The value, unless something is wrong.
+    pub fn unless_any<T>(self, value: T) -> Result<T, Problems> {
+        if self.is_empty() { Ok(value) } else { Err(self) }
+    }
+
     /// All problems as people read them.
     pub fn render(&self, colour: Colour) -> String {
         self.0.iter().map(|problem| problem.render(colour)).collect::<Vec<_>>().join("\n\n")
     }
 
     /// Sorted by place, each said once.
-    pub(super) fn in_order(mut self) -> Self {
+    pub fn in_order(mut self) -> Self {
         let place = |problem: &Problem| problem.span.as_ref().map(|span| (span.start, span.end));
         self.0.sort_by_key(|problem| place(problem));
         self.0.dedup_by(|one, other| place(one) == place(other) && one.message == other.message);

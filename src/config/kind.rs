@@ -4,6 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
 use super::SecretUse;
+use super::attempt::{Attempt, attempt};
 use super::diagnostic::Problems;
 use super::section::Section;
 
@@ -82,7 +83,7 @@ pub struct Kind {
     /// The value of `kind`; empty for `[web]`.
     pub name: &'static str,
     schema: fn(&mut SchemaGenerator) -> Schema,
-    read: fn(&Section) -> Result<Vec<SecretUse>, Problems>,
+    read: fn(&Section) -> Attempt<()>,
     check: Option<fn(&Section) -> Problems>,
 }
 
@@ -130,13 +131,28 @@ impl Kind {
         self
     }
 
-    /// Reads the table as its owner would; answers the secrets in it, and what the owner has to say.
-    pub(super) fn check(&self, section: &Section) -> Result<(Vec<SecretUse>, Problems), Problems> {
-        let secrets = (self.read)(section)?;
-        Ok((secrets, self.check.map(|check| check(section)).unwrap_or_default()))
+    /// Reads the table as its owner would.
+    pub(super) fn check(&self, section: Section) -> Checked {
+        let Attempt { value, secrets, mut problems, mended } = (self.read)(&section);
+        let section = value.map(|()| section.with_mended(mended));
+        if let (Some(check), Some(section)) = (self.check, &section) {
+            problems.extend(check(section).into_iter().filter(|problem| !problem.is_of_stand_in()));
+        }
+        Checked { section, secrets, problems }
     }
 }
 
-fn read<T: DeserializeOwned>(section: &Section) -> Result<Vec<SecretUse>, Problems> {
-    section.read_noting_secrets::<T>().map(|(_, secrets)| secrets)
+/// What came of a table.
+pub(super) struct Checked {
+    /// The table as its owner can read it: without what is wrong, if anything is. `None` when that cannot be done.
+    pub(super) section: Option<Section>,
+    /// The secrets in it.
+    pub(super) secrets: Vec<SecretUse>,
+    /// Errors and warnings.
+    pub(super) problems: Problems,
+}
+
+fn read<T: DeserializeOwned>(section: &Section) -> Attempt<()> {
+    let Attempt { value, secrets, problems, mended } = attempt::<T>(section);
+    Attempt { value: value.map(drop), secrets, problems, mended }
 }

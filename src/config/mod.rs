@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+mod attempt;
 mod diagnostic;
 mod edit;
 mod env;
@@ -160,6 +161,14 @@ impl Config {
         self.source.masked()
     }
 
+    /// The file as JSON with literal secrets blotted out; the environment and defaults are not in it.
+    pub fn masked_json(&self) -> serde_json::Value {
+        let (root, _) = toml::de::DeTable::parse_recoverable(self.source.text());
+        let masked = self.source.masked();
+        let shown = |span: &Range<usize>, text: &str| self.source.shown(&masked, span, text);
+        tree::Table::from_parsed(root.into_inner()).to_json(&shown)
+    }
+
     /// The job of that name.
     pub fn find_job(&self, name: &str) -> Option<&Job> {
         self.jobs.iter().find(|job| job.name.as_str() == name)
@@ -202,8 +211,23 @@ pub fn xdg_path(env: &Env) -> Option<PathBuf> {
 ///
 /// An empty list of `kinds` accepts every kind and leaves the kinds' own keys unread.
 pub fn load(path: &Path, kinds: &'static [Kind], env: &Env) -> Result<Config, Problems> {
+    parse(&load_text(path)?, path, kinds, env)
+}
+
+/// Everything that is wrong with the file at `path`, and the config as it would be were that mended.
+///
+/// What is wrong is left out, or stood in for where something has to be there: enough to see how the rest fits together,
+/// nothing to run. A file that is not TOML has no config.
+pub fn survey(path: &Path, kinds: &'static [Kind], env: &Env) -> (Option<Config>, Problems) {
+    match load_text(path) {
+        Ok(text) => read::read_file(Source::new(path, text).with_kinds(kinds), kinds, env),
+        Err(problems) => (None, problems),
+    }
+}
+
+fn load_text(path: &Path) -> Result<String, Problems> {
     match std::fs::read(path).map(String::from_utf8) {
-        Ok(Ok(text)) => parse(&text, path, kinds, env),
+        Ok(Ok(text)) => Ok(text),
         Ok(Err(_)) => {
             Err(Problem::of_file(path, "the file is not UTF-8").with_hint("save it as UTF-8").into())
         }
@@ -218,5 +242,8 @@ pub fn load(path: &Path, kinds: &'static [Kind], env: &Env) -> Result<Config, Pr
 
 /// Checks `text`, which stands or would stand at `path`.
 pub fn parse(text: &str, path: &Path, kinds: &'static [Kind], env: &Env) -> Result<Config, Problems> {
-    read::read_file(Source::new(path, text).with_kinds(kinds), kinds, env)
+    match read::read_file(Source::new(path, text).with_kinds(kinds), kinds, env) {
+        (Some(config), problems) if problems.is_empty() => Ok(config),
+        (_, problems) => Err(problems),
+    }
 }

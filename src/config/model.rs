@@ -134,6 +134,7 @@ pub(super) struct JobHead {
     #[schemars(with = "String")]
     pub(super) name: JobName,
     /// What the job does.
+    #[allow(dead_code, reason = "its section knows it; here it is required and documented")]
     pub(super) kind: String,
     /// How often it runs, on a grid that starts at local midnight. Default: 5m for press, 1h for others.
     pub(super) every: Option<Span>,

@@ -22,6 +22,11 @@ impl Misfit {
         &self.message
     }
 
+    /// The key that is missing, if that is what does not fit.
+    pub(super) fn missing_key(&self) -> Option<&str> {
+        self.message.strip_prefix("missing field `")?.strip_suffix('`')
+    }
+
     pub(super) fn span(&self) -> Option<Range<usize>> {
         self.span.clone()
     }

@@ -8,16 +8,13 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::SecretUse;
+use super::attempt::attempt;
 use super::diagnostic::{Problem, Problems, Source};
-use super::explain::{Explainer, explain};
+use super::explain::Explainer;
 use super::kind::{Kind, Place};
 use super::lookup::has_reference;
-use super::reading::Reading;
-use super::surroundings::{Seen, Surroundings, reading};
+use super::surroundings::{Seen, Surroundings};
 use super::tree::Table;
-
-/// After this many problems in one table, the rest can wait: each costs another reading.
-const MOST_PROBLEMS: usize = 20;
 
 /// One table of the file: a job, a channel, an LLM, or `[web]`.
 ///
@@ -42,44 +39,19 @@ pub struct Section {
 }
 
 impl Section {
-    /// The owner's keys as `T`, a plain struct with `deny_unknown_fields`.
-    ///
-    /// Reports every bad key at once: what failed is set aside and the rest is read again.
+    /// The owner's keys as `T`, a plain struct with `deny_unknown_fields`; or every problem that they have.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Problems> {
-        self.read_noting_secrets().map(|(value, _)| value)
+        attempt(self).into_result()
     }
 
-    /// As [`Section::read`], with the secrets that were met.
-    pub(super) fn read_noting_secrets<T: DeserializeOwned>(&self) -> Result<(T, Vec<SecretUse>), Problems> {
-        // Copied only when something has to be set aside: a table may be a long one.
-        let mut rest: Option<Table> = None;
-        let mut problems = Problems::default();
-        let mut removed = Vec::new();
-        loop {
-            let table = Reading::new(rest.as_ref().unwrap_or(&self.table), &self.span, self.taken);
-            let (outcome, secrets) = reading(&self.surroundings, || T::deserialize(table));
-            match outcome {
-                Ok(value) => {
-                    problems.extend(self.list_stray_references(&secrets));
-                    if problems.is_empty() {
-                        return Ok((value, self.list_secret_uses(secrets)));
-                    }
-                    return Err(problems.in_order());
-                }
-                Err(err) => {
-                    let span = err.span().unwrap_or_else(|| self.span.clone());
-                    if removed.iter().any(|key| err.message() == format!("missing field `{key}`")) {
-                        return Err(problems.in_order());
-                    }
-                    problems.push(explain(&err, &self.explainer()));
-                    let rest = rest.get_or_insert_with(|| self.table.only(|key| !self.taken.contains(&key)));
-                    match rest.remove_at(&span) {
-                        Some(key) if problems.len() < MOST_PROBLEMS => removed.push(key),
-                        _ => return Err(problems.in_order()),
-                    }
-                }
-            }
+    /// The same section with what was read in place of the owner's keys.
+    pub(super) fn with_mended(mut self, mended: Option<Table>) -> Self {
+        if let Some(mended) = mended {
+            let mut table = self.table.only(|key| self.taken.contains(&key));
+            mended.list().iter().for_each(|entry| table.put(entry.clone()));
+            self.table = Arc::new(table);
         }
+        self
     }
 
     /// An error about the value of `key`, which may be a path such as `deliver.0` or `blog.2.url`.
@@ -88,6 +60,11 @@ impl Section {
     pub fn problem(&self, key: &str, message: impl Into<String>) -> Problem {
         let span = self.table.find_span(key).unwrap_or_else(|| self.span.clone());
         Problem::at(&self.source, span, message)
+    }
+
+    /// An error about the section as a whole.
+    pub fn header_problem(&self, message: impl Into<String>) -> Problem {
+        Problem::at(&self.source, self.span.clone(), message)
     }
 
     /// An error about a name that stands at `key` but is not among `known`, with the nearest one suggested.
@@ -107,6 +84,13 @@ impl Section {
         }
     }
 
+    /// The owner's keys as the file has them, with literal secrets blotted out.
+    pub fn to_json(&self) -> serde_json::Value {
+        let masked = self.source.masked();
+        let shown = |span: &Range<usize>, text: &str| self.source.shown(&masked, span, text);
+        self.table.only(|key| !self.taken.contains(&key)).to_json(&shown)
+    }
+
     /// Whether the file sets the key at a path such as `google_books.api_key`.
     pub fn has_path(&self, path: &str) -> bool {
         self.table.find_span(path).is_some()
@@ -122,7 +106,7 @@ impl Section {
         self.place.header(&self.name)
     }
 
-    fn explainer(&self) -> Explainer<'_> {
+    pub(super) fn explainer(&self) -> Explainer<'_> {
         Explainer {
             source: &self.source,
             header: &self.span,
@@ -134,22 +118,28 @@ impl Section {
         }
     }
 
-    /// References in keys that are no secrets are not filled in; saying so beats using `${NAME}` as it stands.
-    fn list_stray_references(&self, secrets: &[Seen]) -> Vec<Problem> {
+    /// References in keys of `table` that are no secrets, with their places. They are not filled in; saying so beats
+    /// using `${NAME}` as it stands.
+    pub(super) fn list_stray_references(
+        &self,
+        table: &Table,
+        secrets: &[Seen],
+    ) -> Vec<(Range<usize>, Problem)> {
         let mut stray = Vec::new();
-        self.table.each_text(&mut |span, text| {
-            if has_reference(text) && !secrets.iter().any(|seen| seen.text == text) {
-                let message = "`${…}` is filled in only where a secret belongs";
-                stray.push(
-                    Problem::at(&self.source, span.clone(), message)
-                        .with_hint("write the value itself; it is no secret"),
-                );
-            }
-        });
+        for entry in table.list().iter().filter(|entry| !self.taken.contains(&&*entry.key)) {
+            entry.value.each_text(&mut |span, text| {
+                if has_reference(text) && !secrets.iter().any(|seen| seen.text == text) {
+                    let message = "`${…}` is filled in only where a secret belongs";
+                    let problem = Problem::at(&self.source, span.clone(), message)
+                        .with_hint("write the value itself; it is no secret");
+                    stray.push((span.clone(), problem));
+                }
+            });
+        }
         stray
     }
 
-    fn list_secret_uses(&self, secrets: Vec<Seen>) -> Vec<SecretUse> {
+    pub(super) fn list_secret_uses(&self, secrets: Vec<Seen>) -> Vec<SecretUse> {
         if secrets.is_empty() {
             return Vec::new();
         }

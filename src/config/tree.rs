@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use serde_json::Value as Json;
 use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
 
@@ -146,13 +147,35 @@ impl Table {
         Some(value.span.clone())
     }
 
-    /// Removes the entry whose key or value stands exactly at `span`; answers its key, or `[]` for an array item.
-    pub(super) fn remove_at(&mut self, span: &Range<usize>) -> Option<String> {
+    /// Removes the entry whose key or value stands exactly at `span` from this table, which stands at `own`, or from one
+    /// inside it; answers the place of its table and its key, which is `[]` for an array item.
+    pub(super) fn remove_at(
+        &mut self,
+        own: &Range<usize>,
+        span: &Range<usize>,
+    ) -> Option<(Range<usize>, String)> {
         let is_hit = |entry: &Entry| entry.key_span == *span || entry.value.span == *span;
         if let Some(place) = self.entries.iter().position(is_hit) {
-            return Some(self.entries.remove(place).key.into_string());
+            return Some((own.clone(), self.entries.remove(place).key.into_string()));
         }
         self.entries.iter_mut().find_map(|entry| entry.value.remove_inside(span))
+    }
+
+    /// Puts an entry into the table that stands at `span`: this one, which stands at `own`, or one inside it. Answers
+    /// whether there is such a table.
+    pub(super) fn put_at(&mut self, own: &Range<usize>, span: &Range<usize>, entry: Entry) -> bool {
+        let table = if own == span { Some(self) } else { self.find_table_at(span) };
+        table.map(|table| table.put(entry)).is_some()
+    }
+
+    fn find_table_at(&mut self, span: &Range<usize>) -> Option<&mut Table> {
+        self.entries.iter_mut().find_map(|entry| entry.value.find_table_at(span))
+    }
+
+    /// The table as JSON; `shown` says how a text at its place is written.
+    pub(super) fn to_json(&self, shown: &dyn Fn(&Range<usize>, &str) -> String) -> Json {
+        let pair = |entry: &Entry| (entry.key.to_string(), entry.value.to_json(shown));
+        Json::Object(self.entries.iter().map(pair).collect())
     }
 
     /// Hands every text in the table, at any depth, to `take`, with its place.
@@ -194,6 +217,15 @@ impl Value {
         Spanned::new(self.span.clone(), value)
     }
 
+    fn to_json(&self, shown: &dyn Fn(&Range<usize>, &str) -> String) -> Json {
+        match &self.data {
+            Data::Text(text) => Json::from(shown(&self.span, text)),
+            Data::Plain(text) => serde_json::from_str(text).unwrap_or_else(|_| Json::from(&**text)),
+            Data::Array(items) => items.iter().map(|item| item.to_json(shown)).collect(),
+            Data::Table(table) => table.to_json(shown),
+        }
+    }
+
     /// What this value is, in TOML's words.
     pub(super) fn type_name(&self) -> &'static str {
         match &self.data {
@@ -204,13 +236,28 @@ impl Value {
         }
     }
 
-    fn remove_inside(&mut self, span: &Range<usize>) -> Option<String> {
+    fn find_table_at(&mut self, span: &Range<usize>) -> Option<&mut Table> {
+        let is_hit = self.span == *span;
         match &mut self.data {
-            Data::Table(inner) => inner.remove_at(span),
+            Data::Table(inner) => {
+                if is_hit {
+                    Some(inner)
+                } else {
+                    inner.find_table_at(span)
+                }
+            }
+            Data::Array(items) => items.iter_mut().find_map(|item| item.find_table_at(span)),
+            Data::Text(_) | Data::Plain(_) => None,
+        }
+    }
+
+    fn remove_inside(&mut self, span: &Range<usize>) -> Option<(Range<usize>, String)> {
+        match &mut self.data {
+            Data::Table(inner) => inner.remove_at(&self.span, span),
             Data::Array(items) => match items.iter().position(|item| item.span == *span) {
                 Some(index) => {
                     items.remove(index);
-                    Some("[]".to_owned())
+                    Some((self.span.clone(), "[]".to_owned()))
                 }
                 None => items.iter_mut().find_map(|item| item.remove_inside(span)),
             },
@@ -218,7 +265,8 @@ impl Value {
         }
     }
 
-    fn each_text<'a>(&'a self, take: &mut dyn FnMut(&'a Range<usize>, &'a str)) {
+    /// The same for one value.
+    pub(super) fn each_text<'a>(&'a self, take: &mut dyn FnMut(&'a Range<usize>, &'a str)) {
         match &self.data {
             Data::Text(text) => take(&self.span, text),
             Data::Array(items) => items.iter().for_each(|item| item.each_text(take)),

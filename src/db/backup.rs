@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{Error, Place, Result, sqlite};
+use super::{Db, Error, Open, Place, Result, sqlite};
+use crate::time::Clock;
 
 /// What a backup wrote.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -17,86 +18,175 @@ pub struct BackupReport {
     pub kept: Option<PathBuf>,
 }
 
+/// Why a backup was not written or not put back; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The file to write is there already.
+    #[error("{} exists already", .0.display())]
+    Exists(PathBuf),
+    /// There is no directory for the file to write.
+    #[error("there is no directory {}", .0.display())]
+    NoDirectory(PathBuf),
+    /// The file to put back is not there.
+    #[error("there is no file {}", .0.display())]
+    NoBackup(PathBuf),
+    /// The file to put back is none that we can use.
+    #[error("{} is no backup that can be used: {why}", .path.display())]
+    NotABackup {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: Error,
+    },
+    /// The file to put back is the database.
+    #[error("{} is the database itself", .0.display())]
+    Itself(PathBuf),
+    /// Somebody has the database open.
+    #[error("{} is in use by another process", .0.display())]
+    InUse(PathBuf),
+    /// The database is not a file.
+    #[error("{0} is not a SQLite file, and only those are copied")]
+    NotAFile(String),
+    /// A database refused.
+    #[error(transparent)]
+    Db(#[from] Error),
+}
+
+type BackupResult<T> = std::result::Result<T, BackupError>;
+
 /// Copies the database at `from` to the new file `to`, page by page, while others go on using it.
 ///
 /// The copy is checked before it gets its name, so a half-written backup never looks like a good one.
-pub async fn backup(from: &Place, to: &Path) -> Result<BackupReport> {
-    let (from, to) = (file_of(from)?.to_owned(), to.to_owned());
+pub async fn backup(from: &Place, to: &Path) -> BackupResult<BackupReport> {
+    let (shown, from, to) = (from.to_string(), file_of(from)?.to_owned(), to.to_owned());
     in_background(move || {
         if to.exists() {
-            return Err(Error::CannotOpen(format!("{} exists already", to.display())));
+            return Err(BackupError::Exists(to));
         }
-        let (draft, bytes) = copy_checked(&from, &to)?;
-        std::fs::rename(&draft, &to).map_err(|error| cannot(&to, &error))?;
-        Ok(BackupReport { bytes, kept: None })
+        if !from.exists() {
+            return Err(Error::Missing(shown).into());
+        }
+        let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+        if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
+            return Err(BackupError::NoDirectory(parent.to_owned()));
+        }
+        let copied = copy_checked(&from, &to)?;
+        copied.put_at(&to)?;
+        Ok(BackupReport { bytes: copied.bytes, kept: None })
     })
     .await
 }
 
 /// Puts the backup `from` in the place of the database at `to`, which must not be in use.
 ///
-/// The database that stood there is kept beside it as `NAME.before-restore`, or with a number behind that if there is
-/// such a file already. Nothing is touched before the copy is whole.
-pub async fn restore(from: &Path, to: &Place) -> Result<BackupReport> {
+/// The database that stood there, sound or not, is kept beside it as `NAME.before-restore`, or with a number behind
+/// that if there is such a file already. Nothing is touched before the copy is whole.
+pub async fn restore(from: &Path, to: &Place, clock: &Clock) -> BackupResult<BackupReport> {
     let (from, to) = (from.to_owned(), file_of(to)?.to_owned());
+    if !from.is_file() {
+        return Err(BackupError::NoBackup(from));
+    }
+    if from.canonicalize().ok() == to.canonicalize().ok() {
+        return Err(BackupError::Itself(from));
+    }
+    // Opening it says at once whether it is a sound database of ours; an older one is brought up to date later.
+    match Db::open(Place::File(from.clone()), Open::Look, clock.clone()).await {
+        Ok(opened) => opened.close().await,
+        Err(Error::Outdated { found: 1.., .. }) => {}
+        Err(why) => return Err(BackupError::NotABackup { path: from, why }),
+    }
     in_background(move || {
-        let (draft, bytes) = copy_checked(&from, &to)?;
-        let mut kept = None;
-        if to.exists() {
-            refuse_if_in_use(&to)?;
-            let aside = free_name(&to);
-            std::fs::rename(&to, &aside).map_err(|error| cannot(&to, &error))?;
-            kept = Some(aside);
-        }
-        std::fs::rename(&draft, &to).map_err(|error| cannot(&to, &error))?;
-        Ok(BackupReport { bytes, kept })
+        let copied = copy_checked(&from, &to)?;
+        let kept = if to.exists() { Some(put_aside(&to)?) } else { None };
+        copied.put_at(&to)?;
+        Ok(BackupReport { bytes: copied.bytes, kept })
     })
     .await
 }
 
-async fn in_background<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+/// Moves the database at `path` out of the way, with what belongs to it; answers its new name.
+fn put_aside(path: &Path) -> BackupResult<PathBuf> {
+    match refuse_if_in_use(path) {
+        // Whether anybody uses a damaged file cannot be told; to be rid of it is why one restores.
+        Ok(()) | Err(Error::Damaged(_)) => {}
+        Err(Error::Busy) => return Err(BackupError::InUse(path.to_owned())),
+        Err(error) => return Err(error.into()),
+    }
+    let aside = free_name(path);
+    for ending in ["", "-wal", "-shm", "-journal"] {
+        let (old, new) = (with_ending(path, ending), with_ending(&aside, ending));
+        if old.exists() {
+            std::fs::rename(&old, new).map_err(|error| cannot(&old, &error))?;
+        }
+    }
+    Ok(aside)
+}
+
+async fn in_background<T: Send + 'static>(
+    work: impl FnOnce() -> BackupResult<T> + Send + 'static,
+) -> BackupResult<T> {
     tokio::task::spawn_blocking(work).await.map_err(|_| Error::Closed)?
 }
 
-fn file_of(place: &Place) -> Result<&Path> {
+fn file_of(place: &Place) -> BackupResult<&Path> {
     match place {
         Place::File(path) => Ok(path),
-        Place::Memory => Err(Error::BadAddress("a database in memory cannot be copied".into())),
-        Place::Server(_) => Err(Error::BadAddress(
-            "PostgreSQL is backed up with pg_dump; this command copies SQLite files".into(),
-        )),
+        Place::Memory | Place::Server(_) => Err(BackupError::NotAFile(place.to_string())),
     }
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
 }
 
 /// A name beside `path` that no file has.
 fn free_name(path: &Path) -> PathBuf {
-    let named = |ending: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(ending);
-        PathBuf::from(name)
-    };
-    let numbered = (2..).map(|number: u32| named(&format!(".before-restore-{number}")));
-    std::iter::once(named(".before-restore")).chain(numbered).find(|path| !path.exists()).unwrap_or_default()
+    let numbered = (2..).map(|number: u32| with_ending(path, &format!(".before-restore-{number}")));
+    std::iter::once(with_ending(path, ".before-restore"))
+        .chain(numbered)
+        .find(|path| !path.exists())
+        .unwrap_or_default()
 }
 
-/// Copies `from` into a draft beside `to` and checks it; answers the draft and its size.
-fn copy_checked(from: &Path, to: &Path) -> Result<(PathBuf, u64)> {
+/// A copy on its way; it goes when nobody gives it its name.
+struct Copied {
+    draft: PathBuf,
+    bytes: u64,
+}
+
+impl Copied {
+    fn put_at(&self, to: &Path) -> Result<()> {
+        std::fs::rename(&self.draft, to).map_err(|error| cannot(to, &error))
+    }
+}
+
+impl Drop for Copied {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.draft);
+    }
+}
+
+/// Copies `from` into a draft beside `to` and checks it.
+fn copy_checked(from: &Path, to: &Path) -> Result<Copied> {
     let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     source.busy_timeout(Duration::from_secs(60))?;
-    let draft = to.with_extension("part");
-    let _ = std::fs::remove_file(&draft);
+    let mut copied = Copied { draft: with_ending(to, ".part"), bytes: 0 };
+    let draft = &copied.draft;
+    let _ = std::fs::remove_file(draft);
     {
-        let mut copy = Connection::open(&draft)?;
+        let mut copy = Connection::open(draft)?;
         let backup = rusqlite::backup::Backup::new(&source, &mut copy)?;
         backup.run_to_completion(1_000, Duration::from_millis(1), None)?;
         drop(backup);
         sqlite::quick_check(&copy)?;
         copy.pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(()))?;
     }
-    let file = std::fs::File::open(&draft).map_err(|error| cannot(&draft, &error))?;
-    file.sync_all().map_err(|error| cannot(&draft, &error))?;
-    let bytes = file.metadata().map_err(|error| cannot(&draft, &error))?.len();
-    Ok((draft, bytes))
+    let file = std::fs::File::open(draft).map_err(|error| cannot(draft, &error))?;
+    file.sync_all().map_err(|error| cannot(draft, &error))?;
+    copied.bytes = file.metadata().map_err(|error| cannot(draft, &error))?.len();
+    Ok(copied)
 }
 
 /// An exclusive lock is only granted when nobody else has the file open in WAL mode.

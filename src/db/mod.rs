@@ -28,7 +28,7 @@ mod value;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use backup::{BackupReport, backup, restore};
+pub use backup::{BackupError, BackupReport, backup, restore};
 pub use copy::{MoveError, MovePlan, MoveReport, MoveStep, MovedTable, Mover, TargetState};
 pub use dialect::Dialect;
 pub use error::{Error, Result};
@@ -37,7 +37,7 @@ pub use migrate::{Migration, SchemaState, known_migrations};
 pub use moved::{Left, find_left, reopen};
 pub use statement::{STATEMENTS, Sql};
 pub use survey::{TableSurvey, check_integrity, count_rows, reset, survey};
-pub use tx::{Row, Tx};
+pub use tx::{Row, Tx, keep_more_pages};
 pub use value::{Cell, FromCell, ToValue, Value};
 
 use crate::time::{Clock, Timestamp};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
-use super::{Cell, Db, Dialect, Error, Result, Tx};
+use super::{Cell, Db, Dialect, Error, Result, Tx, copy};
 
 /// What one table holds.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -25,7 +25,7 @@ impl TableSurvey {
 pub async fn count_rows(db: &Db) -> Result<BTreeMap<String, i64>> {
     db.read(|tx| {
         let mut counts = BTreeMap::new();
-        for table in list_tables(tx)? {
+        for table in list_ours(tx)? {
             let mut count = 0;
             tx.each_text(&format!("SELECT count(*) FROM {table}"), |cells| {
                 if let [Cell::Int(rows)] = cells {
@@ -43,7 +43,7 @@ pub async fn count_rows(db: &Db) -> Result<BTreeMap<String, i64>> {
 /// Every table with its rows counted and summed up.
 pub async fn survey(db: &Db) -> Result<BTreeMap<String, TableSurvey>> {
     db.read(|tx| {
-        let tables = list_tables(tx)?;
+        let tables = list_ours(tx)?;
         tables.into_iter().map(|table| Ok((table.clone(), survey_table(tx, &table)?))).collect()
     })
     .await
@@ -80,7 +80,13 @@ pub(super) fn digest<'a>(cells: impl IntoIterator<Item = Cell<'a>>) -> u128 {
     digest.iter().take(16).fold(0, |sum, byte| (sum << 8) | u128::from(*byte))
 }
 
-/// Our tables, by name.
+/// Our tables that are there, each after those that its rows point at; a schema may hold those of other programs, too.
+fn list_ours(tx: &mut Tx<'_>) -> Result<Vec<String>> {
+    let there = list_tables(tx)?;
+    Ok(copy::list_known_tables()?.into_iter().filter(|table| there.contains(table)).collect())
+}
+
+/// All tables, by name.
 pub(super) fn list_tables(tx: &mut Tx<'_>) -> Result<Vec<String>> {
     let text = match tx.dialect() {
         Dialect::Sqlite => {
@@ -144,12 +150,12 @@ pub async fn check_integrity(db: &Db) -> Result<Vec<String>> {
     .await
 }
 
-/// Drops every table of ours and makes them anew, empty.
+/// Drops every table of ours and makes them anew, empty. What belongs to others stays; if it needs a table of ours,
+/// the database refuses, and nothing is changed.
 pub async fn reset(db: &Db) -> Result<()> {
     db.write(|tx| {
-        for table in list_tables(tx)? {
-            let cascade = if tx.dialect() == Dialect::Postgres { " CASCADE" } else { "" };
-            tx.execute_text(&format!("DROP TABLE IF EXISTS {table}{cascade}"))?;
+        for table in list_ours(tx)?.iter().rev() {
+            tx.execute_text(&format!("DROP TABLE {table}"))?;
         }
         super::migrate::apply_all(tx)
     })

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
+
 use super::{Error, Result};
 use crate::id::{JobName, Owner, RunId};
 use crate::time::Timestamp;
@@ -26,7 +28,7 @@ pub trait ToValue {
 }
 
 fn text(text: &str) -> Value<'_> {
-    match text.contains('\0') {
+    match memchr(0, text.as_bytes()).is_some() {
         false => Value::Text(Cow::Borrowed(text)),
         true => Value::Text(Cow::Owned(text.replace('\0', ""))),
     }

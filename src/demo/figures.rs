@@ -1,5 +1,6 @@
 //! What the four pipelines have found, decided and sent, and the line that tells each of them.
 
+use crate::text::counted;
 use serde::Serialize;
 
 /// Everything so far, as the database has it.
@@ -75,7 +76,7 @@ pub struct Blogs {
 /// Commits so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Commits {
-    /// Commits that are stored.
+    /// Commits that are stored, each once.
     pub commits: i64,
     /// Projects.
     pub projects: i64,
@@ -130,17 +131,17 @@ impl Press {
         .collect();
         let decided = if decided.is_empty() { "nothing to decide".to_owned() } else { decided.join(", ") };
         let found = self.found - before.found;
-        let sent = counted(self.posted - before.posted, "post", "posts");
+        let sent = counted(self.posted - before.posted, "post");
         format!("{found} new in the feed ({} known before); {decided}; {sent} sent", before.items)
     }
 }
 
 impl Books {
     fn render(&self, before: &Books) -> String {
-        let volumes = counted(self.volumes - before.volumes, "volume", "volumes");
-        let books = counted(self.books - before.books, "new book", "new books");
-        let sent = counted(self.mails - before.mails, "mail", "mails");
-        let links = counted(self.links - before.links, "prompt link", "prompt links");
+        let volumes = counted(self.volumes - before.volumes, "volume");
+        let books = counted(self.books - before.books, "new book");
+        let sent = counted(self.mails - before.mails, "mail");
+        let links = counted(self.links - before.links, "prompt link");
         format!(
             "{volumes} read from position {}, {books}; {} chosen, {} wait for later mails; {sent} sent with {links}",
             before.volumes,
@@ -152,9 +153,9 @@ impl Books {
 
 impl Blogs {
     fn render(&self, before: &Blogs) -> String {
-        let checks = counted(self.checks - before.checks, "check", "checks");
-        let entries = counted(self.entries - before.entries, "new entry", "new entries");
-        let sent = counted(self.mails - before.mails, "mail", "mails");
+        let checks = counted(self.checks - before.checks, "check");
+        let entries = counted(self.entries - before.entries, "new entry");
+        let sent = counted(self.mails - before.mails, "mail");
         let failed = match self.failed - before.failed {
             0 => String::new(),
             failed => format!(", {failed} failed"),
@@ -168,19 +169,15 @@ impl Blogs {
 
 impl Commits {
     fn render(&self, before: &Commits) -> String {
-        let commits = counted(self.commits - before.commits, "new commit", "new commits");
-        let branches = counted(self.branches, "branch", "branches");
-        let projects = counted(self.projects, "project", "projects");
-        let sent = counted(self.posts - before.posts, "post", "posts");
+        let commits = counted(self.commits - before.commits, "new commit");
+        let branches = counted(self.branches, "branch");
+        let projects = counted(self.projects, "project");
+        let sent = counted(self.posts - before.posts, "post");
         format!(
             "{commits} ({} known before) on {branches} of {projects}; {} without a gap; {sent} sent",
             before.commits, self.closed
         )
     }
-}
-
-fn counted(count: i64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use tracing::warn;
 
 use super::runner::Skipped;
 use super::{Job, Runner, Selection};
+use crate::db;
 use crate::id::JobName;
 use crate::time::Timestamp;
 
@@ -53,6 +54,20 @@ pub async fn serve(runner: &Runner, mut jobs: watch::Receiver<Arc<Vec<Job>>>, st
     if tokio::time::timeout(GRACE, running.join_all()).await.is_err() {
         warn!("Some jobs did not stop in time; their leases expire and the next run continues");
     }
+}
+
+/// Which of `jobs` starts first and when, small delay included; `None` when none starts by itself.
+pub async fn find_next(runner: &Runner, jobs: &[Job]) -> db::Result<Option<(Timestamp, JobName)>> {
+    let (picked, now) = (runner.pick(jobs, Selection::Due).await?, runner.clock().now());
+    let starts = jobs.iter().zip(picked).filter_map(|(job, picked)| {
+        let due_at = match picked.skipped {
+            None => now,
+            Some(Skipped::NotDue(next)) => next?,
+            Some(_) => return None,
+        };
+        Some((due_at.plus(job.schedule.jitter(job.name.as_str())), job.name.clone()))
+    });
+    Ok(starts.min())
 }
 
 /// Which jobs to start now: due, not running here, and past their own small delay.

@@ -13,10 +13,12 @@ pub mod run;
 pub mod runner;
 pub mod schedule;
 pub mod store;
+pub mod trial;
 pub mod work;
 
 pub use parts::Parts;
 pub use runner::{Finished, Picked, Runner, Selection, Skipped};
 pub use schedule::Schedule;
 pub use store::{JobState, Outcome};
+pub use trial::{Look, Trial};
 pub use work::{Failure, Job, Plan, Progress, Report, Turn, Update, Work};

@@ -16,6 +16,8 @@ use crate::ledger::lease::{self, Claim, Holder, KeptLease, Lease};
 use crate::ledger::{event, pause, presence};
 use crate::time::{Clock, Timestamp};
 
+/// The target of log lines that say how a job ended, for those who tell it themselves.
+pub const ENDED: &str = "tsuzuki::ended";
 /// How long a job's lease lasts between renewals.
 const LEASE: Duration = Duration::from_secs(60);
 /// Jobs that run at the same time in one process.
@@ -99,15 +101,7 @@ impl Runner {
 
     async fn find_obstacle(&self, job: &Job, selection: Selection) -> db::Result<Option<Skipped>> {
         let (job, me, now) = (job.clone(), self.owner.clone(), self.clock.now());
-        self.db
-            .read(move |tx| {
-                if let Some(skipped) = obstacle(tx, &job, selection, now)? {
-                    return Ok(Some(skipped));
-                }
-                let holder = lease::find_holder(tx, &lease_name(&job.name))?;
-                Ok(holder.filter(|holder| !presence::is_gone(&holder.owner, &me)).map(Skipped::Held))
-            })
-            .await
+        self.db.read(move |tx| find_obstacle(tx, &job, &me, selection, now)).await
     }
 
     /// Runs those of `jobs` that `selection` asks for, several at once, until they are done or `stop` is cancelled.
@@ -118,6 +112,17 @@ impl Runner {
         jobs: Vec<Job>,
         selection: Selection,
         stop: &CancellationToken,
+    ) -> Vec<(JobName, Finished)> {
+        self.run_telling(jobs, selection, stop, |_, _| {}).await
+    }
+
+    /// The same; `tell` hears of each job when it ends.
+    pub async fn run_telling(
+        &self,
+        jobs: Vec<Job>,
+        selection: Selection,
+        stop: &CancellationToken,
+        mut tell: impl FnMut(&JobName, &Finished),
     ) -> Vec<(JobName, Finished)> {
         let slots = Arc::new(Semaphore::new(AT_ONCE));
         let mut running = JoinSet::new();
@@ -132,14 +137,19 @@ impl Runner {
                 (number, job.name, finished)
             });
         }
-        let mut finished = running.join_all().await;
+        let mut finished = Vec::new();
+        while let Some(ended) = running.join_next().await {
+            let ended = ended.unwrap_or_else(|crash| std::panic::resume_unwind(crash.into_panic()));
+            tell(&ended.1, &ended.2);
+            finished.push(ended);
+        }
         finished.sort_by_key(|(number, ..)| *number);
         finished.into_iter().map(|(_, name, finished)| (name, finished)).collect()
     }
 
     async fn run_one(&self, job: &Job, selection: Selection, stop: &CancellationToken) -> Finished {
         match self.begin(job, selection).await {
-            Ok(Begun::Mine(lease)) => self.run_leased(job, lease, stop).await,
+            Ok(Begun::Mine(lease, began_at)) => self.run_leased(job, lease, began_at, stop).await,
             Ok(Begun::Not(skipped)) => Finished::Skipped(skipped),
             Err(db::Error::Left { to, .. }) => Finished::Skipped(Skipped::Moved(to)),
             Err(error) => Finished::Failed(error.into()),
@@ -158,14 +168,20 @@ impl Runner {
                     Claim::Held(holder) => Ok(Begun::Not(Skipped::Held(holder))),
                     Claim::Taken(lease) => {
                         store::mark_begun(tx, job.name.as_str(), now)?;
-                        Ok(Begun::Mine(lease))
+                        Ok(Begun::Mine(lease, now))
                     }
                 }
             })
             .await
     }
 
-    async fn run_leased(&self, job: &Job, lease: Lease, stop: &CancellationToken) -> Finished {
+    async fn run_leased(
+        &self,
+        job: &Job,
+        lease: Lease,
+        began_at: Timestamp,
+        stop: &CancellationToken,
+    ) -> Finished {
         let kept = KeptLease::keep(self.db.clone(), lease, LEASE, stop);
         let turn = Turn {
             job: job.name.clone(),
@@ -180,7 +196,7 @@ impl Runner {
         let outcome = tokio::spawn(async move { work.run(&turn).await }).await;
         let outcome =
             outcome.unwrap_or_else(|crash| Err(Failure::Failed(format!("the job crashed: {crash}"))));
-        let ended = self.end(job, kept.lease(), &outcome).await;
+        let ended = self.end(job, kept.lease(), began_at, &outcome).await;
         if let Err(error) = kept.release().await {
             warn!(job = %job.name, "Could not give the lease back, it will expire: {error}");
         }
@@ -190,36 +206,56 @@ impl Runner {
         }
     }
 
-    async fn end(&self, job: &Job, lease: &Lease, outcome: &Result<Report, Failure>) -> Result<(), Failure> {
+    /// Writes down how a run ended, and its line in the story of the job, in one transaction.
+    async fn end(
+        &self,
+        job: &Job,
+        lease: &Lease,
+        began_at: Timestamp,
+        outcome: &Result<Report, Failure>,
+    ) -> Result<(), Failure> {
         let (outcome, message) = match outcome {
-            Ok(report) if !report.problems.is_empty() => (Outcome::Partly, report.problems.join("; ")),
-            Ok(report) if report.waiting_until.is_some() => (Outcome::Waiting, report.summary.clone()),
-            Ok(report) => (Outcome::Success, report.summary.clone()),
+            Ok(report) if !report.problems.is_empty() => (report.outcome(), report.problems.join("; ")),
+            Ok(report) => (report.outcome(), report.summary.clone()),
             Err(Failure::Interrupted) => (Outcome::Interrupted, Failure::Interrupted.to_string()),
             // Whoever took over writes down how it ends.
             Err(Failure::Overtaken) => return Ok(()),
             Err(failure) => (Outcome::Failed, failure.to_string()),
         };
         match outcome {
-            Outcome::Success | Outcome::Waiting => info!(job = %job.name, "{}: {message}", job.name),
-            _ => warn!(job = %job.name, "{}: {outcome}: {message}", job.name),
+            Outcome::Success | Outcome::Waiting => {
+                info!(target: ENDED, job = %job.name, "{}: {message}", job.name);
+            }
+            _ => warn!(target: ENDED, job = %job.name, "{}: {outcome}: {message}", job.name),
         }
         let (name, now) = (job.name.clone(), self.clock.now());
         let written = lease.write(&self.db, move |tx| {
             store::mark_ended(tx, name.as_str(), outcome, &message, now)?;
-            if matches!(outcome, Outcome::Failed | Outcome::Partly) {
-                let detail = serde_json::json!({ "message": message });
-                event::add(tx, Some(&name), &format!("job:{name}"), outcome.word(), &detail, now)?;
-            }
-            Ok(())
+            let detail = serde_json::json!({ "message": message, "began_at": began_at });
+            event::add(tx, Some(&name), &subject(&name), outcome.word(), &detail, now)
         });
         Ok(written.await?)
     }
 }
 
 enum Begun {
-    Mine(Lease),
+    Mine(Lease, Timestamp),
     Not(Skipped),
+}
+
+/// What stands against `me` running `job` at this moment.
+pub fn find_obstacle(
+    tx: &mut db::Tx<'_>,
+    job: &Job,
+    me: &Owner,
+    selection: Selection,
+    now: Timestamp,
+) -> db::Result<Option<Skipped>> {
+    if let Some(skipped) = obstacle(tx, job, selection, now)? {
+        return Ok(Some(skipped));
+    }
+    let holder = lease::find_holder(tx, &lease_name(&job.name))?;
+    Ok(holder.filter(|holder| !presence::is_gone(&holder.owner, me)).map(Skipped::Held))
 }
 
 /// What stands against running `job`, other than another process.
@@ -250,6 +286,11 @@ fn obstacle(
         true => Ok(None),
         false => Ok(Some(Skipped::NotDue(job.schedule.next_after(now)))),
     }
+}
+
+/// How events name a job.
+pub fn subject(job: &JobName) -> String {
+    format!("job:{job}")
 }
 
 /// The name of a job's lease.

@@ -1,12 +1,13 @@
 //! When a job is due: a fixed grid from local midnight, or cron; missed points run once.
 
+use std::fmt;
 use std::time::Duration;
 
 use jiff::ToSpan;
 use jiff::tz::TimeZone;
 
 use crate::config::ScheduleSpec;
-use crate::config::value::Cron;
+use crate::config::value::{Cron, Span};
 use crate::hash::sha256_hex;
 use crate::time::Timestamp;
 
@@ -117,6 +118,20 @@ impl Schedule {
     }
 }
 
+/// `every 5m`, or the cron line with the zone in which it holds.
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let zone = self.zone.iana_name().unwrap_or("UTC");
+        match &self.rule {
+            Rule::Every(every) => match Span::from_secs(every.as_secs()) {
+                Some(span) => write!(f, "every {span}"),
+                None => write!(f, "every {} ms", every.as_millis()),
+            },
+            Rule::Cron(cron) => write!(f, "by cron `{cron}` in {zone}"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,6 +214,12 @@ mod tests {
         let now = at("2026-01-15T00:30:00Z");
         assert!(!schedule.is_due(Some(at("2026-01-15T00:40:00Z")), now), "a little ahead: wait");
         assert!(schedule.is_due(Some(at("2099-01-01T00:00:00Z")), now), "absurd: it does not count");
+    }
+
+    #[test]
+    fn a_schedule_says_when_it_runs() {
+        assert_eq!(every("90m", "UTC").to_string(), "every 1h30m");
+        assert_eq!(cron("0 9 * * 1-5", "Asia/Tokyo").to_string(), "by cron `0 9 * * 1-5` in Asia/Tokyo");
     }
 
     #[test]

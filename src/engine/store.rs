@@ -40,7 +40,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    const ALL: [Outcome; 5] =
+    /// All of them.
+    pub const ALL: [Outcome; 5] =
         [Outcome::Success, Outcome::Waiting, Outcome::Partly, Outcome::Failed, Outcome::Interrupted];
 
     /// The word that is stored and shown.

@@ -5,10 +5,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
-use super::Schedule;
+use super::{Outcome, Schedule, Trial};
 use crate::config::Problem;
 use crate::db::{self, Db};
 use crate::fetch::Check;
@@ -45,17 +44,17 @@ pub trait Work: Send + Sync {
         None
     }
 
-    /// Looks at the outside once and says what would be found, without writing anything.
-    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Json, Failure>> {
-        let _ = db;
-        Box::pin(async {
-            Err(Failure::Failed("this kind of job cannot be tested without running it".into()))
-        })
-    }
+    /// Looks at the outside once and says what would be found. Nothing is written but requests that count.
+    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>>;
 
     /// Whether what the job reads can be reached with what it has; nothing is counted, paid or changed there.
     fn check(&self) -> Boxed<'_, Vec<Check>> {
         Box::pin(async { Vec::new() })
+    }
+
+    /// What it cannot do without, by the names under which it may rest: `provider:NAME`, `blog:ID`.
+    fn relies_on(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Says what a run would do now, without changing anything or calling anything that costs.
@@ -118,6 +117,20 @@ pub struct Report {
     pub problems: Vec<String>,
     /// Set when the run ended early because a quota or a provider rests: fine, but not complete.
     pub waiting_until: Option<Timestamp>,
+    /// Whether every part went wrong, so that the run has failed as a whole.
+    pub is_in_vain: bool,
+}
+
+impl Report {
+    /// How the run ended.
+    pub fn outcome(&self) -> Outcome {
+        match (self.problems.is_empty(), self.is_in_vain) {
+            (false, true) => Outcome::Failed,
+            (false, false) => Outcome::Partly,
+            (true, _) if self.waiting_until.is_some() => Outcome::Waiting,
+            (true, _) => Outcome::Success,
+        }
+    }
 }
 
 /// Why a run did not end well; what was saved stays saved.

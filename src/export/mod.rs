@@ -11,6 +11,7 @@ pub use format::{Format, Style, Writer};
 pub use rows::Field;
 
 use crate::blogs::config::Keys as BlogKeys;
+use crate::channel::outbox;
 use crate::commits::store::export::{self as commits, After};
 use crate::config::Config;
 use crate::db::{self, Db};
@@ -32,6 +33,8 @@ pub enum What {
     Books,
     /// Mails about books.
     Deliveries,
+    /// Messages of the outbox.
+    Messages,
     /// Commits; the addresses of their authors are never among the columns.
     Commits,
 }
@@ -89,7 +92,7 @@ pub async fn write<W: Write>(
     let mut next = Some(match what {
         What::Books => Next::Isbn(String::new()),
         What::Commits => Next::Commit(After { project_id: i64::MIN, ..After::default() }),
-        What::Items | What::Changes | What::Deliveries => Next::Number(i64::MIN),
+        What::Items | What::Changes | What::Deliveries | What::Messages => Next::Number(i64::MIN),
     });
     let mut count = 0;
     while let Some(after) = next {
@@ -127,6 +130,11 @@ fn list_page(tx: &mut db::Tx<'_>, what: What, filter: &Filter, after: &Next) -> 
             let deliveries = books::store::list_deliveries_after(tx, *after, job, span, PAGE)?;
             let last = deliveries.last().map(|delivery| Next::Number(delivery.id));
             (deliveries.iter().map(rows::of_delivery).collect(), last)
+        }
+        (What::Messages, Next::Number(after)) => {
+            let messages = outbox::list_after(tx, *after, job, span, PAGE)?;
+            let last = messages.last().map(|message| Next::Number(message.id));
+            (messages.iter().map(rows::of_message).collect(), last)
         }
         (What::Books, Next::Isbn(after)) => {
             let books = books::store::list_books_after(tx, after, job, span, PAGE)?;

@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 use super::What;
 use crate::blogs::store::ChangeRow;
 use crate::books::store::{BookRow, DeliveryRow};
+use crate::channel::outbox::Row as Message;
 use crate::commits::store::reading::CommitRow;
 use crate::press::Item;
 use crate::time::Timestamp;
@@ -65,6 +66,24 @@ pub(super) fn columns(what: What) -> &'static [&'static str] {
             "last_delivered_at",
         ],
         What::Deliveries => &["id", "job_name", "delivered_at", "isbn13_list"],
+        What::Messages => &[
+            "id",
+            "job_name",
+            "topic",
+            "subject",
+            "generation",
+            "channel",
+            "recipient",
+            "state",
+            "created_at",
+            "not_before",
+            "attempts",
+            "first_attempt_at",
+            "last_attempt_at",
+            "settled_at",
+            "remote_id",
+            "last_error",
+        ],
         What::Commits => &[
             "project",
             "branch_name",
@@ -154,6 +173,27 @@ pub(super) fn of_delivery(delivery: &DeliveryRow) -> Vec<Field> {
         text(&delivery.job_name),
         word(delivery.delivered_at),
         Field::List(delivery.isbn13_list.clone()),
+    ]
+}
+
+pub(super) fn of_message(message: &Message) -> Vec<Field> {
+    vec![
+        Field::Int(message.id),
+        text(message.job_name.as_str()),
+        word(&message.topic),
+        text(&message.subject),
+        Field::Int(message.generation.into()),
+        text(&message.channel),
+        text(&message.recipient),
+        word(message.state.as_str()),
+        word(message.created_at),
+        word(message.not_before),
+        Field::Int(message.attempts.into()),
+        moment(message.first_attempt_at),
+        moment(message.last_attempt_at),
+        moment(message.settled_at),
+        maybe(message.remote_id.as_ref()),
+        maybe(message.last_error.as_ref()),
     ]
 }
 

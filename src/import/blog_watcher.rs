@@ -96,7 +96,8 @@ pub fn list_ids(file: &std::path::Path) -> db::Result<Vec<String>> {
         if let [crate::db::Raw::Text(bytes)] = cells
             && let Ok(id) = std::str::from_utf8(bytes)
         {
-            ids.push(id.to_owned());
+            // As the rows themselves are read.
+            ids.extend(Some(id.trim().to_owned()).filter(|id| is_blog_id(id)));
         }
         Ok(())
     })?;
@@ -105,10 +106,14 @@ pub fn list_ids(file: &std::path::Path) -> db::Result<Vec<String>> {
 
 fn blog_id(record: &Record<'_>) -> Result<String, Refusal> {
     let id = record.word("blog_id")?;
-    match id.chars().count() <= 200 && !id.chars().any(char::is_control) {
+    match is_blog_id(&id) {
         true => Ok(id),
         false => Err(Refusal("`blog_id` is not 1 to 200 printable characters".into())),
     }
+}
+
+fn is_blog_id(id: &str) -> bool {
+    (1..=200).contains(&id.chars().count()) && !id.chars().any(char::is_control)
 }
 
 fn address(record: &Record<'_>, name: &str) -> Result<Option<String>, Refusal> {

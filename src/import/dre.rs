@@ -16,6 +16,10 @@ use crate::engine;
 use crate::id::JobName;
 use crate::ledger::cursor::{self, Cursor};
 use crate::ledger::quota::{self, Usage};
+use crate::text::counted;
+
+/// The longest name of a provider whose requests are counted.
+const MAX_PROVIDER_CHARS: usize = 200;
 
 const BOOKS: Table = Table {
     name: "books",
@@ -195,7 +199,14 @@ impl Import<'_> {
             if date.len() != 10 || date.parse::<jiff::civil::Date>().is_err() {
                 return Err(Refusal(format!("`date` is not a day: {}", quote(&date))).into());
             }
-            let usage = Usage { date, provider: record.word("provider")?, count: record.count("count")? };
+            let provider = record.word("provider")?;
+            if provider.chars().count() > MAX_PROVIDER_CHARS || provider.chars().any(char::is_control) {
+                return Err(Refusal(format!(
+                    "`provider` is not 1 to {MAX_PROVIDER_CHARS} printable characters"
+                ))
+                .into());
+            }
+            let usage = Usage { date, provider, count: record.count("count")? };
             Ok(Became::new(quota::add_usage(tx, &usage)?))
         })?;
         self.table(tx, &COLLECT_CURSOR, |tx, record| {
@@ -275,11 +286,12 @@ impl Import<'_> {
         })?;
         if let (1.., Some(owner)) = (waiting, owner) {
             self.report
-                .note(format!("{waiting} books that were never delivered now wait in the job `{owner}`"));
+                .note(format!("now waiting in the job `{owner}`: {}", counted(waiting, "undelivered book")));
         }
         if homeless > 0 {
             self.report.note(format!(
-                "{homeless} books were never delivered and belong to no job; name one with --job to have them sent"
+                "of no job: {}; name one with --job to have them sent",
+                counted(homeless, "undelivered book")
             ));
         }
         Ok(())

@@ -61,18 +61,15 @@ pub struct Chosen {
     pub refused: Vec<String>,
 }
 
-/// The feeds of an OPML document.
-pub fn of_opml(bytes: &[u8], content_type: Option<&str>) -> Result<Vec<Candidate>, opml::NotOpml> {
-    let feeds = opml::parse(bytes, content_type)?;
-    Ok(feeds
-        .into_iter()
-        .map(|feed| Candidate {
-            title: feed.title,
-            page: feed.page,
-            feed: Some(feed.url),
-            ..Candidate::default()
-        })
-        .collect())
+/// The feeds of an OPML list.
+pub fn of_opml(list: opml::List) -> Vec<Candidate> {
+    let candidate = |feed: opml::Feed| Candidate {
+        title: feed.title,
+        page: feed.page,
+        feed: Some(feed.url),
+        ..Candidate::default()
+    };
+    list.feeds.into_iter().map(candidate).collect()
 }
 
 /// The addresses of a plain list: one a line, a name may follow; `#` begins a comment.
@@ -207,7 +204,7 @@ mod tests {
             <outline text='Rust, more!' xmlUrl='https://b.example/feed'/><outline xmlUrl='https://www.c.example/feed.xml'/>\
             <outline text='日本語 ブログ' xmlUrl='https://d.example/rss'/><outline text='x' xmlUrl='ftp://e.example/'/></body></opml>";
         let chosen = choose(
-            &of_opml(opml.as_bytes(), None).unwrap(),
+            &of_opml(opml::parse(opml.as_bytes(), None).unwrap()),
             &[known("rust-more", "https://z.example/", None)],
         );
         let shown: Vec<_> = chosen.new.iter().map(|blog| (blog.id.as_str(), blog.url.as_str())).collect();

@@ -64,6 +64,20 @@ pub fn list_about(tx: &mut Tx<'_>, subject: &str, limit: usize) -> db::Result<Ve
     Ok(events)
 }
 
+/// The newest events of a job that are about what it works on and not about the job itself, oldest first.
+pub fn list_work_of_job(tx: &mut Tx<'_>, job_name: &str, limit: usize) -> db::Result<Vec<Event>> {
+    let mut events = tx.list(
+        sql!(
+            "SELECT at, job_name, subject, code, detail FROM events
+             WHERE job_name = ?1 AND subject <> ?2 ORDER BY id DESC LIMIT ?3"
+        ),
+        params![job_name, format!("job:{job_name}"), limit],
+        read,
+    )?;
+    events.reverse();
+    Ok(events)
+}
+
 /// The newest events of a job, oldest first.
 pub fn list_of_job(tx: &mut Tx<'_>, job_name: &str, limit: usize) -> db::Result<Vec<Event>> {
     let mut events = tx.list(

@@ -29,38 +29,42 @@ const LOCKED: Duration = Duration::from_secs(6 * 3600);
 
 /// The model providers of a config file.
 #[derive(Default)]
-pub struct LlmSet(Vec<Llm>);
+pub struct LlmSet {
+    llms: Vec<Llm>,
+    /// Also of those with problems: jobs that name one are not wrong about that.
+    names: Vec<String>,
+}
 
 impl LlmSet {
-    /// Reads every `[llm.NAME]` table; `zone` is that of `[app]`.
+    /// Reads every `[llm.NAME]` table, and notes what is wrong in `problems`; `zone` is that of `[app]`.
     pub fn read(
         sections: &[Section],
         quotas: &BTreeMap<String, Quota>,
         zone: &Zone,
         db: &Db,
         clients: &Clients,
-    ) -> Result<Self, Problems> {
-        let mut problems = Problems::default();
+        problems: &mut Problems,
+    ) -> Self {
         let llms = sections
             .iter()
             .filter_map(|section| problems.note(read_one(section, quotas, zone, db, clients)))
             .collect();
-        if problems.is_empty() { Ok(Self(llms)) } else { Err(problems) }
+        Self { llms, names: sections.iter().map(|section| section.name.clone()).collect() }
     }
 
     /// The provider of that name.
     pub fn find(&self, name: &str) -> Option<&Llm> {
-        self.0.iter().find(|llm| llm.name == name)
+        self.llms.iter().find(|llm| llm.name == name)
     }
 
     /// All of them, in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = &Llm> {
-        self.0.iter()
+        self.llms.iter()
     }
 
     /// Their names, in the order of the file.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|llm| llm.name.as_str())
+        self.names.iter().map(String::as_str)
     }
 }
 

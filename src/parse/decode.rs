@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use memchr::memchr;
 
 use super::codepage::{self, CodePage};
 
@@ -49,7 +50,7 @@ pub fn decode_in_place<'a>(
     kind: Kind,
 ) -> (Cow<'a, str>, &'static str) {
     let (text, encoding) = read(bytes, content_type, kind);
-    let text = if text.contains('\0') { Cow::Owned(text.replace('\0', "")) } else { text };
+    let text = if memchr(0, text.as_bytes()).is_some() { Cow::Owned(text.replace('\0', "")) } else { text };
     (text, encoding)
 }
 
@@ -60,7 +61,7 @@ fn read<'a>(bytes: &'a [u8], content_type: Option<&str>, kind: Kind) -> (Cow<'a,
     if let Some(answer) = by_zero_bytes(bytes) {
         return answer;
     }
-    let valid_utf8 = std::str::from_utf8(bytes).ok();
+    let valid_utf8 = simdutf8::basic::from_utf8(bytes).ok();
     let beyond_ascii = !bytes.is_ascii();
     let looks_jis = looks_iso_2022_jp(bytes);
     let labels = [content_type.and_then(charset_of), declared(bytes, kind)];
@@ -197,7 +198,7 @@ fn utf_32(bytes: &[u8], read: fn([u8; 4]) -> u32) -> String {
 
 /// An escape to a Japanese set: a control that neither XML nor plain text has otherwise.
 fn looks_iso_2022_jp(bytes: &[u8]) -> bool {
-    bytes.contains(&0x1b)
+    memchr(0x1b, bytes).is_some()
         && bytes.is_ascii()
         && bytes
             .windows(3)

@@ -26,21 +26,35 @@ pub struct Feed {
     pub folders: Vec<String>,
 }
 
+/// A list of feeds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct List {
+    /// The feeds, in its order.
+    pub feeds: Vec<Feed>,
+    /// Whether the document ends before the list does.
+    pub is_cut_off: bool,
+}
+
 /// The document is not a list of feeds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this is no OPML: it has neither an `opml` element nor an outline")]
 pub struct NotOpml;
 
 /// Reads a list of feeds: nested or flat, with the names of attributes that various programs write.
-pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<Vec<Feed>, NotOpml> {
+pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<List, NotOpml> {
     let text = decode::decode(bytes, content_type, decode::Kind::Xml).text;
     let mut feeds = Vec::new();
     let mut is_opml = false;
+    // Whether the root is open; a list may have none.
+    let mut root = None;
     // The names of the open outlines; `None` for one that is no folder.
     let mut open: Vec<Option<String>> = Vec::new();
     for piece in pieces(&text) {
         match piece {
-            Piece::Open(element) if element.local().eq_ignore_ascii_case("opml") => is_opml = true,
+            Piece::Open(element) if element.local().eq_ignore_ascii_case("opml") => {
+                is_opml = true;
+                root = Some(true);
+            }
             Piece::Open(element) if element.local().eq_ignore_ascii_case("outline") => {
                 is_opml = true;
                 let title = element.attribute(&["title", "text"]);
@@ -66,10 +80,12 @@ pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<Vec<Feed>, NotO
             Piece::Close(name) if name.eq_ignore_ascii_case("outline") => {
                 open.pop();
             }
+            Piece::Close(name) if name.eq_ignore_ascii_case("opml") => root = Some(false),
             _ => {}
         }
     }
-    if is_opml { Ok(feeds) } else { Err(NotOpml) }
+    let is_cut_off = root.unwrap_or(!open.is_empty());
+    if is_opml { Ok(List { feeds, is_cut_off }) } else { Err(NotOpml) }
 }
 
 /// Writes a list of feeds as OPML 2.0, in the folders that they name, in their order.
@@ -143,7 +159,7 @@ mod tests {
             <outline text='Three' url='https://c.example/rss' type='rss'/>\
             <outline text='A page' url='https://d.example/' type='link'/></body></OPML>";
         assert_eq!(
-            parse(text.as_bytes(), None).unwrap(),
+            parse(text.as_bytes(), None).unwrap().feeds,
             [
                 feed("https://a.example/feed?x=1&y=2", "One & more", &["News"]),
                 feed("https://b.example/rss", "Two", &["News", "Deep"]),
@@ -156,9 +172,9 @@ mod tests {
     fn broken_lists_give_what_they_have() {
         let text = "<opml><body><outline text='a & b' xmlUrl='https://a.example/'><outline xmlUrl=\"https://b.example/\"";
         let urls: Vec<String> =
-            parse(text.as_bytes(), None).unwrap().into_iter().map(|feed| feed.url).collect();
+            parse(text.as_bytes(), None).unwrap().feeds.into_iter().map(|feed| feed.url).collect();
         assert_eq!(urls, ["https://a.example/"]);
-        assert_eq!(parse(b"<opml/>", None).unwrap(), []);
+        assert_eq!(parse(b"<opml/>", None).unwrap(), List::default());
     }
 
     #[test]
@@ -180,13 +196,31 @@ mod tests {
         assert_eq!(list.matches("text=\"x\"").count(), 1, "a folder is opened once\n{list}");
     }
 
+    #[test]
+    fn a_list_that_ends_early_is_known_wherever_it_is_cut() {
+        let whole =
+            render("t", &[feed("https://a.example/f", "a", &["x"]), feed("https://b.example/f", "b", &[])]);
+        assert!(!parse(whole.as_bytes(), None).unwrap().is_cut_off);
+        let start = whole.find("<outline").unwrap();
+        let end = whole.find("</opml>").unwrap() + "</opml>".len();
+        for at in start..end {
+            let list = parse(&whole.as_bytes()[..at], None).unwrap();
+            assert!(list.is_cut_off, "{}", &whole[..at]);
+        }
+        for (bare, is_cut_off) in
+            [("<outline xmlUrl='a'/>", false), ("<outline text='x'><outline xmlUrl='a'/>", true)]
+        {
+            assert_eq!(parse(bare.as_bytes(), None).unwrap().is_cut_off, is_cut_off, "{bare}");
+        }
+    }
+
     proptest! {
         #[test]
         fn what_is_written_is_read_back(names in proptest::collection::vec(("[!-~あ]{1,12}", "[!-~あ ]{0,8}[!-~あ]", proptest::collection::vec("[a-c<&\"]", 0..4)), 0..8)) {
             let feeds: Vec<Feed> = names.iter().map(|(url, title, folders)| {
                 feed(url, title.trim(), &folders.iter().map(String::as_str).collect::<Vec<_>>())
             }).collect();
-            prop_assert_eq!(parse(render("t", &feeds).as_bytes(), None).unwrap(), feeds);
+            prop_assert_eq!(parse(render("t", &feeds).as_bytes(), None).unwrap(), List { feeds, is_cut_off: false });
         }
 
         #[test]

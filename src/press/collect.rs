@@ -76,19 +76,38 @@ pub(super) async fn collect(press: &Press, turn: &Turn) -> Result<Result<Collect
     let (job, address) = (press.name.clone(), feed_url.to_string());
     let known = turn.db.read(move |tx| store::find_feed(tx, &job, &address)).await?;
     let validators = usable_validators(&known, turn.now());
-    let request = Request::get(feed_url.clone())
-        .accept(ACCEPT)
-        .validators(&validators)
-        .allow_private(&press.allow_private);
-    let (head, body) = match press.parts.fetcher.fetch(&request).await {
-        Ok(Response::Unchanged(head)) => {
+    let (validators, entries) = match fetch_feed(press, &validators).await {
+        Ok(Fetched::Unchanged(validators)) => {
             let (job, address, now) = (press.name.clone(), feed_url.to_string(), turn.now());
-            let state = FeedState { validators: head.validators, ..known };
+            let state = FeedState { validators, ..known };
             turn.write(move |tx| store::put_feed(tx, &job, &address, &state, now)).await?;
             return Ok(Ok(Collected { is_unchanged: true, ..Collected::default() }));
         }
+        Ok(Fetched::Feed(validators, entries)) => (validators, entries),
+        Err(why) => return Ok(Err(why)),
+    };
+    let read = read_entries(&entries, press.keys.future, turn.now());
+    let collected = write(press, turn, feed_url.to_string(), validators, read).await?;
+    fail::point("press.collected");
+    Ok(Ok(collected))
+}
+
+/// What asking for a feed brought.
+pub(super) enum Fetched {
+    Unchanged(Validators),
+    Feed(Validators, Vec<Entry>),
+}
+
+/// Asks for the feed.
+pub(super) async fn fetch_feed(press: &Press, validators: &Validators) -> Result<Fetched, String> {
+    let request = Request::get(press.keys.feed.url().clone())
+        .accept(ACCEPT)
+        .validators(validators)
+        .allow_private(&press.allow_private);
+    let (head, body) = match press.parts.fetcher.fetch(&request).await {
+        Ok(Response::Unchanged(head)) => return Ok(Fetched::Unchanged(head.validators)),
         Ok(Response::Fetched(head, body)) => (head, body),
-        Err(error) => return Ok(Err(error.to_string())),
+        Err(error) => return Err(error.to_string()),
     };
     fail::point("press.feed_fetched");
     let context = feed::Context {
@@ -96,14 +115,8 @@ pub(super) async fn collect(press: &Press, turn: &Turn) -> Result<Result<Collect
         content_type: head.content_type().map(str::to_owned),
         ..feed::Context::default()
     };
-    let feed = match feed::parse(&body, &context) {
-        Ok(feed) => feed,
-        Err(refused) => return Ok(Err(refused.to_string())),
-    };
-    let read = read_entries(&feed.entries, press.keys.future, turn.now());
-    let collected = write(press, turn, feed_url.to_string(), head.validators, read).await?;
-    fail::point("press.collected");
-    Ok(Ok(collected))
+    let feed = feed::parse(&body, &context).map_err(|refused| refused.to_string())?;
+    Ok(Fetched::Feed(head.validators, feed.entries))
 }
 
 /// What to ask by; nothing, when the whole feed is due.
@@ -128,14 +141,14 @@ pub fn item_title(title: &str, url: &str) -> String {
 
 /// The entries of a feed as items, in its order.
 #[derive(Clone, Debug, Default)]
-struct Read {
-    items: Vec<NewItem>,
-    future: usize,
-    unusable: usize,
+pub(super) struct Read {
+    pub(super) items: Vec<NewItem>,
+    pub(super) future: usize,
+    pub(super) unusable: usize,
     read_again_at: Option<Timestamp>,
 }
 
-fn read_entries(entries: &[Entry], future: Future, now: Timestamp) -> Read {
+pub(super) fn read_entries(entries: &[Entry], future: Future, now: Timestamp) -> Read {
     let mut read = Read::default();
     let mut seen = HashSet::new();
     for entry in entries {
@@ -166,7 +179,7 @@ fn read_entries(entries: &[Entry], future: Future, now: Timestamp) -> Read {
 }
 
 /// Marks what the first look only records.
-fn mark_baseline(items: &mut [NewItem], first_run: FirstRun) {
+pub(super) fn mark_baseline(items: &mut [NewItem], first_run: FirstRun) {
     let announced = match first_run {
         FirstRun::All => return,
         FirstRun::Baseline => 0,

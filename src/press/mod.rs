@@ -22,6 +22,7 @@ mod post;
 mod screen;
 pub mod store;
 mod summarize;
+mod trial;
 mod workspace;
 
 use std::future::Future;
@@ -40,7 +41,7 @@ use crate::config::value::FirstRun;
 use crate::config::{Job, Problems};
 use crate::db::{self, Db};
 use crate::engine::work::Boxed;
-use crate::engine::{Failure, Parts, Plan, Report, Turn, Update, Work};
+use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Update, Work};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::llm::{AskError, Llm, Purpose, Wish};
@@ -97,6 +98,8 @@ impl Only {
 /// What a step came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
+    /// A page, a file or an answer could not be had, as the line says; the item is tried again.
+    Failed(String),
     /// An item has moved on, as the line says.
     Moved(String),
     /// The provider rests; no item was touched.
@@ -123,9 +126,9 @@ pub fn topics(topics: Topics) -> Topics {
 impl Press {
     /// Reads a job's table.
     pub fn new(job: &Job, parts: &Parts) -> Result<Self, Problems> {
-        let (keys, llm) = Keys::read(job, &parts.llms)?;
         let allow_private = AllowPrivate::parse(&job.allow_private)
-            .map_err(|error| job.section.problem("allow_private", error.to_string()))?;
+            .map_err(|error| job.section.problem("allow_private", error.to_string()));
+        let ((keys, llm), allow_private) = Problems::both(Keys::read(job, &parts.llms), allow_private)?;
         Ok(Self {
             name: job.name.clone(),
             keys,
@@ -159,7 +162,7 @@ impl Press {
     async fn collect_into(&self, turn: &Turn, report: &mut Telling) -> Result<(), Failure> {
         turn.progress.tell(&turn.job, Update::Now(format!("reading {}", self.keys.feed)));
         match until_stopped(turn, collect::collect(self, turn)).await? {
-            Ok(collected) => report.lines.push(collected.to_string()),
+            Ok(collected) => report.well(collected.to_string()),
             // The items that we have do not depend on the feed being there.
             Err(why) => report.problems.push(format!("the feed could not be read: {why}")),
         }
@@ -170,7 +173,8 @@ impl Press {
         for _ in 0..self.keys.items_per_run {
             turn.check_stop()?;
             match self.step(turn, only).await? {
-                Step::Moved(line) => report.lines.push(line),
+                Step::Moved(line) => report.well(line),
+                Step::Failed(line) => report.lines.push(line),
                 Step::Waiting { until, why } => {
                     report.lines.push(format!("waiting until {until}: {why}"));
                     report.waiting_until = Some(until);
@@ -252,7 +256,11 @@ impl Press {
                 Ok(took)
             })
             .await?;
-        Ok(Step::Moved(if took { line } else { "somebody else has changed the item meanwhile".to_owned() }))
+        Ok(match event {
+            _ if !took => Step::Moved("somebody else has changed the item meanwhile".to_owned()),
+            Event::DownloadFailed | Event::ModelFailed => Step::Failed(line),
+            _ => Step::Moved(line),
+        })
     }
 
     fn limits(&self) -> Limits {
@@ -305,12 +313,24 @@ struct Telling {
     lines: Vec<String>,
     problems: Vec<String>,
     waiting_until: Option<Timestamp>,
+    /// Whether anything went well.
+    went_well: bool,
 }
 
 impl Telling {
+    fn well(&mut self, line: String) {
+        self.lines.push(line);
+        self.went_well = true;
+    }
+
     fn finish(self) -> Report {
-        let summary = if self.lines.is_empty() { "nothing to do".to_owned() } else { self.lines.join("; ") };
-        Report { summary, problems: self.problems, waiting_until: self.waiting_until }
+        let summary = match (self.lines.is_empty(), self.problems.is_empty()) {
+            (true, true) => "nothing to do".to_owned(),
+            (true, false) => "nothing was done".to_owned(),
+            (false, _) => self.lines.join("; "),
+        };
+        let Telling { problems, waiting_until, went_well, .. } = self;
+        Report { summary, problems, waiting_until, is_in_vain: !went_well }
     }
 }
 
@@ -327,6 +347,20 @@ impl Work for Press {
             let feed = self.keys.feed.url();
             let fetcher = &self.parts.fetcher;
             vec![fetcher.reach("feed", feed, &self.allow_private, Wanted::Document).await]
+        })
+    }
+
+    fn relies_on(&self) -> Vec<String> {
+        vec![format!("provider:{}", self.llm)]
+    }
+
+    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
+        Box::pin(async {
+            let look = trial::look(self, db, self.parts.clock.now()).await?;
+            Ok(Trial {
+                looks: vec![look],
+                notes: vec!["pages are not read, and the model is not asked".into()],
+            })
         })
     }
 

@@ -165,6 +165,15 @@ fn deciding_and_reading_do_no_input_or_output() {
 }
 
 #[test]
+fn moments_are_told_to_people_in_one_place() {
+    for file in rust_files(&root().join("src/cli")) {
+        let code = code_of(&file);
+        let is_the_place = file.ends_with("cli/times.rs");
+        assert_eq!(is_the_place, code.contains("to_local_minute("), "{}", file.display());
+    }
+}
+
+#[test]
 fn every_test_file_is_listed() {
     let dir = root().join("tests/it");
     let main = std::fs::read_to_string(dir.join("main.rs")).unwrap();

@@ -1,7 +1,7 @@
 //! The keys of a books job, and the environment that stands above them.
 
 use tsuzuki::app::{self, App};
-use tsuzuki::books::config::Keys;
+use tsuzuki::books::{self, config::Keys};
 use tsuzuki::config::{self, Config, Env, Problems};
 
 fn read(text: &str, env: &Env) -> Result<Config, Problems> {
@@ -9,8 +9,9 @@ fn read(text: &str, env: &Env) -> Result<Config, Problems> {
 }
 
 fn keys(config: &Config) -> Keys {
-    Keys::read(&config.jobs[0].section)
-        .unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)))
+    let section = &config.jobs[0].section;
+    let keys = section.read().and_then(|keys| books::config::check(section).unless_any(keys));
+    keys.unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)))
 }
 
 const JOB: &str = "[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"rust\"]\n";

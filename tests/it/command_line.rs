@@ -207,6 +207,92 @@ fn the_database_is_backed_up_restored_and_reset() {
     assert_eq!(checksums(desk.dir.path()), before, "a bad backup replaces nothing");
 }
 
+#[test]
+fn status_makes_nothing_and_says_that_nothing_has_run() {
+    let desk = Desk::new(BLOGS);
+    let status = desk.run(&["status"]);
+    assert_eq!(code(&status), 0);
+    assert!(
+        err(&status).contains("Nothing has run yet: there is no database at sqlite:"),
+        "{}",
+        err(&status)
+    );
+    assert!(out(&status).contains("never ran"), "{}", out(&status));
+    let json: serde_json::Value = serde_json::from_str(&out(&desk.run(&["status", "--json"]))).unwrap();
+    assert_eq!((json[0]["job"].as_str(), &json[0]["last_run_at"]), (Some("blogs"), &serde_json::Value::Null));
+    assert_eq!(code(&desk.run(&["why", "blogs"])), 0);
+    assert_eq!(desk.files(), ["tsuzuki.toml"]);
+
+    assert_eq!(code(&desk.run(&["db", "migrate"])), 0);
+    let bytes = std::fs::read(desk.dir.path().join("tsuzuki.db")).unwrap();
+    assert_eq!(err(&desk.run(&["status"])), "");
+    assert!(bytes == std::fs::read(desk.dir.path().join("tsuzuki.db")).unwrap());
+
+    let schema = crate::databases::Schema::create();
+    let on_server = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command.current_dir(desk.dir.path()).args(args).env_clear().env("TSUZUKI_STORE_URL", &schema.url);
+        command.output().unwrap()
+    };
+    for _ in 0..2 {
+        let status = on_server(&["status"]);
+        assert_eq!(code(&status), 0);
+        assert!(err(&status).contains("Nothing has run yet"), "{}", err(&status));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn times_are_local_for_people_and_utc_as_json() {
+    let desk = Desk::new(&format!("[app]\ntimezone = \"Europe/Berlin\"\n{BLOGS}"));
+    let db = desk.db().await;
+    db.write(|tx| {
+        let at = "2026-07-15T22:30:00.000Z".parse().unwrap();
+        cursor::put(tx, "x", &"a".repeat(64), 40, false, at)?;
+        let said = format!("waiting until {at}: {}", "long ".repeat(40));
+        tsuzuki::engine::store::mark_begun(tx, "blogs", at)?;
+        tsuzuki::engine::store::mark_ended(tx, "blogs", tsuzuki::engine::Outcome::Success, &said, at)?;
+        tsuzuki::ledger::pause::put(tx, "provider:p", Some(at), "x", at)?;
+        tx.execute(
+            sql!("INSERT INTO projects (project_id, host, remote_id, path, name, first_seen_at, last_seen_at, removed_at) VALUES (1, 'h', 1, 'a/b', 'b', ?1, ?1, ?1)"),
+            params![at],
+        )?;
+        tx.execute(
+            sql!("INSERT INTO branches (project_id, branch_name) VALUES (1, 'main')"),
+            params![],
+        )?;
+        tx.execute(
+            sql!("INSERT INTO commits (project_id, branch_name, sha, author_name, author_email, committed_date_utc, additions, deletions) VALUES (1, 'main', 'a1', 'n', 'e', ?1, 0, 0)"),
+            params![at],
+        )?;
+        tx.execute(
+            sql!("INSERT INTO bulk_collection_runs (run_id, started_at_utc, status, total_targets, completed_count, failed_count, success_count) VALUES ('11111111-1111-4111-8111-111111111111', ?1, 'running', 1, 0, 0, 0)"),
+            params![at],
+        )?;
+        Ok(())
+    })
+    .await
+    .unwrap();
+    db.close().await;
+    for (args, heading) in [
+        (&["job", "cursor", "show"][..], "UPDATED (Europe/Berlin)"),
+        (&["status"], "LAST RUN (Europe/Berlin)"),
+        (&["project", "ls"], "GONE SINCE (Europe/Berlin)"),
+        (&["commits", "ls"], "COMMITTED (Europe/Berlin)"),
+        (&["bulk", "ls"], "STARTED (Europe/Berlin)"),
+    ] {
+        let table = out(&desk.run(args));
+        assert!(table.lines().next().unwrap().contains(heading), "{args:?}: {table}");
+        assert!(table.contains("2026-07-16 00:30") && !table.contains("22:30"), "{args:?}: {table}");
+        let json = out(&desk.run(&[args, &["--json"]].concat()));
+        assert!(json.contains("2026-07-15T22:30:00.000Z") && !json.contains("00:30"), "{args:?}: {json}");
+    }
+    let table = out(&desk.run(&["status"]));
+    assert!(table.contains("waiting until 2026-07-16 00:30 +02:00: long"), "{table}");
+    assert!(table.contains("long ".repeat(40).trim()), "nothing is cut in a pipe: {table}");
+    let rests = desk.run(&["job", "pause", "blogs", "--for", "1h"]);
+    assert!(err(&rests).trim_end().ends_with(":00") && err(&rests).contains(" +0"), "{}", err(&rests));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn status_all_names_single_blogs_that_left_the_config() {
     let two = BLOGS.replace("}]", "}, { id = \"old\", url = \"https://old.example\" }]");
@@ -276,7 +362,8 @@ fn the_daemon_stops_cleanly_on_sigterm() {
         .unwrap();
     // It says that it serves once everything is open.
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
-    assert!(lines.any(|line| line.unwrap().contains("Serving 0 job(s)")));
+    assert!(lines.any(|line| line.unwrap().contains("Serving 0 jobs")));
+    assert!(lines.any(|line| line.unwrap().contains("No job starts by itself")));
     Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     let rest: Vec<String> = lines.map(Result::unwrap).collect();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{rest:?}");

@@ -114,6 +114,10 @@ async fn a_second_run_goes_on_and_repeats_nothing() {
     let db = Db::open(place, Open::Look, Clock::system()).await.unwrap();
     let figures = db.read(store::count_figures).await.unwrap();
     db.close().await;
+    let mut stats = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+    stats.args(["commits", "stats", "--json", "-c"]).arg(directory.join("tsuzuki.toml")).env_clear();
+    let stats = run_json(&mut stats);
+    assert_eq!(stats["commits"], figures.commits.commits, "a commit on two branches is one");
     let sent = figures.press.posted + figures.commits.posts;
     assert_eq!(usize::try_from(sent).unwrap(), all_posts.len(), "every post is one that we know of");
     let sent = figures.books.mails + figures.blogs.mails;

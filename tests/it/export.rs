@@ -25,6 +25,27 @@ fn at(text: &str) -> Timestamp {
 }
 
 on_both_databases! {
+    async fn messages_of_every_channel_are_exported_whatever_became_of_them(fixture) {
+        fixture.db.write(|tx| {
+            for n in 0..1100_i64 {
+                let (job, state) = if n % 2 == 0 { ("one", "sent") } else { ("two", "held") };
+                let day = if n < 10 { "2025-01-01T00:00:00.000Z" } else { "2025-02-01T00:00:00.000Z" };
+                tx.execute(
+                    sql!("INSERT INTO outbox (key, job_name, channel, recipient, topic, subject, payload, state, created_at, not_before, attempts, remote_id) VALUES (?1, ?2, 'mail', 'a@example.com', 't', '=x', '{\"secret\":1}', ?3, ?4, ?4, 1, 'r')"),
+                    params![format!("k{n}"), job, state, day],
+                )?;
+            }
+            Ok(())
+        }).await.unwrap();
+        let all = csv(&fixture, What::Messages, &Filter::default()).await;
+        assert_eq!(all[0], "id,job_name,topic,subject,generation,channel,recipient,state,created_at,not_before,attempts,first_attempt_at,last_attempt_at,settled_at,remote_id,last_error");
+        assert!(all[1].ends_with(",one,t,'=x,0,mail,a@example.com,sent,2025-01-01T00:00:00.000Z,2025-01-01T00:00:00.000Z,1,,,,r,"), "{}", all[1]);
+        assert_eq!(all.len(), 1101);
+        assert!(!all.concat().contains("secret"), "texts are not among the columns");
+        let few = Filter { job: Some("two".into()), until: at("2025-01-15T00:00:00Z"), ..Filter::default() };
+        assert_eq!(csv(&fixture, What::Messages, &few).await.len(), 6);
+    }
+
     async fn every_row_comes_once_over_many_pages(fixture) {
         fixture.db.write(|tx| {
             for n in 0..1203_i64 {
@@ -143,6 +164,37 @@ fn a_file_is_written_whole_and_never_over_another() {
     let none = desk.run(&["export", "items", "--until", "2025-01-01"]);
     assert_eq!(out(&none).lines().count(), 1);
     assert_eq!(code(&desk.run(&["export", "commits", "--job", "nobody"])), 2);
+}
+
+#[test]
+fn a_job_that_nobody_knows_is_an_error_and_not_an_empty_file() {
+    let desk = desk_with_items(1);
+    let job =
+        "[[job]]\nname = \"mic\"\nkind = \"blogs\"\nblog = [{ id = \"x\", url = \"https://example.com\" }]\n";
+    std::fs::write(desk.path().join("tsuzuki.toml"), job).unwrap();
+    let wrong = desk.run(&["export", "items", "--job", "mci", "--output", "x.csv"]);
+    assert_eq!((code(&wrong), out(&wrong)), (2, String::new()));
+    assert!(err(&wrong).contains("there is no job `mci`\nhint: did you mean `mic`?"), "{}", err(&wrong));
+    assert!(!desk.path().join("x.csv").exists());
+    assert_eq!(code(&desk.run(&["export", "opml", "--job", "nobody"])), 2);
+    // What was imported for a job that has left the config is still there to be had.
+    std::fs::write(desk.path().join("tsuzuki.toml"), "").unwrap();
+    assert_eq!(out(&desk.run(&["export", "items", "--job", "mic"])).lines().count(), 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_replaced_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = desk_with_items(1);
+    let file = desk.path().join("x.csv");
+    for mode in [0o600, 0o666] {
+        std::fs::write(&file, "").unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+        assert_eq!(code(&desk.run(&["export", "items", "--output", "x.csv", "--force"])), 0);
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, mode);
+        assert_eq!(desk.read("x.csv").lines().count(), 2);
+    }
 }
 
 #[test]

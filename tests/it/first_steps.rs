@@ -150,7 +150,7 @@ fn what_would_not_work_is_not_written() {
         (&["blogs", "b", "--feed", "https://example.com"], 2, "--feed is for press jobs"),
         (&["blogs"], 2, "the name is missing"),
         (&["mine"], 2, "the kind is missing"),
-        (&["blog", "b"], 5, "blogs"),
+        (&["blog", "b"], 2, "did you mean `blogs`?"),
         (&["books", "b", "--query", "x", "--set", "mail_limit=0"], 5, "mail_limit"),
     ] {
         let told = ends_with(&desk.run(&[&["job", "add"], args].concat()), code);
@@ -163,7 +163,7 @@ fn what_would_not_work_is_not_written() {
 fn the_doctor_says_where_to_get_what_is_missing() {
     let desk = Desk::new();
     ends_with(&desk.run(&["init", "press", "books", "blogs", "commits"]), 0);
-    let told = ends_with(&desk.run(&["doctor", "--offline"]), 1);
+    let told = ends_with(&desk.run(&["doctor", "--offline"]), 4);
     for words in [
         "https://aistudio.google.com/apikey",
         "scopes `read` and `write:statuses`",
@@ -180,6 +180,63 @@ fn the_doctor_says_where_to_get_what_is_missing() {
     let desk = Desk::with("[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"x\"]\n");
     let told = ends_with(&desk.run(&["doctor", "--offline"]), 0);
     assert!(told.contains("asked without a key"), "{told}");
+}
+
+#[test]
+fn the_doctor_ends_with_what_has_to_be_mended_first() {
+    let desk = Desk::with("[app]\nlangage = \"ja\"\n");
+    ends_with(&desk.run(&["doctor", "--offline"]), 5);
+    let in_file = "[store]\nurl = \"sqlite:tsuzuki.toml/inside.db\"\n";
+    let desk = Desk::with(in_file);
+    let told = ends_with(&desk.run(&["doctor", "--offline"]), 1);
+    assert!(told.contains("tsuzuki.toml is not a directory"), "{told}");
+    let desk = Desk::with("[store]\nurl = \"sqlite:place\"\n");
+    std::fs::create_dir(desk.dir.path().join("place")).unwrap();
+    let told = ends_with(&desk.run(&["doctor", "--offline"]), 1);
+    assert!(told.contains("place is not a file"), "{told}");
+    let mail = "[channel.m]\nkind = \"slack\"\nurl = \"${NOT_SET}\"\n";
+    let desk = Desk::with(&format!("{in_file}{mail}"));
+    ends_with(&desk.run(&["doctor", "--offline"]), 4);
+}
+
+#[test]
+fn a_job_that_cannot_be_added_is_told_its_flags() {
+    let desk = Desk::with("[[job]]\nname = \"mine\"\nkind = \"blogs\"\nblog = []\n");
+    let config = desk.config();
+    for (args, words) in [
+        (&["books", "lib"][..], &["the key `queries` is missing", "nothing was written", "--query TEXT"][..]),
+        (&["blogs", "mine"], &["there is a job `mine` already", "tsuzuki job update mine"]),
+        (&["pres", "p", "--feed", "x"], &["there is no kind of job `pres`", "did you mean `press`?"]),
+        (&["unheard", "p"], &["there is no kind of job `unheard`", "kinds: press, books, blogs, commits"]),
+    ] {
+        let output = desk.run(&[&["job", "add"], args].concat());
+        assert!(!output.status.success());
+        for words in words {
+            assert!(said(&output).contains(words), "{words}: {}", said(&output));
+        }
+    }
+    assert_eq!(desk.config(), config);
+}
+
+#[test]
+fn a_commits_job_that_names_nothing_is_told_how_to_name_something() {
+    let job = "[[job]]\nname = \"code\"\nkind = \"commits\"\ngitlab = \"https://gitlab.example\"\n";
+    let told = ends_with(&Desk::with(job).run(&["check"]), 0);
+    for words in [
+        "warning: the job `code` names neither",
+        "tsuzuki branch add PROJECT BRANCH --job code",
+        "1 job, no errors",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let told = ends_with(&Desk::with(job).run(&["run-due", "--dry-run"]), 0);
+    assert!(told.contains("nothing: no project, group or branch is named"), "{told}");
+    let told = ends_with(&Desk::with(job).run(&["job", "ls"]), 0);
+    assert!(told.contains("every 1h by default"), "{told}");
+    for key in ["projects = [\"a/b\"]", "group = \"a\""] {
+        let told = ends_with(&Desk::with(&format!("{job}{key}\n")).run(&["check"]), 0);
+        assert!(!told.contains("warning"), "{told}");
+    }
 }
 
 /// An address at which nobody listens.
@@ -233,7 +290,7 @@ async fn the_doctor_asks_every_address_and_sends_nothing() {
     let ill =
         doctor(&config(&dead_address(), &dead_address()), "AIza-a-wrong-key", "a-wrong-token", "glpat-wrong")
             .await;
-    let told = ends_with(&ill, 1);
+    let told = ends_with(&ill, 4);
     let line = |start: &str| {
         told.lines()
             .find(|line| line.starts_with(start))
@@ -252,7 +309,7 @@ async fn the_doctor_asks_every_address_and_sends_nothing() {
     }
     let locked =
         doctor(&config(&gitlab.url(), &format!("{}missing", site.url)), KEY, TOKEN, "glpat-wrong").await;
-    let told = ends_with(&locked, 1);
+    let told = ends_with(&locked, 4);
     assert!(told.contains("answers with status 404"), "{told}");
     let token = told.lines().find(|line| line.starts_with("job c: token")).unwrap();
     assert!(token.contains("error") && token.contains("scope `read_api`"), "{token}");

@@ -203,7 +203,7 @@ async fn it_is_refused_while_a_job_runs_and_where_rows_are() {
     .await
     .unwrap();
     db.close().await;
-    assert!(ends_with(&desk.run(&["db", "move", "--to", "new.db"]), 6).contains("1 message(s) being sent"));
+    assert!(ends_with(&desk.run(&["db", "move", "--to", "new.db"]), 6).contains("1 message being sent"));
 
     let other = Desk::new("");
     filled(&other, 6, 5).await;
@@ -284,6 +284,48 @@ async fn new_rows_get_numbers_that_were_never_used() {
     let db = Db::open(at(&third), Open::Existing, Clock::system()).await.unwrap();
     assert_eq!(db.write(add).await.unwrap(), last + 2);
     db.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_switch_that_was_cut_off_is_finished_by_the_same_command() {
+    let desk = Desk::new("");
+    let before = filled(&desk, 10, 5).await;
+    let args = ["db", "move", "--to", "new.db", "--switch"];
+    desk.die_at("move.ended", &args);
+    assert!(desk.config().contains("sqlite:old.db"), "the last step is missing");
+    for args in [&args[..4], &["db", "move", "--to", "new.db", "--dry-run"]] {
+        let words = ends_with(&desk.run(args), 1);
+        assert!(words.contains("was moved to sqlite:") && words.contains("hint: add --switch"), "{words}");
+    }
+    let words = ends_with(&desk.run(&args), 0);
+    assert!(words.contains("before") && words.contains("The config file now says"), "{words}");
+    assert!(desk.config().contains("sqlite:new.db"), "{}", desk.config());
+    assert_eq!(survey(&Place::File(desk.path("new.db"))).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reopened_database_does_not_say_that_it_was_restored() {
+    let desk = Desk::new("");
+    let place = Place::File(desk.path("old.db"));
+    let db = Db::open(place, Open::Create, Clock::system()).await.unwrap();
+    db.write(|tx| {
+        tx.execute(
+            tsuzuki::sql!(
+                "INSERT INTO outbox (key, job_name, channel, recipient, topic, subject, payload, state, created_at, not_before)
+                 VALUES ('k', 'b', 'hook', 'r', 't', 's', '{}', 'ready', ?1, ?1)"
+            ),
+            tsuzuki::params![tx.now()],
+        )
+    })
+    .await
+    .unwrap();
+    db.close().await;
+    ends_with(&desk.run(&["db", "move", "--to", "new.db"]), 0);
+    assert!(ends_with(&desk.run(&["status"]), 0).contains("everything was moved to sqlite:"));
+    ends_with(&desk.run(&["db", "move", "--reopen", "--yes"]), 0);
+    let words = ends_with(&desk.run(&["delivery", "show", "1"]), 0);
+    assert!(words.contains("moved elsewhere, and is in use again") && !words.contains("restored"), "{words}");
+    assert!(words.contains("delivery 1 is unknown"), "{words}");
 }
 
 fn mover(from: &Place, to: &Path) -> Mover {

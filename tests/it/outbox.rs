@@ -375,7 +375,7 @@ on_both_databases! {
     async fn a_restored_backup_sends_nothing_blindly(fixture) {
         let world = world(&fixture, "").await;
         let message = id(world.add("a").await);
-        assert_eq!(fixture.db.write(|tx| outbox::distrust(tx, tx.now())).await.unwrap(), 1);
+        assert_eq!(fixture.db.write(|tx| outbox::distrust(tx, outbox::Doubt::Restored, tx.now())).await.unwrap(), 1);
         assert_eq!(world.send().await.held, 1);
         assert!(world.server.posts().is_empty());
         assert!(world.row(message).await.last_error.unwrap().contains("may have been sent"));

@@ -87,7 +87,8 @@ fn hostile_pdfs_cost_little_memory() {
 #[test]
 #[ignore = "runs inside hostile_pdfs_cost_little_memory, in a process of its own"]
 fn the_process_that_is_measured() {
-    let files: [(&str, fn() -> Pdf); 4] = [
+    type Make = fn() -> Pdf;
+    let files: [(&str, Make); 4] = [
         ("operands", operands_without_end),
         ("own", pages_with_resources),
         ("forms", forms_with_resources),

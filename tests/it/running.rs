@@ -10,9 +10,9 @@ use tsuzuki::db::{self, Db};
 use tsuzuki::engine::work::Boxed;
 use tsuzuki::engine::{
     Failure, Finished, Job, JobState, Outcome, Plan, Progress, Report, Runner, Schedule, Selection, Skipped,
-    Turn, Work, store,
+    Trial, Turn, Work, daemon, store,
 };
-use tsuzuki::ledger::pause;
+use tsuzuki::ledger::{event, pause};
 use tsuzuki::time::Timestamp;
 
 use crate::databases::Fixture;
@@ -34,6 +34,10 @@ impl Work for Counted {
                 () = turn.stop.cancelled() => Err(Failure::Interrupted),
             }
         })
+    }
+
+    fn test<'a>(&'a self, _: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
+        Box::pin(async { Ok(Trial::default()) })
     }
 
     fn plan<'a>(&'a self, _: &'a Db, _: Timestamp) -> Boxed<'a, db::Result<Plan>> {
@@ -113,6 +117,59 @@ on_both_databases! {
         assert_eq!((bad.last_outcome, bad.last_success_at, bad.failures_in_a_row), (Some(Outcome::Failed), None, 1));
         let part = state(&fixture, "part").await;
         assert_eq!((part.last_outcome, part.last_success_at), (Some(Outcome::Partly), None));
+    }
+
+    async fn a_run_in_which_every_part_went_wrong_has_failed(fixture) {
+        fn in_vain(_: &Turn) -> Result<Report, Failure> {
+            Ok(Report { problems: vec!["one blog".into(), "the other".into()], is_in_vain: true, ..Report::default() })
+        }
+        let (job, _) = job("a", in_vain, Duration::ZERO);
+        assert!(matches!(&run(&fixture, &[&job]).await[..], [Finished::Ran(report)] if report.outcome() == Outcome::Failed));
+        let state = state(&fixture, "a").await;
+        assert_eq!((state.last_outcome, state.failures_in_a_row), (Some(Outcome::Failed), 1));
+        assert_eq!(state.last_message.as_deref(), Some("one blog; the other"));
+    }
+
+    async fn every_run_leaves_its_line_in_the_story_of_the_job(fixture) {
+        let (job, _) = job("a", well, Duration::ZERO);
+        let began_at = fixture.clock.now();
+        run(&fixture, &[&job]).await;
+        fixture.clock.advance(Duration::from_secs(3600));
+        run(&fixture, &[&job]).await;
+        let told = fixture.db.read(|tx| event::list_about(tx, "job:a", 10)).await.unwrap();
+        let codes: Vec<&str> = told.iter().map(|event| event.code.as_str()).collect();
+        assert_eq!(codes, ["success", "success"]);
+        assert_eq!(told[0].detail, serde_json::json!({ "message": "all done", "began_at": began_at }));
+        assert!(fixture.db.read(|tx| event::list_work_of_job(tx, "a", 10)).await.unwrap().is_empty());
+    }
+
+    async fn each_job_is_told_when_it_ends_and_all_of_them_in_their_order(fixture) {
+        let (slow, _) = job("slow", well, Duration::from_millis(300));
+        let (quick, _) = job("quick", well, Duration::ZERO);
+        let runner = Runner::new(fixture.db.clone(), Progress::default());
+        let mut told = Vec::new();
+        let finished = runner
+            .run_telling(vec![slow, quick], Selection::Due, &CancellationToken::new(), |job, _| told.push(job.to_string()))
+            .await;
+        assert_eq!(told, ["quick", "slow"]);
+        let names: Vec<&str> = finished.iter().map(|(job, _)| job.as_str()).collect();
+        assert_eq!(names, ["slow", "quick"]);
+    }
+
+    async fn the_next_start_is_known_with_its_small_delay(fixture) {
+        let (first, _) = job("first", well, Duration::ZERO);
+        let (mut off, _) = job("off", well, Duration::ZERO);
+        off.enabled = false;
+        let runner = Runner::new(fixture.db.clone(), Progress::default());
+        let delay = first.schedule.jitter("first");
+        let jobs = [off.clone(), first];
+        let next = daemon::find_next(&runner, &jobs).await.unwrap();
+        assert_eq!(next, Some((fixture.clock.now().plus(delay), "first".parse().unwrap())), "it is due");
+        run(&fixture, &[&jobs[1]]).await;
+        let (at, _) = daemon::find_next(&runner, &jobs).await.unwrap().unwrap();
+        let point: Timestamp = "2026-01-15T01:00:00Z".parse().unwrap();
+        assert_eq!(at, point.plus(delay));
+        assert_eq!(daemon::find_next(&runner, &[off]).await.unwrap(), None);
     }
 
     async fn a_crashing_job_takes_nobody_with_it(fixture) {

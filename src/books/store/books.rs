@@ -88,6 +88,12 @@ pub fn has_books(tx: &mut Tx<'_>, job: &JobName) -> db::Result<bool> {
     Ok(found.is_some())
 }
 
+/// Whether a job has found that book.
+pub fn has_book(tx: &mut Tx<'_>, job: &JobName, isbn13: &Isbn13) -> db::Result<bool> {
+    let known = sql!("SELECT count(*) FROM job_books WHERE job_name = ?1 AND isbn13 = ?2");
+    Ok(tx.count(known, params![job, isbn13])? > 0)
+}
+
 /// A book by its key.
 pub fn find_book(tx: &mut Tx<'_>, isbn13: &Isbn13) -> db::Result<Option<Book>> {
     tx.find(

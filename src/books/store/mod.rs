@@ -7,7 +7,7 @@ mod import;
 mod token;
 mod view;
 
-pub use books::{add_job_book, find_book, has_books, put_book};
+pub use books::{add_job_book, find_book, has_book, has_books, put_book};
 pub use delivery::{
     Digest, add_digest, count_undelivered, count_waiting, find_digest, last_repeat_at, list_repeatable,
     list_undelivered, mark_delivered, reset_deliveries,

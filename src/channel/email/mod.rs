@@ -105,19 +105,28 @@ impl Email {
                 Problems::from(problem.with_hint("write `name@example.com` or `Name <name@example.com>`"))
             })
         };
+        let mut problems = Problems::default();
         if config.to.is_empty() {
-            return Err(section.problem("to", "nobody would get any mail").into());
+            problems.push(section.problem("to", "nobody would get any mail"));
         }
         let to = config.to.iter().enumerate().map(|(at, text)| mailbox(&format!("to.{at}"), text));
+        let to = to.filter_map(|to| problems.note(to)).collect();
+        let transport = problems.note(read_transport(&config, section));
+        let from = problems.note(mailbox("from", &config.from));
+        let reply_to = config.reply_to.as_deref().map(|text| mailbox("reply_to", text)).transpose();
+        let reply_to = problems.note(reply_to).flatten();
+        let (Some(transport), Some(from), true) = (transport, from, problems.is_empty()) else {
+            return Err(problems);
+        };
         let bracketed = config.list_id.as_deref().map(|id| match id.contains('<') {
             true => id.to_owned(),
             false => format!("<{id}>"),
         });
         Ok(Self {
-            transport: read_transport(&config, section)?,
-            from: mailbox("from", &config.from)?,
-            to: to.collect::<Result<_, _>>()?,
-            reply_to: config.reply_to.as_deref().map(|text| mailbox("reply_to", text)).transpose()?,
+            transport,
+            from,
+            to,
+            reply_to,
             list_id: bracketed.map(|id| HeaderText::new(&id)),
             list_unsubscribe: config.list_unsubscribe.as_deref().map(HeaderText::new),
             config,

@@ -175,7 +175,7 @@ pub fn after_resolving(
             });
             match (message.doubt, settings.on_unknown) {
                 _ if covered => again(why),
-                (Some(Doubt::Restored), _) | (_, OnUnknown::Hold) => hold(why),
+                (Some(Doubt::Restored | Doubt::Reopened), _) | (_, OnUnknown::Hold) => hold(why),
                 _ if key_window.is_some() => hold(why),
                 _ => again(why),
             }
@@ -384,6 +384,7 @@ mod tests {
             (cannot(), HOUR * 9, None, None, hold, false),
             (cannot(), HOUR * 9, Some(Doubt::Idle), None, resend, true),
             (cannot(), HOUR * 9, Some(Doubt::Restored), None, resend, false),
+            (cannot(), HOUR * 9, Some(Doubt::Reopened), None, resend, false),
         ] {
             let settings = Settings { on_unknown, ..settings() };
             let resolved = after_resolving(&unresolved(1, ago, doubt), &finding, window, &settings, now());

@@ -68,6 +68,8 @@ pub enum Doubt {
     Idle,
     /// The database was restored from a backup.
     Restored,
+    /// The database was moved elsewhere, and is in use again.
+    Reopened,
 }
 
 impl Doubt {
@@ -76,11 +78,21 @@ impl Doubt {
         match self {
             Doubt::Idle => "idle",
             Doubt::Restored => "restored",
+            Doubt::Reopened => "reopened",
+        }
+    }
+
+    /// For people.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Doubt::Idle => "nobody has looked at the outbox for hours",
+            Doubt::Restored => "the database was restored from a backup",
+            Doubt::Reopened => "the database was moved elsewhere, and is in use again",
         }
     }
 
     pub(super) fn parse(text: &str) -> Option<Self> {
-        [Doubt::Idle, Doubt::Restored].into_iter().find(|doubt| doubt.as_str() == text)
+        [Doubt::Idle, Doubt::Restored, Doubt::Reopened].into_iter().find(|doubt| doubt.as_str() == text)
     }
 }
 

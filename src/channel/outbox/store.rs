@@ -157,6 +157,26 @@ pub fn list(tx: &mut Tx<'_>, filter: &Filter, limit: usize) -> db::Result<Vec<Ro
     )
 }
 
+/// The next messages after the number `after`, of one job or of all, added from `since` on and before `until`.
+pub fn list_after(
+    tx: &mut Tx<'_>,
+    after: i64,
+    job: Option<&str>,
+    (since, until): (Timestamp, Timestamp),
+    limit: usize,
+) -> db::Result<Vec<Row>> {
+    tx.list(
+        sql!(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM outbox WHERE id > ?1 AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2)
+              AND created_at >= ?3 AND created_at < ?4 ORDER BY id LIMIT ?5"
+        )),
+        params![after, job, since, until, limit],
+        read,
+    )
+}
+
 /// How many messages of a job on a channel stand in a state.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Tally {
@@ -210,18 +230,17 @@ pub fn list_orphans(tx: &mut Tx<'_>, configured: &[String]) -> db::Result<Vec<(S
     Ok(waiting)
 }
 
-/// Doubts every message that waits: call it on a database that was restored from a backup, before anything runs.
+/// Doubts every message that waits: call it on a database that missed something, before anything runs.
 ///
-/// What the backup shows as waiting may have been sent since. Answers how many there are.
-pub fn distrust(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<u64> {
+/// What an old state shows as waiting may have been sent since. Answers how many there are.
+pub fn distrust(tx: &mut Tx<'_>, doubt: Doubt, now: Timestamp) -> db::Result<u64> {
     tx.execute(
         sql!(
-            "UPDATE outbox SET state = 'unknown', doubt = 'restored', not_before = ?1,
-               lease_owner = NULL, lease_until = NULL, lease_fence = lease_fence + 1,
-               last_error = 'the database was restored from a backup'
+            "UPDATE outbox SET state = 'unknown', doubt = ?2, not_before = ?1,
+               lease_owner = NULL, lease_until = NULL, lease_fence = lease_fence + 1, last_error = ?3
              WHERE state IN ('ready', 'sending', 'unknown')"
         ),
-        params![now],
+        params![now, doubt.as_str(), doubt.words()],
     )
 }
 

@@ -11,7 +11,8 @@ use super::{Column, Context, Error, Exit, Result};
 use crate::app;
 use crate::channel::outbox;
 use crate::config::value::Span;
-use crate::db::{self, Db, Open, Place, SchemaState};
+use crate::db::{self, BackupError, Open, Place, SchemaState};
+use crate::text::counted;
 
 /// Options of `db`.
 #[derive(Debug, clap::Args)]
@@ -137,30 +138,31 @@ async fn check(context: &Context) -> Result {
             context.out.note("The database is sound");
             Ok(Exit::Fine)
         }
-        false => Err(Error::failed(format!("the database has {} problem(s)", problems.len()))
+        false => Err(Error::failed(format!("the database has {}", counted(problems.len(), "problem")))
             .hint("restore a backup with `tsuzuki db restore FILE`")),
     }
 }
 
 async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
     let place = context.place().await?;
+    if !file.is_file() {
+        return Err(BackupError::NoBackup(file).into());
+    }
     if !yes {
         return Err(Error::usage(format!("restoring replaces {place} by {}", file.display()))
             .hint(format!("run `tsuzuki db restore {} --yes` if that is what you want", file.display())));
     }
-    // Opening it first says at once whether it is a sound database of ours.
-    Db::open(Place::File(file.clone()), Open::Look, context.clock.clone()).await?.close().await;
-    let report = db::restore(&file, &place).await?;
+    let report = db::restore(&file, &place, &context.clock).await?;
     context.out.note(format!("Restored {} bytes to {place}", report.bytes));
     if let Some(kept) = &report.kept {
         context.out.note(format!("The database that was there is kept as {}", kept.display()));
     }
     // What the backup shows as waiting may have been sent since.
-    let doubted = context.db().await?.write(|tx| outbox::distrust(tx, tx.now())).await?;
+    let doubted =
+        context.db().await?.write(|tx| outbox::distrust(tx, outbox::Doubt::Restored, tx.now())).await?;
     if doubted > 0 {
-        context
-            .out
-            .note(format!("{doubted} message(s) that were waiting are looked into before they are sent"));
+        let messages = counted(doubted, "waiting message");
+        context.out.note(format!("Looked into before anything is sent: {messages}"));
     }
     Ok(Exit::Fine)
 }
@@ -173,17 +175,60 @@ async fn prune(keep: Option<Span>, context: &Context) -> Result {
     };
     let before = context.clock.now().minus(keep.into());
     let pruned = app::prune(context.db().await?, before).await?;
-    context.out.note(format!("Pruned {pruned} row(s) older than {before}"));
+    let older = context.times().await?.line(before);
+    context.out.note(format!("Pruned {} older than {older}", counted(pruned, "row")));
     Ok(Exit::Fine)
+}
+
+/// How to keep what is there, before it goes.
+fn way_back(place: &Place) -> &'static str {
+    match place {
+        Place::Server(_) => "back it up with `pg_dump` first",
+        Place::File(_) | Place::Memory => "run `tsuzuki db backup FILE` first",
+    }
 }
 
 async fn reset(yes: bool, context: &Context) -> Result {
     let place = context.place().await?;
     if !yes {
         return Err(Error::usage(format!("resetting deletes everything in {place}"))
-            .hint("run `tsuzuki db backup FILE` first, then `tsuzuki db reset --yes`"));
+            .hint(format!("{}, then `tsuzuki db reset --yes`", way_back(&place))));
     }
-    db::reset(context.db().await?).await?;
+    db::reset(context.db().await?).await.map_err(|error| match error {
+        error @ db::Error::Statement(_) => Error::from(error)
+            .hint("something that is not ours needs our tables; nothing was changed. Take it away first"),
+        other => other.into(),
+    })?;
     context.out.note(format!("{place} is empty again"));
     Ok(Exit::Fine)
+}
+
+impl From<BackupError> for Error {
+    fn from(error: BackupError) -> Self {
+        let words = error.to_string();
+        match error {
+            BackupError::Exists(_) => {
+                Error::failed(words).hint("name a new file; a backup is never overwritten")
+            }
+            BackupError::NoDirectory(path) => {
+                Error::failed(words).hint(format!("make it with `mkdir -p {}`", path.display()))
+            }
+            BackupError::NoBackup(_) => {
+                Error::usage(words).hint("name a file that `tsuzuki db backup` has written")
+            }
+            BackupError::NotABackup { .. } => Error::failed(words)
+                .hint("nothing was changed; name a file that `tsuzuki db backup` has written"),
+            BackupError::Itself(_) => {
+                Error::usage(words).hint("name a file that `tsuzuki db backup` has written")
+            }
+            BackupError::InUse(_) => Error::new(Exit::Held, words)
+                .hint("stop `tsuzuki serve` and every other tsuzuki, then run the same command again"),
+            BackupError::NotAFile(_) => Error::usage(words)
+                .hint("back PostgreSQL up with `pg_dump` and put it back with `pg_restore` or `psql`"),
+            BackupError::Db(db::Error::Missing(_)) => {
+                Error::failed(words).hint("nothing has run yet, so there is nothing to back up")
+            }
+            BackupError::Db(error) => error.into(),
+        }
+    }
 }

@@ -12,8 +12,10 @@ use crate::channel::outbox;
 use crate::config::{ConfigFile, Location, SecretUrl};
 use crate::db::{self, MoveError, MoveReport, MoveStep, Mover, Open, Place, TargetState, Tx};
 use crate::engine::run;
+use crate::fail;
 use crate::id::Owner;
 use crate::ledger::{lease, presence};
+use crate::text::counted;
 
 /// The variable that stands above `[store] url`.
 const VARIABLE: &str = "TSUZUKI_STORE_URL";
@@ -64,8 +66,15 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     }
     let report = mover.run().await;
     bar.finish_and_clear();
-    let report = report?;
-    show(&report, context)?;
+    match report {
+        Ok(report) => show(&report, context)?,
+        // Only what comes after a move is missing.
+        Err(MoveError::Ended { to, .. }) if args.switch => {
+            context.out.note(format!("Everything was moved to {to} before"));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    fail::point("move.ended");
     switch(file, &url, &written, &directory, context)
 }
 
@@ -79,8 +88,9 @@ fn show(report: &MoveReport, context: &Context) -> Result<()> {
     })?;
     let rows: u64 = report.tables.iter().map(|moved| moved.survey.rows).sum();
     context.out.note(format!(
-        "Moved {rows} row(s) in {} table(s) to {}; rows and checksums are the same on both sides",
-        report.tables.len(),
+        "Moved {} in {} to {}; rows and checksums are the same on both sides",
+        counted(rows, "row"),
+        counted(report.tables.len(), "table"),
         report.to
     ));
     context.out.note(format!(
@@ -149,8 +159,8 @@ async fn plan(mover: Mover, context: &Context) -> Result {
         TargetState::Empty => "which is empty",
         TargetState::Unfinished => "where an unfinished move would be continued",
     };
-    let total: u64 = plan.rows.values().sum();
-    context.out.note(format!("Would move {total} row(s) from {} to {target}, {state}", plan.from));
+    let rows = counted(plan.rows.values().sum::<u64>(), "row");
+    context.out.note(format!("Would move {rows} from {} to {target}, {state}", plan.from));
     if !plan.busy.is_empty() {
         context.out.warn(format!("it would be refused now, jobs are running: {}", plan.busy.join(", ")));
     }
@@ -170,11 +180,11 @@ async fn reopen(yes: bool, context: &Context) -> Result {
             .hint("run `tsuzuki db move --reopen --yes` if nothing ran in the new place"));
     }
     // Messages that wait here may have been sent from there.
-    let doubted = db.write(|tx| outbox::distrust(tx, tx.now())).await?;
+    let doubted = db.write(|tx| outbox::distrust(tx, outbox::Doubt::Reopened, tx.now())).await?;
     db::reopen(db).await?;
     context.out.note(format!("{place} is in use again"));
     if doubted > 0 {
-        context.out.note(format!("{doubted} message(s) are looked into before they are sent"));
+        context.out.note(format!("Looked into before anything is sent: {}", counted(doubted, "message")));
     }
     Ok(Exit::Fine)
 }
@@ -197,7 +207,7 @@ fn list_busy(tx: &mut Tx<'_>) -> db::Result<Vec<String>> {
     }
     match outbox::count_in_hand(tx)? {
         0 => {}
-        count => busy.push(format!("{count} message(s) being sent")),
+        count => busy.push(format!("{} being sent", counted(count, "message"))),
     }
     Ok(busy)
 }
@@ -230,6 +240,8 @@ impl From<MoveError> for Error {
             MoveError::NotEmpty { .. } => {
                 Error::failed(words).hint("name a new file or an empty schema; nothing was changed")
             }
+            MoveError::Ended { .. } => Error::failed(words)
+                .hint("add --switch, or change [store] url to it by hand, and restart `tsuzuki serve`"),
             MoveError::OtherSource { .. } => {
                 Error::failed(words).hint("finish that move, or name a new file or an empty schema")
             }

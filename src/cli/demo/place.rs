@@ -75,12 +75,13 @@ impl Place {
     }
 }
 
-/// Writes the config file and the keys that it names, unless there is one; the user may have changed it. `listen` changes that line only.
+/// Writes the config file and the keys that it names, unless there is one; the user may have changed it. Then
+/// `listen` and `language` change their lines only.
 pub(super) fn put_config(
     path: &Path,
     world: &World,
     listen: Option<SocketAddr>,
-    language: Language,
+    language: Option<Language>,
 ) -> Result<()> {
     let known = match std::fs::read_to_string(path) {
         Ok(text) => Some(text),
@@ -95,12 +96,19 @@ pub(super) fn put_config(
         ))
         .hint("listen on 127.0.0.1, or keep the demo and set [web.auth] in its tsuzuki.toml"));
     }
-    let text = match (known, listen) {
-        (Some(_), None) => return Ok(()),
-        (Some(text), Some(listen)) => with_listen(&text, world::free_address(listen)?),
-        (None, listen) => {
+    let text = match known {
+        Some(mut text) => {
+            if let Some(listen) = listen {
+                text = with_line(&text, "listen", &world::free_address(listen)?.to_string())?;
+            }
+            match language {
+                Some(language) => with_line(&text, "language", language.code())?,
+                None => text,
+            }
+        }
+        None => {
             let listen = listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
-            world.render_config(world::free_address(listen)?, language)
+            world.render_config(world::free_address(listen)?, language.unwrap_or(Language::En))
         }
     };
     let keys = path.with_file_name("keys");
@@ -119,12 +127,18 @@ fn put(path: &Path, text: &str) -> Result<()> {
     Ok(())
 }
 
-fn with_listen(text: &str, listen: SocketAddr) -> String {
-    let line = |line: &str| match line.starts_with("listen = ") {
-        true => format!("listen = \"{listen}\"\n"),
+/// The text with another value in the line of `key`.
+fn with_line(text: &str, key: &str, value: &str) -> Result<String> {
+    let start = format!("{key} = ");
+    if !text.lines().any(|line| line.starts_with(&start)) {
+        return Err(Error::usage(format!("the kept config has no line `{start}…` that could be changed"))
+            .hint("change it in its tsuzuki.toml"));
+    }
+    let line = |line: &str| match line.starts_with(&start) {
+        true => format!("{start}\"{value}\"\n"),
         false => line.to_owned(),
     };
-    text.split_inclusive('\n').map(line).collect()
+    Ok(text.split_inclusive('\n').map(line).collect())
 }
 
 #[cfg(test)]
@@ -146,9 +160,11 @@ mod tests {
     }
 
     #[test]
-    fn another_address_changes_one_line() {
-        let text = "# my note\n[web]\nlisten = \"127.0.0.1:1\"\n[app]\n";
-        let changed = with_listen(text, ([127, 0, 0, 1], 2).into());
+    fn another_address_or_language_changes_one_line() {
+        let text = "# my note\n[web]\nlisten = \"127.0.0.1:1\"\n[app]\nlanguage = \"en\"\n";
+        let changed = with_line(text, "listen", "127.0.0.1:2").unwrap();
         assert_eq!(changed, text.replace(":1\"", ":2\""));
+        assert_eq!(with_line(text, "language", "ja").unwrap(), text.replace("\"en\"", "\"ja\""));
+        assert!(with_line("[app]\n", "language", "ja").is_err(), "nothing is left out silently");
     }
 }

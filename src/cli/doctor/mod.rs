@@ -1,5 +1,6 @@
 //! `doctor`: everything that a run needs, looked at one by one, without sending or changing anything.
 
+mod files;
 mod keys;
 
 use futures_util::future::join_all;
@@ -9,9 +10,10 @@ use super::{Column, Context, Error, Exit, Result};
 use crate::app::App;
 use crate::channel::outbox;
 use crate::config::{Colour, Config};
-use crate::db::Open;
+use crate::db::{Open, Place};
 use crate::fetch::{Check, Wanted};
 use crate::ledger::pause;
+use crate::text::counted;
 
 /// Options of `doctor`.
 #[derive(Debug, clap::Args)]
@@ -34,17 +36,25 @@ struct Finding {
     check: String,
     verdict: Verdict,
     detail: String,
+    /// The exit code that an error leads to.
+    #[serde(skip)]
+    exit: Exit,
 }
 
 impl Finding {
     fn new(check: &str, verdict: Verdict, detail: impl Into<String>) -> Self {
-        Self { check: check.to_owned(), verdict, detail: detail.into() }
+        let exit = if verdict == Verdict::Error { Exit::Failed } else { Exit::Fine };
+        Self { check: check.to_owned(), verdict, detail: detail.into(), exit }
+    }
+
+    fn of_credentials(check: &str, detail: impl Into<String>) -> Self {
+        Self { exit: Exit::Credentials, ..Self::new(check, Verdict::Error, detail) }
     }
 
     fn error(check: &str, error: &Error) -> Self {
         let words = error.plain(Colour::Never);
         let hints: String = error.hints.iter().map(|hint| format!(" ({hint})")).collect();
-        Self::new(check, Verdict::Error, format!("{words}{hints}"))
+        Self { exit: error.exit, ..Self::new(check, Verdict::Error, format!("{words}{hints}")) }
     }
 }
 
@@ -61,10 +71,11 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
         };
         vec![finding.check.clone(), verdict.into(), finding.detail.clone()]
     })?;
-    match findings.iter().any(|finding| finding.verdict == Verdict::Error) {
-        true => Ok(Exit::Failed),
-        false => Ok(Exit::Fine),
-    }
+    // What has to be mended first: without the config nothing can be judged, without credentials little.
+    let order = [Exit::Config, Exit::Credentials];
+    let first = order.into_iter().find(|exit| findings.iter().any(|finding| finding.exit == *exit));
+    let any = findings.iter().any(|finding| finding.verdict == Verdict::Error);
+    Ok(first.unwrap_or(if any { Exit::Failed } else { Exit::Fine }))
 }
 
 async fn examine(context: &Context) -> Vec<Finding> {
@@ -74,12 +85,26 @@ async fn examine(context: &Context) -> Vec<Finding> {
         Err(error) => return vec![Finding::error("config", &error)],
     };
     findings.push(Finding::new("config", Verdict::Ok, config.path.display().to_string()));
-    findings.extend(
-        config.warnings.iter().map(|warning| Finding::new("config", Verdict::Warning, warning.to_string())),
-    );
+    findings.extend(config.warnings.iter().map(|warning| {
+        let hint = warning.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        let detail = format!("line {}: {}{hint}", warning.line(), warning.message);
+        Finding::new("config", Verdict::Warning, detail)
+    }));
     findings.extend(secrets(config));
-    let exists = context.database_exists().await;
-    match exists {
+    match context.place().await {
+        Err(error) => {
+            findings.push(Finding::error("database", &error));
+            return findings;
+        }
+        Ok(Place::File(path)) => {
+            if let Err(why) = files::check_place(&path) {
+                findings.push(Finding::new("database", Verdict::Error, why));
+                return findings;
+            }
+        }
+        Ok(Place::Memory | Place::Server(_)) => {}
+    }
+    match context.database_exists().await {
         Err(error) => findings.push(Finding::error("database", &error)),
         Ok(false) => findings.push(Finding::new(
             "database",
@@ -113,7 +138,7 @@ fn secrets(config: &Config) -> Vec<Finding> {
         };
         let hint = keys::where_to_get(&missing.kind, &missing.key).map(|hint| format!("; {hint}"));
         let detail = format!("{} (line {}){}", missing.why, missing.line, hint.unwrap_or_default());
-        findings.push(Finding::new(&format!("secret {place}"), Verdict::Error, detail));
+        findings.push(Finding::of_credentials(&format!("secret {place}"), detail));
     }
     let warnings = config.list_secret_warnings();
     findings.extend(warnings.iter().map(|warning| Finding::new("secrets", Verdict::Warning, warning)));
@@ -157,8 +182,10 @@ fn findings(who: &str, kind: &str, checks: Vec<Check>) -> Vec<Finding> {
         if check.is_fine {
             return Finding::new(&name, Verdict::Ok, check.detail);
         }
-        let hint = keys::where_to_get_after(kind, &check).map(|hint| format!(" ({hint})"));
-        Finding::new(&name, Verdict::Error, format!("{}{}", check.detail, hint.unwrap_or_default()))
+        match keys::where_to_get_after(kind, &check) {
+            Some(hint) => Finding::of_credentials(&name, format!("{} ({hint})", check.detail)),
+            None => Finding::new(&name, Verdict::Error, check.detail),
+        }
     };
     checks.into_iter().map(finding).collect()
 }
@@ -173,7 +200,8 @@ async fn waiting(app: &App) -> Vec<Finding> {
     match waiting {
         Ok((orphans, rests)) => {
             for (channel, count) in orphans {
-                let detail = format!("{count} message(s) wait for it, but the config does not name it");
+                let detail =
+                    format!("the config does not name it, but it has {} waiting", counted(count, "message"));
                 findings.push(Finding::new(&format!("channel {channel}"), Verdict::Warning, detail));
             }
             for rest in rests {

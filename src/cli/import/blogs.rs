@@ -1,19 +1,23 @@
 //! Blogs from lists: into the config file, by edits that keep everything else.
 
+use std::collections::BTreeSet;
+
 use super::super::{Context, Error, Exit, Result};
-use super::{How, Said, find_job, read_input};
+use super::{How, IfNew, Said, check_name, find_job, read_input};
 use crate::app;
 use crate::blogs::KIND;
 use crate::config::ConfigFile;
 use crate::fetch::{AllowPrivate, Request, Response};
 use crate::import::list::{self, Candidate, NewBlog};
 use crate::import::{self};
+use crate::parse::opml;
 use crate::parse::url::resolve_web;
+use crate::text::counted;
 
 /// The largest list that is read.
 const MAX_BYTES: u64 = 16 << 20;
 
-pub(super) async fn opml(input: &str, how: &How, context: &Context) -> Result {
+pub(super) async fn opml(input: &str, partial: bool, how: &How, context: &Context) -> Result {
     let (bytes, content_type) = match resolve_web(None, input).filter(|_| input.contains("://")) {
         Some(address) => {
             let fetcher = app::fetcher(context.config().await?, context.clock.clone())?;
@@ -25,9 +29,17 @@ pub(super) async fn opml(input: &str, how: &How, context: &Context) -> Result {
         }
         None => (read_input(input, MAX_BYTES)?, None),
     };
-    let candidates = list::of_opml(&bytes, content_type.as_deref())
+    let list = opml::parse(&bytes, content_type.as_deref())
         .map_err(|error| Error::failed(format!("{input}: {error}")))?;
-    add(&candidates, how, context).await
+    if list.is_cut_off {
+        let found = counted(list.feeds.len(), "feed");
+        let words = format!("{input} is cut off: it ends before the list does, after {found}");
+        if !partial {
+            return Err(Error::failed(words).hint("get the whole file, or take what is there with --partial"));
+        }
+        context.out.warn(words);
+    }
+    add(&list::of_opml(list), how, context).await
 }
 
 pub(super) async fn urls(input: &str, how: &How, context: &Context) -> Result {
@@ -37,6 +49,7 @@ pub(super) async fn urls(input: &str, how: &How, context: &Context) -> Result {
 }
 
 async fn add(candidates: &[Candidate], how: &How, context: &Context) -> Result {
+    check_name(how, &BTreeSet::new(), IfNew::IsMade, context).await?;
     let mut said = Said { dry_run: how.dry_run, ..Said::default() };
     let chosen = add_to_config(candidates, how, context, &mut said).await?;
     let (added, known, refused) = (said.blogs.len(), chosen.known, chosen.refused.len());
@@ -45,7 +58,7 @@ async fn add(candidates: &[Candidate], how: &How, context: &Context) -> Result {
     }
     let exit = said.print(context)?;
     let verb = if how.dry_run { "would be added" } else { "added" };
-    context.out.note(format!("{added} blogs {verb}, {known} were there already, {refused} left out"));
+    context.out.note(format!("{} {verb}, {known} known already, {refused} left out", counted(added, "blog")));
     Ok(if refused > 0 { Exit::Partly } else { exit })
 }
 

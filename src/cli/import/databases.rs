@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::super::{Context, Error, Exit, Result};
-use super::{How, Said, Times, blogs, find_job, open_db, options, read_input};
+use super::{How, IfNew, Said, Times, blogs, check_name, find_job, open_db, options, read_input};
 use crate::app;
 use crate::commits::config::{Keys as CommitKeys, host_of};
 use crate::commits::wire::Emails;
@@ -15,6 +15,7 @@ use crate::id::JobName;
 use crate::import::gitlab_analyzer::Home;
 use crate::import::jobs_yaml::YamlJobs;
 use crate::import::{self, Report, blog_watcher as watcher, gitlab_analyzer as analyzer, jobs_yaml};
+use crate::text::counted;
 use crate::{commits, press};
 
 /// The largest config file of another program that is read.
@@ -22,6 +23,7 @@ const MAX_CONFIG_BYTES: u64 = 4 << 20;
 
 pub(super) async fn mic_bot(file: PathBuf, how: &How, times: &Times, context: &Context) -> Result {
     let config = context.config().await?;
+    check_name(how, &BTreeSet::new(), IfNew::IsAwaited, context).await?;
     let job = find_job(how, press::KIND, config)?;
     let Some(name) = how.job.clone().or_else(|| job.map(|job| job.name.clone())) else {
         return Err(Error::usage("which job do the items belong to?")
@@ -58,6 +60,7 @@ pub(super) async fn dre(
         find_job(how, crate::books::KIND, config)?;
     }
     let names: BTreeSet<JobName> = yaml.jobs.iter().map(|job| job.name.clone()).collect();
+    check_name(how, &names, IfNew::IsAwaited, context).await?;
     let (db, _dir) = open_db(how, context).await?;
     let report = import::dre::import(&db, file, how.job.clone(), names, options(how, times, context)?).await;
     let mut said = Said { dry_run: how.dry_run, report: done(report, context)?, ..Said::default() };
@@ -104,6 +107,7 @@ pub(super) async fn blog_watcher(
     times: &Times,
     context: &Context,
 ) -> Result {
+    check_name(how, &BTreeSet::new(), IfNew::IsMade, context).await?;
     let mut said = Said { dry_run: how.dry_run, ..Said::default() };
     let (mut candidates, notices) = match &config {
         None => (Vec::new(), Vec::new()),
@@ -132,8 +136,8 @@ pub(super) async fn blog_watcher(
     }
     if config.is_some() {
         said.report.note(format!(
-            "{} blogs of config.toml are new, {} were there already",
-            said.blogs.len(),
+            "config.toml: {}, {} known already",
+            counted(said.blogs.len(), "new blog"),
             chosen.known
         ));
     }
@@ -156,6 +160,7 @@ pub(super) async fn gitlab_analyzer(
     context: &Context,
 ) -> Result {
     let config = context.config().await?;
+    check_name(how, &BTreeSet::new(), IfNew::IsAwaited, context).await?;
     let job = find_job(how, commits::KIND, config)?;
     let keys = job.and_then(|job| job.section.read::<CommitKeys>().ok());
     let address = match (gitlab, &keys) {

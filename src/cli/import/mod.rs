@@ -3,6 +3,7 @@
 mod blogs;
 mod databases;
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +18,7 @@ use crate::config::value::Zone;
 use crate::db::{Db, Open, Place};
 use crate::id::JobName;
 use crate::import::{Options, Report};
+use crate::text::nearest;
 
 /// Options of `import`.
 #[derive(Debug, clap::Args)]
@@ -31,6 +33,9 @@ enum Command {
     Opml {
         /// The file, an address, or - for the standard input
         input: String,
+        /// Take what is there of a file that is cut off
+        #[arg(long)]
+        partial: bool,
         #[command(flatten)]
         how: How,
     },
@@ -95,6 +100,9 @@ struct How {
     /// The job that it belongs to [default: the only one of its kind]
     #[arg(long, value_name = "NAME")]
     job: Option<JobName>,
+    /// The job that `--job` names is a new one, though another has nearly the same name
+    #[arg(long, requires = "job")]
+    new: bool,
     /// Show what would be added, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -109,7 +117,7 @@ struct Times {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
-        Command::Opml { input, how } => blogs::opml(&input, &how, context).await,
+        Command::Opml { input, partial, how } => blogs::opml(&input, partial, &how, context).await,
         Command::Urls { input, how } => blogs::urls(&input, &how, context).await,
         Command::MicBot { db, how, times } => databases::mic_bot(db, &how, &times, context).await,
         Command::Dre { place, jobs, how, times } => databases::dre(place, jobs, &how, &times, context).await,
@@ -236,6 +244,42 @@ fn find_job<'a>(how: &How, kind: &str, config: &'a Config) -> Result<Option<&'a 
     }
     let mut jobs = config.jobs.iter().filter(|job| job.kind == kind);
     Ok(jobs.next().filter(|_| jobs.next().is_none()))
+}
+
+/// What becomes of a job that is named and does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IfNew {
+    /// The import writes it into the config file.
+    IsMade,
+    /// The rows wait until somebody does.
+    IsAwaited,
+}
+
+/// Says that the job that is named does not exist, and refuses a name that is nearly that of another: it may be misspelt.
+/// The names in `also` are of jobs that the import brings.
+async fn check_name(how: &How, also: &BTreeSet<JobName>, if_new: IfNew, context: &Context) -> Result<()> {
+    let config = context.config().await?;
+    let Some(name) = how.job.as_ref().filter(|name| config.find_job(name.as_str()).is_none()) else {
+        return Ok(());
+    };
+    if also.contains(name) {
+        return Ok(());
+    }
+    let known = config.jobs.iter().map(|job| job.name.as_str()).chain(also.iter().map(JobName::as_str));
+    if !how.new
+        && let Some(near) = nearest(name.as_str(), known)
+    {
+        return Err(Error::usage(format!("there is no job `{name}`"))
+            .hint(format!("did you mean `{near}`?"))
+            .hint("add --new if it is to be a new job"));
+    }
+    context.out.note(match if_new {
+        IfNew::IsMade => format!("job `{name}` does not exist; it is made new"),
+        IfNew::IsAwaited => {
+            format!("job `{name}` does not exist; what is imported for it waits until the config file has it")
+        }
+    });
+    Ok(())
 }
 
 /// Reads a whole file, or the standard input, up to a limit.

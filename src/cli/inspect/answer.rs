@@ -66,9 +66,9 @@ pub fn of_document(kind: Kind, document: &Document) -> Result<Value, String> {
         Kind::Page => serde_json::to_value(html::read_page(&document.bytes, content_type, base))
             .map_err(|error| error.to_string()),
         Kind::Opml => opml::parse(&document.bytes, content_type)
-            .map(|feeds| {
+            .map(|list| {
                 let feeds: Vec<Value> =
-                    feeds.into_iter().map(|feed| json!({ "url": feed.url, "title": feed.title })).collect();
+                    list.feeds.into_iter().map(|feed| json!({ "url": feed.url, "title": feed.title })).collect();
                 json!({ "feeds": feeds })
             })
             .map_err(|refused| refused.to_string()),

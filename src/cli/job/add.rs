@@ -5,9 +5,17 @@ use super::edit::key_and_value;
 use crate::app;
 use crate::config::ConfigFile;
 use crate::config::value::{HttpUrl, Span};
+use crate::text::nearest;
 
-/// The kinds that `job add` has flags for; others take `--set`.
+/// The kinds of jobs.
 const KINDS: [&str; 4] = ["press", "books", "blogs", "commits"];
+/// The flags that a job of each kind needs or is best made with.
+const FLAGS: [(&str, &str); 4] = [
+    ("press", "--feed URL, --llm NAME"),
+    ("books", "--query TEXT, --book-lang LANGUAGE"),
+    ("blogs", "--blog [ID=]URL"),
+    ("commits", "--gitlab URL, --token-env VARIABLE, --project PROJECT or --group GROUP"),
+];
 
 /// Options of `job add`.
 #[derive(Debug, clap::Args)]
@@ -74,16 +82,35 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let (kind, name) = args.kind_and_name()?;
     let keys = args.keys(kind, name)?;
     let mut file = ConfigFile::open(&context.config_path()?)?;
+    if context.load_config().is_ok_and(|config| config.find_job(name).is_some()) {
+        return Err(Error::usage(format!("there is a job `{name}` already")).hint(format!(
+            "choose another name, or change it with `tsuzuki job update {name} --set KEY=VALUE`"
+        )));
+    }
     let borrowed: Vec<(&str, toml::Value)> =
         keys.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
     file.document.add_job(&borrowed)?;
-    context.try_out(&file.read(app::kinds(), &context.env)?).await?;
+    let tried = async { context.try_out(&file.read(app::kinds(), &context.env)?).await };
+    tried.await.map_err(|error| refused(error, kind))?;
     file.save(app::kinds(), &context.env)?;
     context.out.note(format!("Added the job `{name}`:"));
-    context.out.line("[[job]]")?;
-    keys.iter().try_for_each(|(key, value)| context.out.line(format!("{key} = {value}")))?;
+    if context.out.is_json() {
+        context.out.json(&keys.iter().cloned().collect::<std::collections::BTreeMap<_, _>>())?;
+    } else {
+        context.out.line("[[job]]")?;
+        keys.iter().try_for_each(|(key, value)| context.out.line(format!("{key} = {value}")))?;
+    }
     context.out.note(format!("`tsuzuki job test {name}` looks once; `tsuzuki run {name}` runs it now"));
     Ok(Exit::Fine)
+}
+
+/// The error of a job that would not work: its lines are those that the file would have got.
+fn refused(error: Error, kind: &str) -> Error {
+    let error = error.hint("nothing was written; the job would have stood at the end of the file");
+    match FLAGS.iter().find(|(of, _)| *of == kind) {
+        Some((_, flags)) => error.hint(format!("a {kind} job is made with {flags}, or --set KEY=VALUE")),
+        None => error,
+    }
 }
 
 impl Args {
@@ -92,12 +119,18 @@ impl Args {
             Error::usage(words)
                 .hint(format!("write `tsuzuki job add KIND NAME`; kinds: {}", KINDS.join(", ")))
         };
-        match (self.words.as_slice(), &self.kind) {
-            ([kind, name], None) => Ok((kind, name)),
-            ([name], Some(kind)) => Ok((kind, name)),
-            ([_, _], Some(_)) => Err(usage("the kind is named twice")),
-            ([word], None) if KINDS.contains(&word.as_str()) => Err(usage("the name is missing")),
-            _ => Err(usage("the kind is missing")),
+        let (kind, name) = match (self.words.as_slice(), &self.kind) {
+            ([kind, name], None) => (kind, name),
+            ([name], Some(kind)) => (kind, name),
+            ([_, _], Some(_)) => return Err(usage("the kind is named twice")),
+            ([word], None) if KINDS.contains(&word.as_str()) => return Err(usage("the name is missing")),
+            _ => return Err(usage("the kind is missing")),
+        };
+        match (KINDS.contains(&kind.as_str()), nearest(kind, KINDS)) {
+            (true, _) => Ok((kind, name)),
+            (false, Some(near)) => Err(Error::usage(format!("there is no kind of job `{kind}`"))
+                .hint(format!("did you mean `{near}`?"))),
+            (false, None) => Err(usage(&format!("there is no kind of job `{kind}`"))),
         }
     }
 

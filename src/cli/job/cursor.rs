@@ -33,12 +33,13 @@ pub(super) async fn run(command: Command, context: &Context) -> Result {
 
 async fn show(name: Option<String>, context: &Context) -> Result {
     let cursors = context.db().await?.read(move |tx| cursor::list(tx, name.as_deref())).await?;
+    let times = context.times().await?;
     let columns = [
         Column::left("job"),
         Column::left("query set"),
         Column::right("next"),
         Column::left("exhausted"),
-        Column::left("updated"),
+        times.column("updated"),
     ];
     context.out.listing(&columns, &cursors, |cursor| {
         vec![
@@ -46,7 +47,7 @@ async fn show(name: Option<String>, context: &Context) -> Result {
             hash::short(&cursor.query_set_hash).to_owned(),
             cursor.start_index.to_string(),
             if cursor.is_exhausted { "yes" } else { "no" }.into(),
-            cursor.last_updated_at.to_string(),
+            times.cell(cursor.last_updated_at),
         ]
     })?;
     Ok(Exit::Fine)
@@ -73,7 +74,10 @@ async fn reset(name: String, yes: bool, context: &Context) -> Result {
     }
     let job_name = name.clone();
     let count = db.write(move |tx| cursor::reset_by_job(tx, &job_name)).await?;
-    context.out.line(format!("Reset {count} cursor(s) for job: {name}"))?;
+    match context.out.is_json() {
+        true => context.out.json(&serde_json::json!({ "job": name, "reset": count }))?,
+        false => context.out.line(format!("Reset {count} cursor(s) for job: {name}"))?,
+    }
     Ok(Exit::Fine)
 }
 

@@ -3,11 +3,14 @@
 mod add;
 mod cursor;
 mod edit;
+mod show;
+mod test;
 
 use clap::Subcommand;
 use serde::Serialize;
 
 use super::{Column, Context, Error, Exit, Result};
+use crate::app;
 use crate::config::ScheduleSpec;
 use crate::config::value::Span;
 use crate::engine::runner::pause_name;
@@ -70,7 +73,8 @@ enum Command {
         /// The job
         name: String,
     },
-    /// Look once at what a job watches and show what would be found; nothing is written or sent
+    /// Look once at what a job watches and show what would be found; nothing is sent, and nothing written but requests
+    /// that count against a quota
     Test {
         /// The job
         name: String,
@@ -83,7 +87,7 @@ enum Command {
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
         Command::Ls => list(context).await,
-        Command::Show { name } => show(&name, context).await,
+        Command::Show { name } => show::run(&name, context).await,
         Command::Add(args) => add::run(&args, context).await,
         Command::Update(args) => edit::update(&args, context),
         Command::Enable { name } => edit::switch(&name, edit::Switch::On, context),
@@ -91,7 +95,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         Command::Rm { name, yes } => edit::remove(&name, yes, context),
         Command::Pause { name, span, reason } => pause(&name, span, reason, context).await,
         Command::Resume { name } => resume(&name, context).await,
-        Command::Test { name } => test(&name, context).await,
+        Command::Test { name } => test::run(&name, context).await,
         Command::Cursor(command) => cursor::run(command, context).await,
     }
 }
@@ -113,7 +117,10 @@ impl Listed {
             schedule: match &job.schedule {
                 ScheduleSpec::Every(span) => format!("every {span}"),
                 ScheduleSpec::Cron(cron) => format!("cron {cron}"),
-                ScheduleSpec::Default => "default".into(),
+                ScheduleSpec::Default => match app::default_every(&job.kind) {
+                    Some(every) => format!("every {every} by default"),
+                    None => "default".into(),
+                },
             },
             enabled: job.enabled,
             deliver: job.deliver.clone(),
@@ -133,21 +140,6 @@ async fn list(context: &Context) -> Result {
             job.deliver.join(", "),
         ]
     })?;
-    Ok(Exit::Fine)
-}
-
-async fn show(name: &str, context: &Context) -> Result {
-    let config = context.config().await?;
-    let job = config.find_job(name).ok_or_else(|| no_such_job(name, config))?;
-    context.out.json(&Listed::of(job))?;
-    Ok(Exit::Fine)
-}
-
-async fn test(name: &str, context: &Context) -> Result {
-    let app = context.look().await?;
-    let job = app.jobs.iter().find(|job| job.name.as_str() == name);
-    let Some(job) = job else { return Err(no_such_job(name, context.config().await?)) };
-    context.out.json(&job.work.test(&app.parts.db).await?)?;
     Ok(Exit::Fine)
 }
 
@@ -174,7 +166,7 @@ async fn pause(name: &str, span: Option<Span>, reason: String, context: &Context
         })
         .await?;
     match until {
-        Some(until) => context.out.note(format!("{name} rests until {until}")),
+        Some(until) => context.out.note(format!("{name} rests until {}", context.times().await?.line(until))),
         None => context.out.note(format!("{name} rests until `tsuzuki job resume {name}`")),
     }
     Ok(Exit::Fine)

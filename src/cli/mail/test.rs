@@ -3,17 +3,25 @@
 use super::super::{Context, Error, Exit, Result};
 use crate::channel::{Channel, SendError};
 
+/// A mail that the server took, and what it said.
+#[derive(serde::Serialize)]
+struct Accepted {
+    recipient: String,
+    said: String,
+}
+
 pub(super) async fn run(channel: Option<&str>, to: Option<&str>, context: &Context) -> Result {
     let app = context.look().await?;
     let parts = &app.parts;
     let chosen = choose(parts.channels.iter().filter(|one| one.kind() == "email"), channel, "mail")?;
     let outcomes = chosen.send_test(&parts.outside, parts.app.language, to).await.unwrap_or_default();
     let mut failure = None;
+    let mut accepted = Vec::new();
     for (recipient, outcome) in outcomes {
         match outcome {
             Ok(sent) => {
                 let said = sent.remote_id.unwrap_or_else(|| "accepted".to_owned());
-                context.out.line(format!("{recipient}: {said}"))?;
+                accepted.push(Accepted { recipient, said });
             }
             Err(error) => {
                 let exit =
@@ -21,6 +29,12 @@ pub(super) async fn run(channel: Option<&str>, to: Option<&str>, context: &Conte
                 failure = Some(Error::new(exit, format!("no mail to {recipient}: {error}")));
             }
         }
+    }
+    match context.out.is_json() {
+        true => context.out.json(&accepted)?,
+        false => accepted
+            .iter()
+            .try_for_each(|Accepted { recipient, said }| context.out.line(format!("{recipient}: {said}")))?,
     }
     failure.map_or(Ok(Exit::Fine), Err)
 }

@@ -15,12 +15,10 @@ use crate::id::JobName;
 impl Reader {
     pub(super) fn read_jobs(&mut self, config: &Config) -> Vec<Job> {
         let defaults = self.find_section(Place::Defaults);
-        let defaults = match self.read_section::<Defaults>(&defaults) {
-            Some(_) => {
-                self.check_one_schedule(&defaults.table);
-                defaults.table
-            }
-            None => Arc::default(),
+        self.check_one_schedule(&defaults.table);
+        let defaults = match self.read_mended::<Defaults>(&defaults) {
+            (Some(_), mended) => defaults.with_mended(mended).table,
+            (None, _) => Arc::default(),
         };
         let tables = self.list_job_tables();
         tables.into_iter().filter_map(|(span, table)| self.read_job(config, &defaults, span, table)).collect()
@@ -53,7 +51,7 @@ impl Reader {
         span: Range<usize>,
         mut table: Table,
     ) -> Option<Job> {
-        let schedule_is_clear = self.check_one_schedule(&table);
+        self.check_one_schedule(&table);
         let has_schedule = ["every", "cron"].iter().any(|key| table.find(key).is_some());
         for entry in defaults.list() {
             if !(has_schedule && matches!(&*entry.key, "every" | "cron")) && table.find(&entry.key).is_none()
@@ -67,20 +65,28 @@ impl Reader {
             kinds: &[],
             ..self.make_section(Place::Job, String::new(), span.clone(), head_table)
         };
-        let head: Option<JobHead> = self.read_section(&head);
+        if !head.has("kind") {
+            // The same words as the head's own, and the kinds there are.
+            self.check_kind(head.clone());
+        }
+        let (head, mended): (Option<JobHead>, _) = self.read_mended(&head);
+        if let Some(mended) = mended {
+            table = table.only(|key| !HEAD_KEYS.contains(&key));
+            mended.list().iter().for_each(|entry| table.put(entry.clone()));
+        }
         let name = head.as_ref().map(|head| head.name.to_string()).unwrap_or_default();
         let section = self.make_section(Place::Job, name, span, table);
         // Both are checked, so that one pass reports what is wrong with either.
-        let known = section.has("kind") && self.check_kind(&section) && self.check_by_kind(&section);
+        let has_kind = !section.problem("kind", "").is_of_stand_in();
+        let known = has_kind.then(|| self.check_kind(section.clone())).flatten();
+        let section_of_kind = known.and_then(|section| self.check_by_kind(section));
         let head = head?;
         self.check_deliver(&section, &head.deliver, config);
         self.check_unique(&section, &head.name);
-        if !known || !schedule_is_clear {
-            return None;
-        }
+        let section = section_of_kind?;
         Some(Job {
             name: head.name,
-            kind: head.kind,
+            kind: section.kind.clone(),
             schedule: match (head.every, head.cron) {
                 (Some(every), _) => ScheduleSpec::Every(every),
                 (None, Some(cron)) => ScheduleSpec::Cron(cron),
@@ -96,12 +102,11 @@ impl Reader {
         })
     }
 
-    fn check_one_schedule(&mut self, table: &Table) -> bool {
-        let (Some(_), Some(cron)) = (table.find("every"), table.find("cron")) else { return true };
+    fn check_one_schedule(&mut self, table: &Table) {
+        let (Some(_), Some(cron)) = (table.find("every"), table.find("cron")) else { return };
         let message = "a job has either `every` or `cron`, not both";
         let problem = Problem::at(&self.source, cron.span.clone(), message);
         self.problems.push(problem.with_label("remove this or `every`"));
-        false
     }
 
     fn check_deliver(&mut self, section: &Section, deliver: &[String], config: &Config) {
@@ -119,6 +124,9 @@ impl Reader {
 
     fn check_unique(&mut self, section: &Section, name: &JobName) {
         let problem = section.problem("name", format!("two jobs are named `{name}`"));
+        if problem.is_of_stand_in() {
+            return;
+        }
         match self.names.get(name) {
             Some(first) => {
                 let label = format!("first used in line {}", first.line());

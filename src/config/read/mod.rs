@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
+use crate::config::attempt::attempt;
 use crate::config::diagnostic::{Problem, Problems, Severity, Source};
 use crate::config::env::Env;
 use crate::config::explain::list_homes;
@@ -28,10 +29,10 @@ pub(in crate::config) fn read_file(
     source: Source,
     kinds: &'static [Kind],
     env: &Env,
-) -> Result<Config, Problems> {
+) -> (Option<Config>, Problems) {
     let (root, errors) = DeTable::parse_recoverable(source.text());
     if !errors.is_empty() {
-        return Err(list_syntax_errors(&source, &errors));
+        return (None, list_syntax_errors(&source, &errors));
     }
     let mut root = Table::from_parsed(root.into_inner());
     let directory = source.path().parent().filter(|path| !path.as_os_str().is_empty());
@@ -49,10 +50,8 @@ pub(in crate::config) fn read_file(
         names: BTreeMap::new(),
     };
     let config = reader.read_root();
-    if !reader.problems.is_empty() {
-        return Err(reader.problems.in_order());
-    }
-    Ok(Config { warnings: reader.warnings.in_order(), secrets: reader.secrets, ..config })
+    let config = Config { warnings: reader.warnings.in_order(), secrets: reader.secrets, ..config };
+    (Some(config), reader.problems.in_order())
 }
 
 fn list_syntax_errors(source: &Source, errors: &[toml::de::Error]) -> Problems {
@@ -113,7 +112,9 @@ impl Reader {
         };
         self.apply_overrides(&mut config, Place::App);
         self.apply_overrides(&mut config, Place::Store);
-        self.check_by_kind(&config.web.clone());
+        if let Some(web) = self.check_by_kind(config.web.clone()) {
+            config.web = web;
+        }
         config.quotas = self.read_quotas(&config.app);
         self.apply_overrides(&mut config, Place::Quota);
         config.llms = self.read_named(Place::Llm);
@@ -170,9 +171,15 @@ impl Reader {
     }
 
     fn read_section<T: DeserializeOwned>(&mut self, section: &Section) -> Option<T> {
-        let (value, secrets) = self.problems.note(section.read_noting_secrets())?;
-        self.note_secrets(secrets);
-        Some(value)
+        self.read_mended(section).0
+    }
+
+    /// The same, with the keys that it was read from, if anything was wrong with the section.
+    fn read_mended<T: DeserializeOwned>(&mut self, section: &Section) -> (Option<T>, Option<Table>) {
+        let read = attempt(section);
+        self.problems.extend(read.problems);
+        self.note_secrets(read.secrets);
+        (read.value, read.mended)
     }
 
     /// The table at the top of the file; an empty one when it is not there.
@@ -258,13 +265,23 @@ impl Reader {
     }
 
     fn read_named(&mut self, place: Place) -> Vec<Section> {
-        let mut sections = self.list_named(place);
-        sections.retain(|section| self.check_kind(section) && self.check_by_kind(section));
-        sections
+        let sections = self.list_named(place);
+        let checked = |section: Section| match self.check_kind(section.clone()) {
+            Some(section) => self.check_by_kind(section),
+            None => self.stand_in_for(section),
+        };
+        sections.into_iter().filter_map(checked).collect()
     }
 
-    /// Whether the section names a kind that exists.
-    fn check_kind(&mut self, section: &Section) -> bool {
+    /// A section of any kind in place of one whose kind is not known, for those who name it.
+    fn stand_in_for(&self, section: Section) -> Option<Section> {
+        let kind = self.kinds.iter().find(|kind| kind.place == section.place)?;
+        let empty = Section { kind: kind.name.to_owned(), table: Arc::default(), ..section };
+        kind.check(empty).section
+    }
+
+    /// The section, if it names a kind that exists, or one that is clearly meant.
+    fn check_kind(&mut self, mut section: Section) -> Option<Section> {
         let kinds: Vec<&str> =
             self.kinds.iter().filter(|kind| kind.place == section.place).map(|kind| kind.name).collect();
         let word = section.place.word();
@@ -276,31 +293,32 @@ impl Reader {
                 None => section.problem("kind", "the key `kind` is missing"),
             };
             self.problems.push(problem.with_hint(format!("kinds of {word}: {}", kinds.join(", "))));
-            return false;
+            return None;
         }
         if self.kinds.is_empty() || kinds.contains(&section.kind.as_str()) {
-            return true;
+            return Some(section);
         }
         let problem = section.problem("kind", format!("there is no kind of {word} `{}`", section.kind));
-        self.problems.push(match nearest(&section.kind, kinds.iter().copied()) {
-            Some(near) => problem.with_label(format!("did you mean `{near}`?")),
-            None => problem.with_hint(format!("kinds of {word}: {}", kinds.join(", "))),
-        });
-        false
+        let Some(near) = nearest(&section.kind, kinds.iter().copied()) else {
+            self.problems.push(problem.with_hint(format!("kinds of {word}: {}", kinds.join(", "))));
+            return None;
+        };
+        self.problems.push(problem.with_label(format!("did you mean `{near}`?")));
+        section.kind = near.to_owned();
+        Some(section)
     }
 
-    /// Whether the section is what its owner will read.
-    fn check_by_kind(&mut self, section: &Section) -> bool {
+    /// The section as its owner will read it.
+    fn check_by_kind(&mut self, section: Section) -> Option<Section> {
         let kind = self.kinds.iter().find(|kind| kind.place == section.place && kind.name == section.kind);
-        let Some(kind) = kind else { return true };
-        let Some((secrets, told)) = self.problems.note(kind.check(section)) else { return false };
-        self.note_secrets(secrets);
+        let Some(kind) = kind else { return Some(section) };
+        let checked = kind.check(section);
+        self.note_secrets(checked.secrets);
         let (errors, warnings): (Vec<_>, Vec<_>) =
-            told.into_iter().partition(|problem| problem.severity == Severity::Error);
-        let is_fine = errors.is_empty();
+            checked.problems.into_iter().partition(|problem| problem.severity == Severity::Error);
         self.problems.extend(errors);
         self.warnings.extend(warnings);
-        is_fine
+        checked.section
     }
 
     fn note_secrets(&mut self, secrets: Vec<SecretUse>) {

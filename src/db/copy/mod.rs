@@ -120,6 +120,14 @@ pub enum MoveError {
         /// The first table with rows.
         table: String,
     },
+    /// The same move has ended before: everything is there, and the source is closed.
+    #[error("everything in {from} was moved to {to} already")]
+    Ended {
+        /// Where from, without a password.
+        from: String,
+        /// Where to, without a password.
+        to: String,
+    },
     /// The target is being filled from elsewhere.
     #[error("{place} holds an unfinished move from {from}")]
     OtherSource {
@@ -160,7 +168,7 @@ impl Mover {
         self.refuse_left(&mut source, target.as_ref())?;
         let target = match &mut target {
             None => TargetState::Missing,
-            Some(target) => match self.look_at(target, &source, &tables)? {
+            Some(target) => match self.look_at(target, &mut source, &tables)? {
                 true => TargetState::Unfinished,
                 false => TargetState::Empty,
             },
@@ -189,7 +197,7 @@ impl Mover {
             return Err(MoveError::Busy(busy));
         }
         let mut target = Side::create(&self.to, &self.clock)?;
-        let resumed = self.look_at(&mut target, &source, &tables)?;
+        let resumed = self.look_at(&mut target, &mut source, &tables)?;
         target.write(|tx| moved::put_arriving(tx, &source.shown))?;
 
         let mut tallies = Vec::with_capacity(tables.len());
@@ -261,7 +269,7 @@ impl Mover {
     }
 
     /// Whether `target` holds an unfinished move from `source`; an error if it holds anything else.
-    fn look_at(&self, target: &mut Side, source: &Side, tables: &[Table]) -> Result<bool> {
+    fn look_at(&self, target: &mut Side, source: &mut Side, tables: &[Table]) -> Result<bool> {
         let is_ours = target.schema()?.found > 0;
         if is_ours && let Some(from) = moved::find_arriving(&mut target.tx())? {
             return match from == source.shown {
@@ -270,10 +278,14 @@ impl Mover {
             };
         }
         match target.find_filled(tables)? {
+            None => Ok(false),
+            // The source was left for this very place, or we would not have come here.
+            Some(_) if moved::find_left(&mut source.tx())?.is_some() => {
+                Err(MoveError::Ended { from: source.shown.clone(), to: target.shown.clone() })
+            }
             Some(table) => {
                 Err(MoveError::NotEmpty { place: target.shown.clone(), table: table.name.clone() })
             }
-            None => Ok(false),
         }
     }
 
@@ -332,4 +344,10 @@ fn compare(tables: &[Table], sent: &[Tally], target: &mut Side) -> Result<Vec<Mo
 
 async fn in_background<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(|_| Error::Closed)?
+}
+
+/// Every table that the migrations make, each after those that its rows point at.
+pub(super) fn list_known_tables() -> super::Result<Vec<String>> {
+    let copied = tables::list()?.into_iter().map(|table| table.name);
+    Ok(tables::OWN.iter().map(|name| (*name).to_owned()).chain(copied).collect())
 }

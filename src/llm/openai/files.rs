@@ -136,7 +136,7 @@ mod tests {
         std::fs::write(&picture, "%PDF-1.4\n%%EOF").unwrap();
         let files = vec![
             saved(fixtures.join("chromium.pdf")),
-            saved(fixtures.join("qpdf_encrypted.pdf")),
+            saved(fixtures.join("qpdf_password.pdf")),
             saved(picture),
             saved(folder.path().join("gone.pdf")),
         ];

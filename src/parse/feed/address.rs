@@ -10,7 +10,7 @@ use crate::parse::url::resolve;
 
 /// A link to a page.
 pub(super) fn alternate(href: String) -> Link {
-    Link { href, rel: "alternate".into(), kind: Some("text/html".to_owned()), ..Link::default() }
+    Link { href, rel: "alternate".into(), kind: Some("text/html".into()), ..Link::default() }
 }
 
 /// An id that is only a path gets its host; every other id is kept as it stands.

@@ -188,7 +188,7 @@ pub(super) fn read_link(xml: &Xml<'_>, tag: Tag<'_>) -> Option<Link> {
     Some(Link {
         href,
         rel: text("rel").map_or("alternate".into(), |rel| short_relation(&rel).to_owned().into()),
-        kind: text("type"),
+        kind: text("type").map(Into::into),
         title: text("title"),
         language: text("hreflang"),
         length: text("length"),

@@ -241,7 +241,7 @@ pub struct Link {
     /// What it is to the entry: `alternate`, `self`, `enclosure`…
     pub rel: Cow<'static, str>,
     /// Media type, if said.
-    pub kind: Option<String>,
+    pub kind: Option<Cow<'static, str>>,
     /// Title, if said.
     pub title: Option<String>,
     /// Language of what it points to, if said.

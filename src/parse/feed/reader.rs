@@ -317,7 +317,8 @@ impl<'a> Reader<'a> {
         let href =
             tag.attribute("url").or_else(|| tag.attribute("href")).or_else(|| tag.attribute("resource"));
         let Some(url) = href.and_then(|url| address(self.xml.base(), &url)) else { return };
-        let kind = tag.attribute("type").map(Cow::into_owned).filter(|kind| !kind.is_empty());
+        let kind = tag.attribute("type").filter(|kind| !kind.is_empty());
+        let kind = kind.map(|kind| kind.into_owned().into());
         let length = tag.attribute("length").map(Cow::into_owned).filter(|length| !length.is_empty());
         self.add_link(Link { href: url, rel: "enclosure".into(), kind, length, ..Link::default() });
     }
@@ -360,7 +361,7 @@ impl<'a> Reader<'a> {
                     entry.enclosures.retain(|known| known.url != link.href);
                     entry.enclosures.push(Enclosure {
                         url: link.href.clone(),
-                        kind: link.kind.clone(),
+                        kind: link.kind.as_deref().map(str::to_owned),
                         length: link.length.clone(),
                     });
                 }

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use memchr::memchr;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use url::Url;
@@ -143,7 +144,7 @@ impl<'a> Xml<'a> {
     /// How many bytes there are before the next tag.
     pub(super) fn text_ahead(&self) -> usize {
         let ahead = self.text.get(self.position()..).unwrap_or_default();
-        ahead.find('<').unwrap_or(ahead.len())
+        memchr(b'<', ahead.as_bytes()).unwrap_or(ahead.len())
     }
 
     pub(super) fn position(&self) -> usize {

@@ -296,6 +296,7 @@ impl<'d, 'a> Reader<'d, 'a> {
 }
 
 /// How much a value weighs that was read for us alone.
+#[allow(clippy::ptr_arg, reason = "whether it was read for us alone is the question")]
 fn weight(value: &Cow<'_, Object>) -> usize {
     match value {
         Cow::Owned(value) => value.weight(),

@@ -77,7 +77,7 @@ fn feeds_of_an_opml_list_join_the_config_and_its_comments_stay() {
     assert!(out(&dry).contains("https://nihon.example/rss"), "{}", out(&dry));
     let output = desk.run(&["import", "opml", "list.opml"]);
     assert_eq!(code(&output), 0, "{}", err(&output));
-    assert!(err(&output).contains("2 blogs added, 0 were there already"), "{}", err(&output));
+    assert!(err(&output).contains("2 blogs added, 0 known already"), "{}", err(&output));
     let config = desk.config();
     for kept in ["# mine", "# short", "# the first", "[app]"] {
         assert!(config.contains(kept), "{kept} in {config}");
@@ -91,12 +91,12 @@ fn feeds_of_an_opml_list_join_the_config_and_its_comments_stay() {
     );
     assert_eq!(code(&desk.run(&["check"])), 0);
     let again = desk.run_with(&["import", "opml", "-"], OPML);
-    assert!(err(&again).contains("0 blogs added, 2 were there already"), "{}", err(&again));
+    assert!(err(&again).contains("0 blogs added, 2 known already"), "{}", err(&again));
     assert_eq!(desk.config(), config);
 
     let written = desk.run(&["export", "opml", "--output", "back.opml"]);
     assert_eq!(code(&written), 0, "{}", err(&written));
-    let feeds = tsuzuki::parse::opml::parse(desk.read("back.opml").as_bytes(), None).unwrap();
+    let feeds = tsuzuki::parse::opml::parse(desk.read("back.opml").as_bytes(), None).unwrap().feeds;
     let urls: Vec<&str> = feeds.iter().map(|feed| feed.url.as_str()).collect();
     assert_eq!(urls, ["https://alpha.example/feed", "https://nihon.example/rss"]);
     assert!(err(&written).contains("1 blogs have no known feed"), "{}", err(&written));
@@ -110,7 +110,7 @@ fn a_plain_list_makes_the_job_if_there_is_none() {
         "https://a.example/ A friend\n# no\nhttps://b.example/x\nhttp://b.example/x?utm_source=y\nnonsense\n",
     );
     assert_eq!(code(&output), 3, "one line is no address: {}", err(&output));
-    assert!(err(&output).contains("2 blogs added, 1 were there already, 1 left out"), "{}", err(&output));
+    assert!(err(&output).contains("2 blogs added, 1 known already, 1 left out"), "{}", err(&output));
     assert!(desk.config().contains("name = \"friends\"\nkind = \"blogs\"\n\n[[job.blog]]\nid = \"a-friend\"\nurl = \"https://a.example/\"\n"), "{}", desk.config());
     assert_eq!(code(&desk.run(&["check"])), 0);
     let json = desk.run_with(&["import", "urls", "-", "--dry-run", "--json"], "https://c.example/\n");
@@ -119,6 +119,51 @@ fn a_plain_list_makes_the_job_if_there_is_none() {
     let wrong = desk.run_with(&["import", "opml", "-"], "<html>");
     assert_eq!(code(&wrong), 1);
     assert!(err(&wrong).contains("this is no OPML"), "{}", err(&wrong));
+}
+
+#[test]
+fn a_list_that_is_cut_off_is_refused_unless_a_part_is_wanted() {
+    let desk = Desk::new("");
+    let cut = OPML.rfind("</opml>").unwrap();
+    let refused = desk.run_with(&["import", "opml", "-"], &OPML[..cut]);
+    assert_eq!(code(&refused), 1, "{}", err(&refused));
+    assert!(
+        err(&refused).contains("is cut off: it ends before the list does, after 2 feeds"),
+        "{}",
+        err(&refused)
+    );
+    assert_eq!(desk.config(), "");
+    let taken = desk.run_with(&["import", "opml", "-", "--partial"], &OPML[..cut]);
+    assert_eq!(code(&taken), 0, "{}", err(&taken));
+    assert!(
+        err(&taken).contains("warning: - is cut off") && err(&taken).contains("2 blogs added"),
+        "{}",
+        err(&taken)
+    );
+}
+
+#[test]
+fn a_misspelt_job_is_refused_and_a_new_one_is_named_before_and_after() {
+    let desk = Desk::new("[[job]]\nname = \"friends\"\nkind = \"blogs\"\nblog = []\n");
+    let config = desk.config();
+    let list = "https://a.example/\n";
+    let typo = desk.run_with(&["import", "urls", "-", "--job", "freinds"], list);
+    assert_eq!((code(&typo), desk.config()), (2, config), "{}", err(&typo));
+    for words in ["there is no job `freinds`", "did you mean `friends`?", "--new"] {
+        assert!(err(&typo).contains(words), "{words}: {}", err(&typo));
+    }
+    for args in [&["freinds", "--new"][..], &["others"]] {
+        let made = desk.run_with(
+            &[&["import", "urls", "-", "--job"], args].concat(),
+            &format!("https://{}.example/\n", args[0]),
+        );
+        assert_eq!(code(&made), 0, "{}", err(&made));
+        let before = format!("job `{}` does not exist; it is made new", args[0]);
+        let after = format!("Jobs that were added to the config file: {}", args[0]);
+        let said = err(&made);
+        assert!(said.find(&before).unwrap() < said.find(&after).unwrap(), "{said}");
+    }
+    assert_eq!(code(&desk.run_with(&["import", "urls", "-", "--job", "friends"], list)), 0);
 }
 
 #[test]
@@ -147,7 +192,7 @@ fn a_directory_of_dre_becomes_jobs_and_rows_and_a_dry_run_creates_nothing() {
     let output = desk.run(&["import", "dre", "dre"]);
     assert_eq!(code(&output), 0, "{}", err(&output));
     assert!(
-        err(&output).contains("1 books that were never delivered now wait in the job `ai-books`"),
+        err(&output).contains("now waiting in the job `ai-books`: 1 undelivered book"),
         "{}",
         err(&output)
     );
@@ -179,7 +224,7 @@ fn blogs_of_blog_watcher_keep_the_ids_of_their_states() {
     let config = desk.config();
     assert!(config.contains("id = \"A\"\n") && config.contains("id = \"https://b.example\"\n"), "{config}");
     let why = desk.run(&["why", "A"]);
-    assert!(out(&why).contains("2025-01-01T00:00:00.000Z"), "{}", out(&why));
+    assert!(out(&why).contains("2025-01-01 09:00 +09:00"), "{}", out(&why));
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn items_are_listed_shown_skipped_and_retried() {
         let missing = tsuzuki(&fixture, &["item", "show", "https://nowhere.example/"]);
         assert!(!missing.status.success() && said(&missing).contains("item ls"), "{}", said(&missing));
         let why = said(&tsuzuki(&fixture, &["why", &url]));
-        assert!(why.contains("page_not_ready") && why.contains("retried"), "{why}");
+        assert!(why.contains("the page is not ready") && why.contains("retried (by hand)"), "{why}");
         let plan = said(&tsuzuki(&fixture, &["run", "mic", "--dry-run"]));
         assert!(plan.contains("screen: 報道資料"), "{plan}");
     });

@@ -38,7 +38,7 @@ pub(super) fn read(text: &str, encoding: &'static str, context: &Context) -> Res
     feed.link = document.home_page_url.0.and_then(|href| address(base.as_ref(), &href));
     feed.links.extend(feed.link.clone().map(alternate));
     if let Some(href) = document.feed_url.0.and_then(|href| address(base.as_ref(), &href)) {
-        let kind = Some("application/feed+json".to_owned());
+        let kind = Some("application/feed+json".into());
         feed.links.push(Link { href, rel: "self".into(), kind, ..Link::default() });
     }
     feed.image = document.icon.0.and_then(|href| address(base.as_ref(), &href));

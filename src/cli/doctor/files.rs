@@ -1,0 +1,68 @@
+//! Whether a SQLite file can be written where the config wants it: tried, not guessed from permissions.
+
+use std::path::Path;
+
+/// Why no run could write the file at `path`, if none could.
+///
+/// Permissions tell too little: root passes them all, and a mount may be read-only. So a file is made and goes again;
+/// SQLite makes others beside its own, too.
+pub(super) fn check_place(path: &Path) -> Result<(), String> {
+    let shown = path.display();
+    if path.exists() {
+        if !path.is_file() {
+            return Err(format!("{shown} is not a file"));
+        }
+        // Opened, but not written to: nothing changes.
+        let opened = std::fs::OpenOptions::new().append(true).open(path);
+        opened.map_err(|error| format!("{shown} cannot be written: {error}"))?;
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // A run makes the directories that are missing, inside the first one that is there.
+    let Some(directory) = parent.ancestors().find(|directory| is_there(directory)) else {
+        return Err(format!("{} cannot be found", parent.display()));
+    };
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    if !directory.is_dir() {
+        return Err(format!("{} is not a directory, so {shown} cannot be made", directory.display()));
+    }
+    let tried = tempfile::Builder::new().prefix(".tsuzuki-").tempfile_in(directory);
+    match tried {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("{} cannot be written to: {error}", directory.display())),
+    }
+}
+
+/// Also true of the empty path, which is the working directory, and of a link that leads nowhere.
+fn is_there(path: &Path) -> bool {
+    path.as_os_str().is_empty() || path.symlink_metadata().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_good_if_a_file_can_be_made_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("file"), "").unwrap();
+        std::fs::create_dir(at("directory")).unwrap();
+        assert_eq!(check_place(&at("new.db")), Ok(()));
+        assert_eq!(check_place(&at("file")), Ok(()));
+        assert_eq!(check_place(&at("not/yet/there.db")), Ok(()));
+        for (name, why) in [
+            ("directory", "is not a file"),
+            ("file/inside.db", "is not a directory"),
+            ("file/deeper/inside.db", "is not a directory"),
+        ] {
+            let said = check_place(&at(name)).unwrap_err();
+            assert!(said.contains(why), "{name}: {said}");
+        }
+        // Nobody can make files here, not even root.
+        #[cfg(target_os = "linux")]
+        assert!(check_place(Path::new("/proc/tsuzuki.db")).unwrap_err().contains("cannot be written to"));
+        let left: Vec<_> =
+            std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left.len(), 2, "nothing stays: {left:?}");
+    }
+}

@@ -1,0 +1,82 @@
+//! `job show`: one job as it stands in the config, with what holds where it says nothing.
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::super::{Context, Exit, Result};
+use super::{Listed, no_such_job};
+use crate::text::one_line;
+
+/// A job with the keys that every kind has, and its own as they are written.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    listed: Listed,
+    timezone: String,
+    first_run: Option<String>,
+    hold_above: u32,
+    allow_private: Vec<String>,
+    /// The keys of its kind, without secrets.
+    keys: Json,
+}
+
+pub(super) async fn run(name: &str, context: &Context) -> Result {
+    let config = context.config().await?;
+    let job = config.find_job(name).ok_or_else(|| no_such_job(name, config))?;
+    let shown = Shown {
+        listed: Listed::of(job),
+        timezone: job.timezone.to_string(),
+        first_run: job.first_run.map(|first_run| first_run.to_string()),
+        hold_above: job.hold_above,
+        allow_private: job.allow_private.clone(),
+        keys: job.section.to_json(),
+    };
+    if context.out.is_json() {
+        context.out.json(&shown)?;
+        return Ok(Exit::Fine);
+    }
+    let listed = &shown.listed;
+    let none_if_empty = |names: &[String]| if names.is_empty() { "-".to_owned() } else { names.join(", ") };
+    let common = [
+        ("name", listed.name.to_string()),
+        ("kind", listed.kind.clone()),
+        ("schedule", format!("{} ({})", listed.schedule, shown.timezone)),
+        ("enabled", if listed.enabled { "yes" } else { "no" }.to_owned()),
+        ("deliver", none_if_empty(&listed.deliver)),
+        ("first_run", shown.first_run.clone().unwrap_or_else(|| "default".to_owned())),
+        ("hold_above", shown.hold_above.to_string()),
+        ("allow_private", none_if_empty(&shown.allow_private)),
+    ];
+    let own = shown.keys.as_object().into_iter().flatten().flat_map(|(key, value)| {
+        let lines = lines_of(value);
+        // Only the first line names the key.
+        let names = std::iter::once(key.as_str()).chain(std::iter::repeat(""));
+        names.zip(lines).collect::<Vec<_>>()
+    });
+    let pairs: Vec<(&str, String)> = common.into_iter().chain(own).collect();
+    let widest = pairs.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
+    pairs
+        .iter()
+        .try_for_each(|(key, value)| context.out.line(format!("{key:<widest$}  {}", one_line(value))))?;
+    Ok(Exit::Fine)
+}
+
+/// A value for people: a list of tables takes a line for each.
+fn lines_of(value: &Json) -> Vec<String> {
+    match value {
+        Json::Array(items) if items.iter().any(Json::is_object) => items.iter().map(plain).collect(),
+        value => vec![plain(value)],
+    }
+}
+
+fn plain(value: &Json) -> String {
+    match value {
+        Json::String(text) => text.clone(),
+        Json::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
+        Json::Object(pairs) => {
+            let pair = |(key, value): (&String, &Json)| format!("{key}={}", plain(value));
+            pairs.iter().map(pair).collect::<Vec<_>>().join(" ")
+        }
+        value => value.to_string(),
+    }
+}

@@ -1,0 +1,219 @@
+//! What a word on the command line may stand for, and everything that is known about it.
+
+use serde::Serialize;
+
+use super::job::{self, JobStory};
+use crate::blogs::look as blogs;
+use crate::books::{model::Isbn13, view as books};
+use crate::channel::outbox::{self, Row};
+use crate::commits::model::Project;
+use crate::commits::store::branches::{self, BranchRow};
+use crate::commits::store::projects;
+use crate::config::Config;
+use crate::db::{self, Tx};
+use crate::engine::run::{self, Summary};
+use crate::engine::{Job, store};
+use crate::id::RunId;
+use crate::ledger::event::{self, Event};
+use crate::ledger::pause::{self, Pause};
+use crate::press::{Item, look as press, store as items};
+use crate::time::Timestamp;
+
+/// Everything that is known about one thing.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Story {
+    Item(press::Story),
+    Blog(blogs::Story),
+    Book(books::BookStory),
+    Branch(Told<BranchRow>),
+    Project(Told<Project>),
+    Run(Told<Summary>),
+    Delivery(Told<Row>),
+    /// A channel or a provider.
+    Outside(Told<Outside>),
+    Job(Box<JobStory>),
+    /// Something that only events tell of.
+    Other(Told<Named>),
+}
+
+/// A thing and what happened to it, oldest first.
+#[derive(Serialize)]
+pub(super) struct Told<T> {
+    #[serde(flatten)]
+    pub(super) thing: T,
+    pub(super) events: Vec<Event>,
+}
+
+/// A channel or a provider.
+#[derive(Serialize)]
+pub(super) struct Outside {
+    /// `channel:NAME` or `provider:NAME`.
+    pub(super) name: String,
+    pub(super) paused: Option<Pause>,
+}
+
+/// A thing that has nothing but a name.
+#[derive(Serialize)]
+pub(super) struct Named {
+    pub(super) subject: String,
+}
+
+impl Story {
+    /// The word that means this thing and no other.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Story::Item(story) => format!("item:{}", story.item.id),
+            Story::Blog(story) => format!("blog:{}", story.blog_id),
+            Story::Book(story) => format!("book:{}", story.book.isbn13),
+            Story::Branch(story) => format!("branch:{}/{}", story.thing.project, story.thing.branch_name),
+            Story::Project(story) => format!("project:{}", story.thing.path),
+            Story::Run(story) => format!("run:{}", story.thing.run.run_id),
+            Story::Delivery(story) => format!("delivery:{}", story.thing.id),
+            Story::Outside(story) => story.thing.name.clone(),
+            Story::Job(story) => format!("job:{}", story.name),
+            Story::Other(story) => story.thing.subject.clone(),
+        }
+    }
+}
+
+/// Where to look.
+pub(super) struct Look {
+    pub(super) config: Config,
+    pub(super) jobs: Vec<Job>,
+    pub(super) limit: usize,
+    pub(super) now: Timestamp,
+}
+
+type Find = fn(&Look, &mut Tx<'_>, &str) -> db::Result<Vec<Story>>;
+
+/// The kinds of things by the word that may stand before their name.
+const KINDS: &[(&str, Find)] = &[
+    ("item", Look::items),
+    ("blog", Look::blogs),
+    ("book", Look::books),
+    ("branch", Look::branches),
+    ("project", Look::projects),
+    ("run", Look::runs),
+    ("delivery", Look::deliveries),
+    ("channel", Look::channels),
+    ("provider", Look::providers),
+    ("job", Look::jobs),
+];
+
+impl Look {
+    /// Everything that `thing` may stand for; a kind before its name is taken at its word.
+    pub(super) fn find(&self, tx: &mut Tx<'_>, thing: &str) -> db::Result<Vec<Story>> {
+        let mut stories = Vec::new();
+        if let Some(number) = thing.strip_prefix("item:").and_then(|number| number.parse().ok()) {
+            let found = items::find(tx, number)?;
+            stories = found.into_iter().map(|item| self.item(tx, item)).collect::<db::Result<_>>()?;
+        } else if let Some((kind, name)) = thing.split_once(':')
+            && let Some((_, find)) = KINDS.iter().find(|(known, _)| *known == kind)
+        {
+            stories = find(self, tx, name)?;
+            if stories.is_empty() && kind == "project" {
+                stories = self.branches(tx, name)?;
+            }
+        }
+        if stories.is_empty() {
+            for (_, find) in KINDS {
+                stories.extend(find(self, tx, thing)?);
+            }
+        }
+        if stories.is_empty() {
+            let events = event::list_about(tx, thing, self.limit)?;
+            let subject = thing.to_owned();
+            if !events.is_empty() {
+                stories.push(Story::Other(Told { thing: Named { subject }, events }));
+            }
+        }
+        Ok(stories)
+    }
+
+    fn told<T>(&self, tx: &mut Tx<'_>, subject: &str, thing: T) -> db::Result<Told<T>> {
+        Ok(Told { thing, events: event::list_about(tx, subject, self.limit)? })
+    }
+
+    /// By address; a bare number is a delivery's, so an item's needs its kind before it.
+    fn items(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {
+        let found = items::list_by_url(tx, name)?;
+        found.into_iter().map(|item| self.item(tx, item)).collect()
+    }
+
+    fn item(&self, tx: &mut Tx<'_>, item: Item) -> db::Result<Story> {
+        Ok(Story::Item(press::find_story(tx, item, self.limit)?))
+    }
+
+    fn blogs(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {
+        Ok(blogs::find_story(tx, name, self.limit, self.now)?.map(Story::Blog).into_iter().collect())
+    }
+
+    fn books(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {
+        let Ok(isbn13) = name.parse::<Isbn13>() else { return Ok(Vec::new()) };
+        Ok(books::show(tx, &isbn13, self.limit)?.map(Story::Book).into_iter().collect())
+    }
+
+    /// `PROJECT/BRANCH`; both may have slashes of their own.
+    fn branches(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {
+        let mut found: Vec<BranchRow> = Vec::new();
+        for (slash, _) in name.match_indices('/') {
+            for project in projects::find_named(tx, &name[..slash])? {
+                let rows = branches::list(tx, Some(project.project_id))?;
+                found.extend(rows.into_iter().filter(|row| row.branch_name == name[slash + 1..]));
+            }
+        }
+        let told = |row: BranchRow, tx: &mut Tx<'_>| {
+            let subject = format!("branch:{}/{}", row.project, row.branch_name);
+            Ok(Story::Branch(self.told(tx, &subject, row)?))
+        };
+        found.into_iter().map(|row| told(row, tx)).collect()
+    }
+
+    fn projects(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {
+        let found = projects::find_named(tx, name)?;
+        let told = |project: Project, tx: &mut Tx<'_>| {
+            Ok(Story::Project(self.told(tx, &format!("project:{}", project.path), project)?))
+        };
+        found.into_iter().map(|project| told(project, tx)).collect()
+    }
+
+    fn runs(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {
+        let Ok(run_id) = name.parse::<RunId>() else { return Ok(Vec::new()) };
+        let Some(summary) = run::find_summary(tx, &run_id)? else { return Ok(Vec::new()) };
+        Ok(vec![Story::Run(self.told(tx, &format!("run:{run_id}"), summary)?)])
+    }
+
+    fn deliveries(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {
+        let Ok(id) = name.parse::<i64>() else { return Ok(Vec::new()) };
+        let Some(row) = outbox::find(tx, id)? else { return Ok(Vec::new()) };
+        Ok(vec![Story::Delivery(self.told(tx, &format!("delivery:{id}"), row)?)])
+    }
+
+    fn channels(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {
+        let is_known = self.config.channels.iter().any(|section| section.name == name);
+        self.outside(tx, format!("channel:{name}"), is_known)
+    }
+
+    fn providers(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {
+        let is_known = self.config.llms.iter().any(|section| section.name == name)
+            || self.config.quotas.contains_key(name);
+        self.outside(tx, format!("provider:{name}"), is_known)
+    }
+
+    fn outside(&self, tx: &mut Tx<'_>, name: String, is_known: bool) -> db::Result<Vec<Story>> {
+        let paused = pause::find(tx, &name, self.now)?;
+        let told = self.told(tx, &name.clone(), Outside { name, paused })?;
+        let is_known = is_known || told.thing.paused.is_some() || !told.events.is_empty();
+        Ok(if is_known { vec![Story::Outside(told)] } else { Vec::new() })
+    }
+
+    fn jobs(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {
+        let job = self.jobs.iter().find(|job| job.name.as_str() == name);
+        if job.is_none() && store::find_state(tx, name)?.is_none() {
+            return Ok(Vec::new());
+        }
+        let deliver = self.config.find_job(name).map(|job| job.deliver.clone()).unwrap_or_default();
+        Ok(vec![Story::Job(Box::new(job::find_story(tx, name, job, deliver, self.limit, self.now)?))])
+    }
+}

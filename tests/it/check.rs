@@ -1,0 +1,140 @@
+//! `check`: everything that is wrong with a config file, in one go and with its place, for people and for programs.
+
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::Value as Json;
+
+struct Desk(tempfile::TempDir);
+
+impl Desk {
+    fn with(config: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("tsuzuki.toml"), config).unwrap();
+        Self(dir)
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command.current_dir(self.0.path()).env_clear().args(args).output().unwrap()
+    }
+
+    /// The problems of `check --json` as `LINE:COLUMN MESSAGE`, and its exit code.
+    fn check(&self) -> (Vec<String>, Option<i32>) {
+        let output = self.run(&["check", "--json"]);
+        let said: Json = serde_json::from_slice(&output.stdout).unwrap();
+        let line = |problem: &Json| {
+            assert_eq!(Path::new(problem["file"].as_str().unwrap()), Path::new("tsuzuki.toml"));
+            format!("{}:{} {}", problem["line"], problem["column"], problem["message"].as_str().unwrap())
+        };
+        (said["problems"].as_array().unwrap().iter().map(line).collect(), output.status.code())
+    }
+}
+
+/// Every line with a comment is wrong in the way that the comment says; no other is.
+const EVERYTHING_WRONG: &str = r#"bogus = 1 # 1 unknown key `bogus`
+[app]
+timezone = "Asia/Tokio" # 12 `Asia/Tokio` is not a time zone
+langage = "ja" # 1 unknown key `langage`
+[quota.small] # 1 the key `per_day` is missing
+perday = 5 # 1 unknown key `perday`
+[llm.gem]
+kind = "gemini"
+api_key = "${KEY}"
+quota = "nope" # 9 there is no quota `nope`
+foo = 1 # 1 unknown key `foo`
+[llm.kindless] # 1 the key `kind` is missing
+[channel.mail] # 1 the key `from` is missing
+kind = "emial" # 8 there is no kind of channel `emial`
+smtp = "host:99999" # 8 `host:99999` is not a mail server
+to = ["nobody"] # 7 `nobody` is not a mail address
+max_attempts = 0 # 16 0 would send nothing at all
+max_per_day = 0 # 15 0 would send nothing at all
+bar = 2 # 1 unknown key `bar`
+[[job]] # 1 the key `feed` is missing
+name = "p"
+kind = "press"
+every = "abc" # 9 `abc` is not a span of time: a number is missing
+deliver = ["mail", "nobody"] # 20 there is no channel `nobody`
+llm = "kindless"
+items_per_run = 0 # 17 0 would look at nothing at all
+allow_private = [""] # 17 `` is not an address, a range such as 10.0.0.0/8, a host name or one of these with :port
+zzz = 1 # 1 unknown key `zzz`
+content = "${HOME}" # 11 `${…}` is filled in only where a secret belongs
+[[job]]
+name = "b"
+kind = "blogs"
+warn_after = 0 # 14 a warning needs at least one failure
+[[job.blog]]
+id = "x"
+url = "nonsense" # 7 `nonsense` is not a web address: it does not begin with https:// or http://
+selector = "a[" # 12 `a[` is not a CSS selector that we know: end of input
+[[job.blog]] # 1 the key `id` is missing
+url = "https://x.example"
+detect = [] # 10 at least one of feed, sitemap and html is needed
+wat = 1 # 1 unknown key `wat`
+[[job.blog]] # 1 the key `url` is missing
+id = "x" # 6 the id `x` is already that of blog number 1
+[[job]] # 1 the key `name` is missing
+kind = "books"
+queries = "rust" # 11 expected an array, found the text "rust"
+max_per_run = 0 # 15 `max_per_run` is at least 1
+quota = "none" # 9 there is no quota `none`
+[[job]] # 1 the key `gitlab` is missing
+name = "c"
+kind = "commits"
+group = "g"
+concurrency = 99 # 15 `concurrency` is 1 to 16
+[[job]] # 1 the key `kind` is missing
+name = "c" # 8 two jobs are named `c`
+"#;
+
+#[test]
+fn every_problem_of_every_table_is_told_in_one_go() {
+    let wanted = EVERYTHING_WRONG.lines().enumerate().filter_map(|(number, line)| {
+        let (_, told) = line.split_once(" # ")?;
+        let (column, message) = told.split_once(' ')?;
+        Some(format!("{}:{column} {message}", number + 1))
+    });
+    let (problems, code) = Desk::with(EVERYTHING_WRONG).check();
+    assert_eq!(problems.join("\n"), wanted.collect::<Vec<_>>().join("\n"));
+    assert_eq!(code, Some(5));
+}
+
+#[test]
+fn people_see_the_same_problems_with_the_lines_and_what_was_meant() {
+    let output = Desk::with(EVERYTHING_WRONG).run(&["check"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    for words in [
+        "--> tsuzuki.toml:4:1",
+        "^^^^^^^ did you mean `language`?",
+        "^^^^^^^ did you mean `email`?",
+        "hint: kinds of job: press, books, blogs, commits",
+        "first used in line 50",
+        "tsuzuki.toml: 38 errors",
+    ] {
+        assert!(said.contains(words), "{words}\n{said}");
+    }
+    assert!(!said.contains("stand-in"), "{said}");
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(5), 0));
+}
+
+#[test]
+fn a_file_that_is_not_there_or_not_toml_is_json_too() {
+    let desk = Desk::with("[app\n");
+    assert_eq!(desk.check().1, Some(5));
+    assert!(desk.check().0[0].starts_with("1:5 "), "{:?}", desk.check().0);
+    std::fs::remove_file(desk.0.path().join("tsuzuki.toml")).unwrap();
+    let output = desk.run(&["check", "--json", "-c", "tsuzuki.toml"]);
+    let said: Json = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(said["problems"][0]["message"], "there is no such file");
+    assert_eq!((&said["problems"][0]["line"], output.status.code()), (&Json::from(0), Some(5)));
+}
+
+#[test]
+fn a_good_file_has_no_problems_and_one_job() {
+    let desk = Desk::with("[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"rust\"]\n");
+    assert_eq!(desk.check(), (vec![], Some(0)));
+    let said = String::from_utf8(desk.run(&["check"]).stderr).unwrap();
+    assert_eq!(said, "tsuzuki.toml: 1 job, no errors\n");
+}

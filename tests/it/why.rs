@@ -1,0 +1,177 @@
+//! `why` and the results of runs, as people read them: words, times of their zone, and what to do next.
+
+use std::process::Command;
+
+use tsuzuki::demo::site::{Content, Site};
+use tsuzuki::demo::webhook::WebhookServer;
+use tsuzuki::ledger::{event, lease, pause};
+use tsuzuki::{params, sql};
+
+use crate::databases::Fixture;
+
+const ALLOW: &str = "allow_private = [\"127.0.0.1\"]";
+
+/// A config beside the database of the fixture.
+fn write_config(fixture: &Fixture, text: &str) {
+    let store = format!("[store]\nurl = \"{}\"\n", fixture.address());
+    std::fs::write(fixture.dir.path().join("tsuzuki.toml"), format!("{store}{text}")).unwrap();
+}
+
+/// Runs the program at the moment of the fixture; answers its exit code and what it said.
+async fn tsuzuki(fixture: &Fixture, args: &[&str]) -> (i32, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+    command.current_dir(fixture.dir.path()).args(args).env_clear().env("HOME", fixture.dir.path());
+    command.env("TSUZUKI_NOW", fixture.clock.now().to_string());
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.code().unwrap_or(-1), said)
+}
+
+#[track_caller]
+fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "`{part}` in\n{text}");
+    }
+    assert!(!text.contains("{\"") && !text.contains("Z,") && !text.contains(".000Z"), "raw:\n{text}");
+}
+
+/// An address at which nobody listens.
+fn dead_address() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("http://{}/", listener.local_addr().unwrap())
+}
+
+on_both_databases! {
+    async fn why_tells_all_about_a_job(fixture) {
+        let site = Site::start(Content::with_articles(3, fixture.clock.now())).await.unwrap();
+        let hook = WebhookServer::start().await.unwrap();
+        write_config(&fixture, &format!(
+            "[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\n{ALLOW}\n\
+             [[job]]\nname = \"mine\"\nkind = \"blogs\"\nevery = \"3h\"\ndeliver = [\"hook\"]\n{ALLOW}\nblog = [{{ id = \"site\", url = \"{}\" }}]\n",
+            hook.url, site.url
+        ));
+        let (code, never) = tsuzuki(&fixture, &["why", "mine"]).await;
+        assert_eq!(code, 0, "{never}");
+        has(&never, &["job mine: blogs, every 3h, enabled", "delivers to     hook", "last run        never", "due: `run-due` or `serve` starts it"]);
+
+        assert_eq!(tsuzuki(&fixture, &["run-due", "-q"]).await.0, 0);
+        let (_, told) = tsuzuki(&fixture, &["why", "mine"]).await;
+        // 09:02 in Tokyo; the grid of three hours has its next point at noon.
+        has(&told, &[
+            "last run        2026-01-15 09:02 +09:00",
+            "last success    2026-01-15 09:02 +09:00",
+            "not running: it is not due before 2026-01-15 12:00 +09:00",
+            "runs\n    2026-01-15 09:02 +09:00  ended well: checked 1 of 1 blogs",
+            "story\n",
+            "blog site: was there at the first look: remembered, not told (detector feed, 3 entries",
+        ]);
+
+        fixture.db.write(|tx| {
+            let now = tx.now();
+            for (key, state) in [("a", "held"), ("b", "failed"), ("c", "unknown")] {
+                tx.execute(
+                    sql!("INSERT INTO outbox (key, job_name, channel, recipient, topic, subject, payload, state, created_at, not_before) VALUES (?1, 'mine', 'hook', 'r', 't', 's', '{}', ?2, ?3, ?3)"),
+                    params![key, state, now],
+                )?;
+            }
+            pause::put(tx, "channel:hook", Some(now.plus(std::time::Duration::from_secs(4 * 3600))), "it asked us to wait", now)?;
+            pause::put(tx, "channel:other", None, "not ours", now)?;
+            pause::put(tx, "blog:site", None, "it is gone", now)?;
+            let owner = tsuzuki::id::Owner::this_process();
+            lease::claim(tx, "job:mine", &owner, std::time::Duration::from_secs(600))?;
+            event::add(tx, None, "x", "x", &serde_json::Value::Null, now)
+        }).await.unwrap();
+        fixture.clock.advance(std::time::Duration::from_secs(3 * 3600));
+        fixture.db.write(|tx| tx.execute(sql!("UPDATE leases SET expires_at = '2999-01-01T00:00:00.000Z'"), params![])).await.unwrap();
+        let (_, told) = tsuzuki(&fixture, &["why", "mine"]).await;
+        has(&told, &[
+            "now             running: process ",
+            "since 2026-01-15 ",
+            "rests           blog site until it is ended by hand: it is gone (`tsuzuki change resume site` ends it)",
+            "rests           channel hook until 2026-01-15 13:02 +09:00: it asked us to wait (`tsuzuki delivery retry --channel hook` ends it)",
+            "hook: 1 failed: `tsuzuki delivery retry ",
+            "hook: 1 held: `tsuzuki delivery approve --job mine`",
+            "hook: 1 may or may not have been sent",
+        ]);
+        assert!(!told.contains("not ours"), "{told}");
+        let (_, json) = tsuzuki(&fixture, &["why", "mine", "--json"]).await;
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json[0]["job"]["config"]["schedule"], "every 3h");
+        assert_eq!(json[0]["job"]["runs"][0]["code"], "success");
+        assert_eq!(json[0]["job"]["state"]["last_run_at"].as_str().unwrap().len(), 24);
+    }
+
+    async fn a_word_that_means_several_things_is_asked_back(fixture) {
+        let site = Site::start(Content::with_articles(3, fixture.clock.now())).await.unwrap();
+        write_config(&fixture, &format!(
+            "[[job]]\nname = \"twin\"\nkind = \"blogs\"\n{ALLOW}\nblog = [{{ id = \"twin\", url = \"{}\" }}]\n", site.url
+        ));
+        let (code, told) = tsuzuki(&fixture, &["run", "twin"]).await;
+        assert_eq!(code, 0, "{told}");
+        let (code, told) = tsuzuki(&fixture, &["why", "twin"]).await;
+        assert_eq!(code, 2);
+        has(&told, &["`twin` can be 2 things", "hint: `tsuzuki why blog:twin`", "hint: `tsuzuki why job:twin`"]);
+        has(&tsuzuki(&fixture, &["why", "job:twin"]).await.1, &["job twin: blogs"]);
+        let blog = tsuzuki(&fixture, &["why", "blog:twin"]).await.1;
+        has(&blog, &["blog twin\n", "read by         feed", "checks\n", "unchanged (HTTP 200)", "feed found (url http"]);
+        let (code, told) = tsuzuki(&fixture, &["why", "twn"]).await;
+        assert_eq!(code, 1);
+        has(&told, &["nothing is known about `twn`", "did you mean `twin`?"]);
+    }
+
+    async fn branches_projects_and_messages_need_no_kind_before_their_name(fixture) {
+        write_config(&fixture, "");
+        fixture.db.write(|tx| {
+            let now = tx.now();
+            for (id, host) in [(1, "a.example"), (2, "b.example")] {
+                tx.execute(
+                    sql!("INSERT INTO projects (project_id, host, remote_id, path, name, default_branch, first_seen_at, last_seen_at) VALUES (?1, ?2, 1, ?3, 'app', 'main', ?4, ?4)"),
+                    params![id, host, if id == 1 { "team/app" } else { "other/lib" }, now],
+                )?;
+                tx.execute(sql!("INSERT INTO branches (project_id, branch_name) VALUES (?1, 'release/1.0')"), params![id])?;
+            }
+            let detail = serde_json::json!({ "new_commits": 1, "run": "r" });
+            event::add(tx, None, "branch:team/app/release/1.0", "collected", &detail, now)?;
+            tx.execute(
+                sql!("INSERT INTO outbox (key, job_name, channel, recipient, topic, subject, payload, state, created_at, not_before, last_error) VALUES ('k', 'j', 'hook', 'you', 't', 's', '{}', 'failed', ?1, ?1, 'refused')"),
+                params![now],
+            )?;
+            Ok(())
+        }).await.unwrap();
+        for thing in ["team/app/release/1.0", "app/release/1.0", "branch:team/app/release/1.0", "project:team/app/release/1.0"] {
+            has(&tsuzuki(&fixture, &["why", thing]).await.1, &["branch release/1.0 of project team/app", "collected (1 new commit, run r)"]);
+        }
+        for thing in ["lib", "project:other/lib", "project:lib"] {
+            has(&tsuzuki(&fixture, &["why", thing]).await.1, &["project other/lib (2) on b.example"]);
+        }
+        let (code, told) = tsuzuki(&fixture, &["why", "1"]).await;
+        assert_eq!(code, 2, "a project and a message have this number: {told}");
+        has(&told, &["why project:team/app`", "why delivery:1`"]);
+        has(&tsuzuki(&fixture, &["why", "delivery:1"]).await.1, &["delivery 1: failed", "because         refused", "`tsuzuki delivery retry 1` tries again"]);
+    }
+
+    async fn a_job_that_failed_wholly_says_so_and_the_exit_code_agrees(fixture) {
+        let site = Site::start(Content::with_articles(3, fixture.clock.now())).await.unwrap();
+        let job = |name: &str, urls: &[&str]| {
+            let blogs: Vec<String> = urls.iter().enumerate().map(|(n, url)| format!("{{ id = \"{name}{n}\", url = \"{url}\" }}")).collect();
+            format!("[[job]]\nname = \"{name}\"\nkind = \"blogs\"\n{ALLOW}\nblog = [{}]\n", blogs.join(", "))
+        };
+        let (dead, alive) = (dead_address(), site.url.to_string());
+        let config = job("dead", &[&dead]) + &job("half", &[&dead, &alive]) + &job("alive", &[&alive]);
+        write_config(&fixture, &config);
+        let (code, told) = tsuzuki(&fixture, &["run", "dead"]).await;
+        assert_eq!(code, 1, "{told}");
+        assert!(told.starts_with("dead: failed: checked 1 of 1 blogs") && told.contains("\n  dead0: "), "{told}");
+        let (code, told) = tsuzuki(&fixture, &["run", "half"]).await;
+        assert_eq!(code, 3, "{told}");
+        assert!(told.starts_with("half: partly: "), "{told}");
+        let (code, told) = tsuzuki(&fixture, &["run-due", "--force"]).await;
+        assert_eq!(code, 3, "{told}");
+        has(&told, &["3 jobs: 1 success, 1 partly, 1 failed."]);
+        let (code, told) = tsuzuki(&fixture, &["run-due"]).await;
+        assert_eq!(code, 0, "{told}");
+        has(&told, &["Nothing is due; the next is `", " +09:00."]);
+        has(&tsuzuki(&fixture, &["why", "dead"]).await.1, &["in a row        2 failures", "failed: dead0: "]);
+    }
+}
