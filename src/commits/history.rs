@@ -166,6 +166,8 @@ mod tests {
         let walk = walk.after(&[commit("c", &["base"]), commit("a", &[])], 3);
         assert_eq!(walk.open, ["base"]);
         assert!(walk.met_base && walk.page == 3);
+        let walk = walk.after(&[commit("base", &[])], 4);
+        assert!(walk.met_base && walk.open.is_empty(), "met once is met");
     }
 
     #[test]

@@ -307,6 +307,34 @@ on_both_databases! {
         assert_eq!(world.stored("main").await, BTreeSet::from([first]));
     }
 
+    async fn an_old_date_on_one_page_does_not_end_the_walk(fixture) {
+        let repo = Repo::create(fixture.dir.path(), "app");
+        let world = World::new(&fixture.db, &format!("{PROJECT}\nsince = \"2010-01-01\"")).await;
+        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        repo.commit_many(150);
+        repo.commit("2001-01-01T00:00:00Z");
+        assert_eq!(world.start().await.unwrap().run.new_commits_count, 150);
+        assert_eq!(world.branch("main").await.closed, Some(true));
+    }
+
+    async fn what_was_left_out_for_its_age_is_known_and_not_read_again(fixture) {
+        let repo = Repo::create(fixture.dir.path(), "app");
+        let world = World::new(&fixture.db, &format!("{PROJECT}\nsince = \"2024-01-01\"")).await;
+        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let old = repo.commit("2020-01-01T00:00:00Z");
+        repo.commit("2024-03-01T00:00:00Z");
+        world.start().await.unwrap();
+        repo.git(&["checkout", "--quiet", "-b", "side", &old]);
+        repo.commit("2024-04-01T00:00:00Z");
+        repo.git(&["checkout", "--quiet", "main"]);
+        repo.git(&["merge", "--quiet", "--no-ff", "side", "-m", "Merge what began before"]);
+        let asked = world.gitlab.requests().len();
+        assert_eq!(world.start().await.unwrap().run.new_commits_count, 2);
+        let asked = world.gitlab.requests().split_off(asked);
+        let revisions: Vec<_> = asked.iter().filter_map(|asked| asked.parameter("ref_name")).collect();
+        assert!(!revisions.is_empty() && revisions.iter().all(|name| name.contains("..")), "{revisions:?}");
+    }
+
     async fn what_became_readable_is_no_longer_counted_as_unreadable(fixture) {
         let repo = Repo::create(fixture.dir.path(), "app");
         let mut world = World::new(&fixture.db, &format!("{PROJECT}\nsince = \"2001-01-01\"")).await;

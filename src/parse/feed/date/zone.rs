@@ -306,7 +306,9 @@ pub(super) fn western_year(text: &str) -> Cow<'_, str> {
         let number = rest[..end].trim();
         let year = match number {
             "元" => Some(1),
-            _ => number.chars().try_fold(0_i64, |sum, c| Some(sum * 10 + i64::from(digit(c)?))),
+            _ => number
+                .chars()
+                .try_fold(0_i64, |sum, c| sum.checked_mul(10)?.checked_add(i64::from(digit(c)?))),
         };
         if let Some(year) = year.filter(|year| (1..100).contains(year)) {
             return Cow::Owned(format!("{}{}{}", &text[..at], before + year, &rest[end..]));
@@ -338,6 +340,16 @@ fn digit(c: char) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn years_of_eras_are_read_and_endless_ones_left_alone() {
+        assert_eq!(western_year("令和8年1月15日"), "2026年1月15日");
+        assert_eq!(western_year("平成元年"), "1989年");
+        let endless = format!("令和{}年", "6".repeat(93));
+        assert_eq!(western_year(&endless), endless);
+        // 2^64 + 8: what is cut off may not leave a year.
+        assert_eq!(western_year("令和18446744073709551624年"), "令和18446744073709551624年");
+    }
 
     #[test]
     fn offsets_are_read_and_endless_ones_refused() {
