@@ -24,7 +24,7 @@ mod measure;
 
 const ENTRIES: usize = 35;
 const AT_ONCE: usize = 64;
-const TURNS: usize = 3;
+const TURNS: usize = 5;
 const BATCH: usize = 100;
 const MEMORY_LIMIT_MIB: f64 = 64.0;
 const RATIO_LIMIT: f64 = 2.0;

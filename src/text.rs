@@ -45,6 +45,9 @@ pub fn counted(count: impl std::fmt::Display, thing: &str) -> String {
 
 /// One line without control characters: what the network sends may be printed on a terminal.
 pub fn one_line(text: &str) -> String {
+    if is_plain_line(text) {
+        return text.to_owned();
+    }
     let mut line = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         let before = line.len();
@@ -61,6 +64,18 @@ pub fn one_line(text: &str) -> String {
         }
     }
     line
+}
+
+/// Whether `text` is a line of printable ASCII with single spaces between words: nothing is to be done to it.
+pub fn is_plain_line(text: &str) -> bool {
+    let mut before = b' ';
+    for byte in text.bytes() {
+        if !matches!(byte, b' '..=b'~') || (byte == b' ' && before == b' ') {
+            return false;
+        }
+        before = byte;
+    }
+    before != b' ' || text.is_empty()
 }
 
 /// Controls, and the marks that turn the direction of everything after them.
@@ -136,6 +151,13 @@ mod tests {
     #[test]
     fn hostile_text_becomes_one_plain_line() {
         assert_eq!(one_line("a\u{1b}[31m\r\n b\u{202e}c\0"), "a[31m bc");
+        for (text, line) in [("", ""), (" ", ""), ("a b", "a b"), (" a", "a"), ("a ", "a"), ("a  b", "a b")] {
+            assert_eq!(one_line(text), line, "{text:?}");
+            assert_eq!(is_plain_line(text), text == line, "{text:?}");
+        }
+        for odd in ["a\tb", "a\u{7f}", "é", "a\u{a0}b"] {
+            assert!(!is_plain_line(odd), "{odd:?}");
+        }
     }
 
     #[test]

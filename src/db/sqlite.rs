@@ -29,6 +29,8 @@ const STATEMENT_CACHE: usize = 256;
 const WRITER_CACHE: i32 = -4_000;
 /// Pages that a reader keeps: there are several, and the system's cache is shared.
 const READER_CACHE: i32 = -1_000;
+/// Pages in the log before they are moved to the file: a page that is written often is then moved once.
+const WAL_PAGES: i32 = 4_000;
 
 /// The threads that own the connections.
 pub(super) struct Threads {
@@ -126,6 +128,7 @@ pub(super) fn prepare(connection: &Connection, path: Option<&Path>, how: Open, c
         }
     }
     set_rules(connection)?;
+    connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
     if how == Open::Look {
         connection.pragma_update(None, "query_only", true)?;
         return migrate::check_sqlite(connection);

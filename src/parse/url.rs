@@ -4,6 +4,7 @@
 //! [`comparison_key`]: is this the same page, even after its site moved from `http` to `https`?
 //! Both only serve comparison; what is fetched and shown is the address as it was found.
 
+use ::url::Position;
 pub use ::url::Url;
 
 /// `href` as an absolute address, read as browsers read it; `None` when it is none.
@@ -12,8 +13,23 @@ pub use ::url::Url;
 /// everywhere; an ideographic space is part of the address.
 pub fn resolve(base: Option<&Url>, href: &str) -> Option<Url> {
     match base {
-        Some(base) => base.join(href).ok(),
+        Some(base) => base.join(in_same_site(base, href).unwrap_or(href)).ok(),
         None => Url::parse(href).ok(),
+    }
+}
+
+/// The path and what follows of an address that begins like `base`: nearly all links of a site do, and reading the
+/// same host over and over would be most of the work.
+fn in_same_site<'a>(base: &Url, href: &'a str) -> Option<&'a str> {
+    if !is_web(base) {
+        return None;
+    }
+    let path = href.strip_prefix(&base[..Position::BeforePath])?;
+    // Alone, `//…` would begin a host; tabs and line ends inside an address are not there at all.
+    match path.as_bytes() {
+        [b'/', b'/' | b'\\' | b'\t' | b'\n' | b'\r', ..] => None,
+        [b'/', ..] => Some(path),
+        _ => None,
     }
 }
 
@@ -285,6 +301,17 @@ mod tests {
                 let again = Url::parse(&once).unwrap();
                 prop_assert_eq!(&normalize(&again), &once);
                 prop_assert_eq!(comparison_key(&again), comparison_key(&url));
+            }
+        }
+
+        #[test]
+        fn a_link_into_the_same_site_is_read_as_if_it_stood_alone(
+            site in r"https?://(me@)?[a-z.]{1,9}(:8[0-9]?)?",
+            rest in r"[/\\?#:@. \t\nab%あ]{0,12}"
+        ) {
+            if let Ok(base) = Url::parse(&format!("{site}/dir/page?q#f")) {
+                let href = format!("{site}{rest}");
+                prop_assert_eq!(resolve(Some(&base), &href), Url::parse(&href).ok(), "{}", href);
             }
         }
 

@@ -217,6 +217,9 @@ pub fn text_of(html: &str) -> String {
 
 /// `text` with every run of white space as one space, and none at the ends.
 pub fn single_spaced(text: &str) -> String {
+    if crate::text::is_plain_line(text) {
+        return text.to_owned();
+    }
     let mut line = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !line.is_empty() {
