@@ -55,7 +55,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 async fn list(job: Option<JobName>, undelivered: bool, limit: usize, context: &Context) -> Result {
     let times = context.times().await?;
     let rows = context
-        .db()
+        .view()
         .await?
         .read(move |tx| view::list(tx, store::Filter { job: job.as_ref(), undelivered, limit }))
         .await?;
@@ -80,7 +80,7 @@ async fn list(job: Option<JobName>, undelivered: bool, limit: usize, context: &C
 
 async fn show(isbn: Isbn13, context: &Context) -> Result {
     let wanted = isbn.clone();
-    let story = context.db().await?.read(move |tx| view::show(tx, &wanted, EVENTS)).await?;
+    let story = context.view().await?.read(move |tx| view::show(tx, &wanted, EVENTS)).await?;
     let story = story.ok_or_else(|| unknown(&isbn))?;
     if context.out.is_json() {
         context.out.json(&story)?;
@@ -119,7 +119,7 @@ async fn show(isbn: Isbn13, context: &Context) -> Result {
 async fn print_prompt(isbn: Isbn13, context: &Context) -> Result {
     let wanted = isbn.clone();
     let (stored, book) = context
-        .db()
+        .view()
         .await?
         .read(move |tx| Ok((store::find_prompt(tx, &wanted)?, store::find_book(tx, &wanted)?)))
         .await?;

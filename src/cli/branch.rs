@@ -53,10 +53,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 
 async fn list(project: Option<&str>, context: &Context) -> Result {
     let project_id = match project {
-        Some(name) => Some(find_project(name, context).await?),
+        Some(name) => Some(find_project(name, &context.view().await?).await?),
         None => None,
     };
-    let listed = context.db().await?.read(move |tx| branches::list(tx, project_id)).await?;
+    let listed = context.view().await?.read(move |tx| branches::list(tx, project_id)).await?;
     let times = context.times().await?;
     let columns = [
         Column::left("project"),
@@ -127,11 +127,10 @@ async fn add(project: &str, branch: String, job: Option<&str>, context: &Context
 }
 
 async fn remove(project: &str, branch: String, context: &Context) -> Result {
-    let (project_id, now) = (find_project(project, context).await?, context.clock.now());
+    let (db, now) = (context.db().await?, context.clock.now());
+    let project_id = find_project(project, db).await?;
     let name = branch.clone();
-    let removed = context
-        .db()
-        .await?
+    let removed = db
         .write(move |tx| {
             let removed = branches::mark_ignored(tx, project_id, &name, now)?;
             if removed {

@@ -228,7 +228,7 @@ pub(super) fn status_word(run: &RunRow) -> &'static str {
 
 async fn status(context: &Context) -> Result {
     let found = context
-        .db()
+        .view()
         .await?
         .read(|tx| {
             let run = match run::find_running(tx)? {
@@ -306,7 +306,7 @@ async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
 }
 
 async fn list(limit: usize, context: &Context) -> Result {
-    let runs = context.db().await?.read(move |tx| run::list_runs(tx, limit)).await?;
+    let runs = context.view().await?.read(move |tx| run::list_runs(tx, limit)).await?;
     let times = context.times().await?;
     let columns = [
         Column::left("run"),
@@ -349,7 +349,7 @@ struct ShownTarget {
 
 async fn show(run_id: Option<RunId>, context: &Context) -> Result {
     let shown = context
-        .db()
+        .view()
         .await?
         .read(move |tx| {
             let run = match run_id {

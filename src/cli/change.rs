@@ -69,7 +69,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 }
 
 async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
-    let listed = context.db().await?.read(move |tx| look::list_changes(tx, &filter, limit)).await?;
+    let listed = context.view().await?.read(move |tx| look::list_changes(tx, &filter, limit)).await?;
     let times = context.times().await?;
     let columns = [
         Column::right("id"),
@@ -96,7 +96,7 @@ async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
 }
 
 async fn show(id: i64, context: &Context) -> Result {
-    let Some(listed) = context.db().await?.read(move |tx| look::find_change(tx, id)).await? else {
+    let Some(listed) = context.view().await?.read(move |tx| look::find_change(tx, id)).await? else {
         return Err(missing(id));
     };
     if context.out.is_json() {

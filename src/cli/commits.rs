@@ -7,6 +7,7 @@ use crate::commits::stats::{self, By, StatRow};
 use crate::commits::store::projects;
 use crate::commits::store::reading::{self, Scope};
 use crate::config::value::Zone;
+use crate::db::Db;
 use crate::text::{counted, one_line};
 
 /// Options of `commits`.
@@ -92,7 +93,7 @@ enum Layout {
 async fn read_scope(args: &ScopeArgs, zone: &Zone, context: &Context) -> Result<Scope> {
     let mut scope = Scope { branch_name: args.branch.clone(), ..Scope::default() };
     if let Some(name) = &args.project {
-        scope.project_id = Some(find_project(name, context).await?);
+        scope.project_id = Some(find_project(name, &context.view().await?).await?);
     }
     if let Some(year) = args.year {
         let (from, until) = stats::year_bounds(year, zone)
@@ -103,9 +104,9 @@ async fn read_scope(args: &ScopeArgs, zone: &Zone, context: &Context) -> Result<
 }
 
 /// Our number of the project that `name` means.
-pub(super) async fn find_project(name: &str, context: &Context) -> Result<i64> {
+pub(super) async fn find_project(name: &str, db: &Db) -> Result<i64> {
     let wanted = name.to_owned();
-    let found = context.db().await?.read(move |tx| projects::find_named(tx, &wanted)).await?;
+    let found = db.read(move |tx| projects::find_named(tx, &wanted)).await?;
     match found.as_slice() {
         [one] => Ok(one.project_id),
         [] => {
@@ -127,7 +128,7 @@ async fn count(by: By, args: &ScopeArgs, layout: Layout, timezone: &str, context
         })?,
     };
     let scope = read_scope(args, &zone, context).await?;
-    let stats = context.db().await?.read(move |tx| stats::count(tx, &scope, by, &zone)).await?;
+    let stats = context.view().await?.read(move |tx| stats::count(tx, &scope, by, &zone)).await?;
     if layout == Layout::Tsv {
         context.out.raw(stats::render_tsv(&stats).as_bytes())?;
         return Ok(Exit::Fine);
@@ -168,7 +169,7 @@ async fn count(by: By, args: &ScopeArgs, layout: Layout, timezone: &str, context
 async fn list(args: &ScopeArgs, limit: usize, context: &Context) -> Result {
     let scope = read_scope(args, &context.config().await?.app.timezone, context).await?;
     let times = context.times().await?;
-    let commits = context.db().await?.read(move |tx| reading::list_commits(tx, &scope, limit)).await?;
+    let commits = context.view().await?.read(move |tx| reading::list_commits(tx, &scope, limit)).await?;
     let columns = [
         times.column("committed"),
         Column::left("project"),

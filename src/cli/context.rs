@@ -118,6 +118,15 @@ impl Context {
         }
     }
 
+    /// The database of the config, to read in: nothing is created or changed. One that does not exist yet is stood in
+    /// for by an empty one in memory.
+    pub(super) async fn view(&self) -> Result<Db> {
+        match self.find_db().await? {
+            Some(db) => Ok(db.clone()),
+            None => Ok(self.scratch().await?),
+        }
+    }
+
     /// The database of the config, opened to look only; `None` when nothing has made it yet.
     pub(super) async fn find_db(&self) -> Result<Option<&Db>> {
         let place = self.place().await?;
@@ -143,7 +152,7 @@ impl Context {
 
     /// The same for a config that is not in use: its jobs can be made, or an error says why not.
     pub(super) async fn try_out(&self, config: &Config) -> Result<App> {
-        let db = Db::open(Place::Memory, Open::Create, self.clock.clone()).await?;
+        let db = self.scratch().await?;
         // Nothing is fetched, so a secret of the way out need not be there.
         if config.app.proxy.as_ref().is_some_and(|proxy| proxy.reveal().is_err()) {
             let mut without = config.clone();
@@ -151,6 +160,10 @@ impl Context {
             return Ok(App::new(&without, db)?);
         }
         Ok(App::new(config, db)?)
+    }
+
+    async fn scratch(&self) -> Result<Db> {
+        Ok(Db::open(Place::Memory, Open::Create, self.clock.clone()).await?)
     }
 
     /// Cancels `stop` on the first Ctrl-C or SIGTERM; a second Ctrl-C ends the program at once.

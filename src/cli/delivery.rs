@@ -105,7 +105,7 @@ fn read_state(text: &str) -> std::result::Result<State, String> {
 }
 
 async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
-    let rows = context.db().await?.read(move |tx| outbox::list(tx, &filter, limit)).await?;
+    let rows = context.view().await?.read(move |tx| outbox::list(tx, &filter, limit)).await?;
     let times = context.times().await?;
     let columns = [
         Column::right("id"),
@@ -144,7 +144,7 @@ async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
 
 async fn show(id: i64, context: &Context) -> Result {
     let found = context
-        .db()
+        .view()
         .await?
         .read(move |tx| {
             let Some(row) = outbox::find(tx, id)? else { return Ok(None) };

@@ -3,6 +3,7 @@
 use clap::Subcommand;
 
 use super::{Column, Context, Error, Exit, Result};
+use crate::db::Db;
 use crate::press::by_hand::{self, Answer};
 use crate::press::store::{self, Filter};
 use crate::press::{Item, Reason, Status};
@@ -70,7 +71,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 }
 
 async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
-    let items = context.db().await?.read(move |tx| store::list(tx, &filter, limit)).await?;
+    let items = context.view().await?.read(move |tx| store::list(tx, &filter, limit)).await?;
     let times = context.times().await?;
     let columns = [
         Column::right("id"),
@@ -96,7 +97,7 @@ async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
 }
 
 async fn show(which: &Which, context: &Context) -> Result {
-    let item = find(which, context).await?;
+    let item = find(which, &context.view().await?).await?;
     if context.out.is_json() {
         context.out.json(&item)?;
         return Ok(Exit::Fine);
@@ -140,9 +141,10 @@ fn tries(count: u32) -> String {
 type Change = fn(&mut crate::db::Tx<'_>, &Item, crate::time::Timestamp) -> crate::db::Result<Answer>;
 
 async fn change(which: &Which, change: Change, context: &Context) -> Result {
-    let (item, now) = (find(which, context).await?, context.clock.now());
+    let (db, now) = (context.db().await?, context.clock.now());
+    let item = find(which, db).await?;
     let (title, id) = (text::one_line(&item.title), item.id);
-    match context.db().await?.write(move |tx| change(tx, &item, now)).await? {
+    match db.write(move |tx| change(tx, &item, now)).await? {
         Answer::Done { status } => {
             context.out.note(format!("item {id} is now {}: {title}", status.word()));
             Ok(Exit::Fine)
@@ -154,11 +156,9 @@ async fn change(which: &Which, change: Change, context: &Context) -> Result {
 }
 
 /// The item that is meant, by number or by address.
-async fn find(which: &Which, context: &Context) -> Result<Item> {
+async fn find(which: &Which, db: &Db) -> Result<Item> {
     let (word, job) = (which.item.clone(), which.job.clone());
-    let found = context
-        .db()
-        .await?
+    let found = db
         .read(move |tx| {
             let mut found: Vec<Item> = match word.parse::<i64>() {
                 Ok(id) => store::find(tx, id)?.into_iter().collect(),

@@ -80,7 +80,7 @@ async fn status(context: &Context) -> Result {
     let jobs: Vec<JobName> = books_jobs(config).map(|job| job.name.clone()).collect();
     let times = context.times().await?;
     let rows = context
-        .db()
+        .view()
         .await?
         .read(move |tx| {
             jobs.iter().map(|job| view::mail_status(tx, job)).collect::<crate::db::Result<Vec<_>>>()

@@ -36,7 +36,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 }
 
 async fn list(context: &Context) -> Result {
-    let projects = context.db().await?.read(|tx| projects::list(tx, None)).await?;
+    let projects = context.view().await?.read(|tx| projects::list(tx, None)).await?;
     let times = context.times().await?;
     let columns = [
         Column::right("number"),

@@ -56,7 +56,7 @@ async fn list(provider: Option<String>, limit: usize, context: &Context) -> Resu
     let quotas = &context.config().await?.quotas;
     let now = context.clock.now();
     let (usage, pauses) = context
-        .db()
+        .view()
         .await?
         .read(move |tx| Ok((quota::list_usage(tx, provider.as_deref(), limit)?, pause::list(tx, now)?)))
         .await?;

@@ -40,7 +40,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 async fn list(all: bool, limit: usize, context: &Context) -> Result {
     let times = context.times().await?;
     let now = context.clock.now();
-    let tokens = context.db().await?.read(move |tx| view::list_tokens(tx, all, limit, now)).await?;
+    let tokens = context.view().await?.read(move |tx| view::list_tokens(tx, all, limit, now)).await?;
     let columns = [
         Column::left("token"),
         Column::left("state"),

@@ -171,6 +171,48 @@ fn a_dry_run_creates_no_file_and_changes_no_row() {
     );
 }
 
+#[test]
+fn looking_creates_no_database() {
+    let desk = Desk::new(BLOGS);
+    for listing in [
+        "status",
+        "change ls",
+        "delivery ls",
+        "item ls",
+        "book ls",
+        "token ls",
+        "mail status",
+        "quota ls",
+        "project ls",
+        "branch ls",
+        "bulk ls",
+        "bulk status",
+        "commits ls",
+        "commits stats",
+        "job ls",
+        "job cursor show",
+        "export items",
+    ] {
+        let words: Vec<&str> = listing.split(' ').chain(["--json"]).collect();
+        let looked = desk.run(&words);
+        let missing = listing == "export items";
+        assert_eq!(code(&looked), i32::from(missing), "{listing}: {}", err(&looked));
+        assert_eq!(desk.files(), ["tsuzuki.toml"], "{listing}");
+    }
+    for (one, told) in [
+        ("change show 1", "there is no change 1"),
+        ("delivery show 1", "there is no delivery 1"),
+        ("item show 1", "there is no item `1`"),
+        ("bulk show", "there is no such run"),
+        ("branch ls nobody/nothing", "there is no project `nobody/nothing`"),
+        ("db info", "tsuzuki db migrate"),
+    ] {
+        let looked = desk.run(&one.split(' ').collect::<Vec<_>>());
+        assert!(code(&looked) > 0 && err(&looked).contains(told), "{one}: {}", err(&looked));
+        assert_eq!(desk.files(), ["tsuzuki.toml"], "{one}");
+    }
+}
+
 fn checksums(dir: &Path) -> std::collections::BTreeMap<String, tsuzuki::db::TableSurvey> {
     let place = Place::File(dir.join("tsuzuki.db"));
     tokio::runtime::Runtime::new().unwrap().block_on(async {

@@ -86,7 +86,7 @@ struct Info {
 }
 
 async fn info(context: &Context) -> Result {
-    let database = context.open_db(Open::Existing).await?;
+    let database = context.open_db(Open::Look).await?;
     let schema = database.read(SchemaState::find).await?;
     let info = Info {
         place: database.place().to_string(),

@@ -32,7 +32,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result {
 }
 
 async fn show(name: Option<String>, context: &Context) -> Result {
-    let cursors = context.db().await?.read(move |tx| cursor::list(tx, name.as_deref())).await?;
+    let cursors = context.view().await?.read(move |tx| cursor::list(tx, name.as_deref())).await?;
     let times = context.times().await?;
     let columns = [
         Column::left("job"),
