@@ -6,7 +6,7 @@ use super::{Column, Context, Error, Exit, Result};
 use crate::app;
 use crate::blogs::look::{self, Listed};
 use crate::blogs::store::{self, Filter};
-use crate::channel::outbox::Answer;
+use crate::channel::outbox::{Answer, State};
 use crate::text::counted;
 
 /// Options of `change`.
@@ -92,6 +92,10 @@ async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
             first_of(listed),
         ]
     })?;
+    let held = listed.iter().filter(|listed| is_held(listed)).count();
+    if held > 0 {
+        context.out.note(format!("{held} held: `tsuzuki change approve ID` or `skip ID`"));
+    }
     Ok(Exit::Fine)
 }
 
@@ -181,6 +185,12 @@ fn state_of(listed: &Listed) -> String {
         (Some(_), []) => "no channel".into(),
         (Some(_), states) => states.join(", "),
     }
+}
+
+/// Whether it has a message that waits for a decision.
+fn is_held(listed: &Listed) -> bool {
+    let held = State::Held.as_str();
+    listed.change.held && listed.deliveries.iter().any(|delivery| delivery.state == held)
 }
 
 fn first_of(listed: &Listed) -> String {

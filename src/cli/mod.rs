@@ -29,10 +29,12 @@ mod project;
 mod quota;
 mod reference;
 mod run;
+mod sending;
 mod serve;
 mod status;
 mod times;
 mod token;
+mod waiting;
 mod why;
 
 use std::ffi::OsString;
