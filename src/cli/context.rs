@@ -178,6 +178,15 @@ impl Context {
         });
     }
 
+    /// Does `work`, which only looks, until it is done or the user has had enough.
+    pub(super) async fn unless_stopped(&self, work: impl Future<Output = Result>) -> Result {
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => Ok(Exit::Interrupted),
+            done = work => done,
+        }
+    }
+
     /// Closes the database, so that the WAL is tidied away.
     pub(super) async fn close(&mut self) {
         if let Some(db) = self.db.take() {

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use self::telling::{Held, Telling};
 use super::error::unless_unread;
+use super::names::{Named, no_such};
 use super::progress::Bars;
 use super::sending::{self, Jobs, Sent};
 use super::waiting::Before;
@@ -55,6 +56,13 @@ pub(super) struct NamedArgs {
 }
 
 pub(super) async fn run_due(args: &DueArgs, context: &Context) -> Result {
+    if let Some(kind) = args.kind.as_deref().filter(|kind| !app::job_kinds().any(|known| known == *kind)) {
+        let error = Error::usage(format!("there is no kind of job `{kind}`"));
+        return Err(match nearest(kind, app::job_kinds()) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(format!("known: {}", app::job_kinds().collect::<Vec<_>>().join(", "))),
+        });
+    }
     let selection = if args.force { Selection::Forced } else { Selection::Due };
     let choose = |app: &App| -> Result<Vec<Job>> {
         let named = choose_named(app, &args.job)?;
@@ -101,13 +109,11 @@ fn choose_named(app: &App, names: &[String]) -> Result<Vec<Job>> {
     names
         .iter()
         .map(|name| {
-            app.jobs.iter().find(|job| job.name.as_str() == name).cloned().ok_or_else(|| {
-                let error = Error::usage(format!("there is no job `{name}`"));
-                match nearest(name, app.jobs.iter().map(|job| job.name.as_str())) {
-                    Some(near) => error.hint(format!("did you mean `{near}`?")),
-                    None => error.hint("`tsuzuki job ls` lists the jobs"),
-                }
-            })
+            app.jobs
+                .iter()
+                .find(|job| job.name.as_str() == name)
+                .cloned()
+                .ok_or_else(|| no_such(Named::Job, name, app.jobs.iter().map(|job| job.name.as_str())))
         })
         .collect()
 }

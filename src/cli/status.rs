@@ -190,6 +190,7 @@ async fn show(rows: &[Row], context: &Context) -> Result<()> {
     ];
     if rows.is_empty() && !context.out.is_json() {
         context.out.note("No jobs. `tsuzuki job add` or an editor adds one to the config file.");
+        return Ok(());
     }
     context.out.listing(&columns, rows, |row| {
         vec![
