@@ -174,6 +174,28 @@ fn a_dry_run_creates_no_file_and_changes_no_row() {
 }
 
 #[test]
+fn a_first_file_has_the_zone_of_its_machine() {
+    let desk = Desk::new("");
+    let path = desk.dir.path().join("first.toml");
+    let init = |args: &[&str], zone: &str| {
+        let _ = std::fs::remove_file(&path);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command.current_dir(desk.dir.path()).args(["init", "-c", "first.toml"]).args(args).env("TZ", zone);
+        (code(&command.output().unwrap()), std::fs::read_to_string(&path).unwrap_or_default())
+    };
+    for (args, machine, zone) in [
+        (&[][..], "Europe/Vienna", "Europe/Vienna"),
+        (&["--timezone", "Asia/Seoul"], "Europe/Vienna", "Asia/Seoul"),
+        (&["--lang", "ja"], "UTC", "Asia/Tokyo"),
+        (&[], "No/Where", "UTC"),
+    ] {
+        let (code, text) = init(args, machine);
+        assert!(code == 0 && text.contains(&format!("timezone = \"{zone}\"")), "{args:?} {machine}: {text}");
+    }
+    assert_eq!(init(&["--timezone", "No/Where"], "UTC"), (2, String::new()));
+}
+
+#[test]
 fn looking_creates_no_database() {
     let desk = Desk::new(BLOGS);
     for listing in [
