@@ -16,6 +16,8 @@ CREATE TABLE outbox (
   attempts INTEGER NOT NULL DEFAULT 0,
   first_attempt_at TEXT,
   last_attempt_at TEXT,
+  -- When it was sent again although nobody knew whether it had arrived: a second time a person is asked.
+  resent_at TEXT,
   settled_at TEXT,
   lease_owner TEXT,
   lease_fence INTEGER NOT NULL DEFAULT 0,

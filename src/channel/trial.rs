@@ -96,6 +96,7 @@ fn test_row(channel: &Channel, recipient: &str, payload: &str, outside: &Outside
         attempts: 1,
         first_attempt_at: Some(now),
         last_attempt_at: Some(now),
+        resent_at: None,
         settled_at: None,
         lease_fence: 0,
         lease_until: None,

@@ -255,7 +255,8 @@ impl World {
         copies
     }
 
-    /// Nothing lost, nothing twice; mails twice only where the commit was cut off, and then with one Message-ID.
+    /// Nothing lost, nothing twice; mails twice only where the commit was cut off, and then with one Message-ID. A mail
+    /// whose second sender was killed, too, waits for a person.
     async fn check(&self, what: &str) {
         let rows = self.rows().await;
         let sql = tsuzuki::sql!(
@@ -264,7 +265,12 @@ impl World {
         let told =
             move |tx: &mut Tx<'_>| tx.list(sql, tsuzuki::params![], |row| Ok((row.get(0)?, row.get(1)?)));
         let told: BTreeMap<String, i64> = self.fixture.db.read(told).await.unwrap().into_iter().collect();
+        let mut held = 0;
         for row in &rows {
+            if row.channel == "mail" && row.state == State::Held && row.resent_at.is_some() {
+                held += 1;
+                continue;
+            }
             assert_eq!(
                 row.state,
                 State::Sent,
@@ -288,9 +294,9 @@ impl World {
             assert!(twice.is_empty(), "{what}: {name} has posts more than once: {twice:?}");
         }
         let copies = self.copies_of_mails();
-        assert_eq!(copies.len(), of("mail"), "{what}: mails were lost");
+        assert!(copies.len() + held >= of("mail"), "{what}: mails were lost");
         for (number, count) in &copies {
-            let excused = self.excused.get(number).copied().unwrap_or(0);
+            let excused = self.excused.get(number).copied().unwrap_or(0).min(1);
             assert!(*count <= 1 + excused, "{what}: mail {number} came {count} times, {excused} excused");
         }
         let mut ids: BTreeMap<String, String> = BTreeMap::new();

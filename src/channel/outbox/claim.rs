@@ -211,23 +211,39 @@ pub(super) fn mark_sending_again(
     row: &Row,
     owner: &Owner,
     lease_until: Timestamp,
+    is_blind: bool,
 ) -> db::Result<Option<Row>> {
     let now = tx.now();
+    let resent_at = if is_blind { Some(now) } else { row.resent_at };
     let taken = tx.find(
         sql!(concat!(
             "UPDATE outbox SET state = 'sending', attempts = attempts + 1, doubt = NULL,
-               first_attempt_at = COALESCE(first_attempt_at, ?4), last_attempt_at = ?4, lease_until = ?5
+               first_attempt_at = COALESCE(first_attempt_at, ?4), last_attempt_at = ?4, lease_until = ?5,
+               resent_at = ?6
              WHERE id = ?1 AND state = 'unknown' AND lease_owner = ?2 AND lease_fence = ?3 AND lease_until > ?4
              RETURNING ",
             columns!()
         )),
-        params![row.id, owner, row.lease_fence, now, lease_until],
+        params![row.id, owner, row.lease_fence, now, lease_until, resent_at],
         read,
     )?;
     if taken.is_some() {
         mark_left(tx, &row.channel, now)?;
     }
     Ok(taken)
+}
+
+/// Keeps a message that is being sent for longer; `false` when the lease is over or in other hands.
+pub(super) fn renew(tx: &mut Tx<'_>, row: &Row, owner: &Owner, lease_until: Timestamp) -> db::Result<bool> {
+    let now = tx.now();
+    let changed = tx.execute(
+        sql!(
+            "UPDATE outbox SET lease_until = ?5
+             WHERE id = ?1 AND state = 'sending' AND lease_owner = ?2 AND lease_fence = ?3 AND lease_until > ?4"
+        ),
+        params![row.id, owner, row.lease_fence, now, lease_until],
+    )?;
+    Ok(changed == 1)
 }
 
 fn mark_left(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<()> {

@@ -173,6 +173,8 @@ pub struct Row {
     pub first_attempt_at: Option<Timestamp>,
     /// When it was tried last.
     pub last_attempt_at: Option<Timestamp>,
+    /// When it was sent again although nobody knew whether it had arrived; that is done once.
+    pub resent_at: Option<Timestamp>,
     /// When its owner learned how it ended.
     pub settled_at: Option<Timestamp>,
     /// The fence of the claim that holds it, or held it last.

@@ -1,5 +1,6 @@
 //! The sender: takes what is due, sends it, writes down what came of it. Any number of them may run.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -215,7 +216,6 @@ impl Sender {
         stop: &CancellationToken,
     ) -> Option<Result<Sent, SendError>> {
         let progress = Progress::new(budget.clone());
-        let timeout = channel.settings.timeout;
         if !progress.may_go_on() {
             return None;
         }
@@ -230,9 +230,40 @@ impl Sender {
         };
         Some(tokio::select! {
             result = sending => result,
-            () = tokio::time::sleep(timeout) => Err(cut(&format!("no answer within {} s", timeout.as_secs()))),
+            limit = out_of_time(channel, &progress) => {
+                Err(cut(&format!("no answer within {} s", limit.as_secs())))
+            }
             () = stopped => Err(cut("interrupted")),
+            never = self.keep_lease(channel, row, budget, &progress) => match never {},
         })
+    }
+
+    /// Renews the lease of a message that was handed over, as long as the answer may take.
+    async fn keep_lease(
+        &self,
+        channel: &Channel,
+        row: &Row,
+        budget: &Budget,
+        progress: &Progress,
+    ) -> Infallible {
+        let lease = channel.settings.lease();
+        loop {
+            tokio::time::sleep(lease / 3).await;
+            if channel.answers_within().is_none() || !progress.is_handed_over() {
+                continue;
+            }
+            let moment = budget.moment();
+            let (held, owner) = (row.clone(), self.owner.clone());
+            let renewed =
+                self.db.write(move |tx| claim::renew(tx, &held, &owner, tx.now().plus(lease))).await;
+            match renewed {
+                Ok(true) => budget.renew(moment),
+                Ok(false) => {
+                    tracing::warn!(delivery = row.id, "Its lease was over before it could be renewed")
+                }
+                Err(error) => tracing::warn!(delivery = row.id, "Its lease cannot be renewed yet: {error}"),
+            }
+        }
     }
 
     /// Asks the channel what became of a message, and sends it again if that is what the answer means.
@@ -249,18 +280,19 @@ impl Sender {
             key: &row.key,
             attempts: row.attempts,
             attempted: row.attempted(),
+            was_resent: row.resent_at.is_some(),
             doubt: row.doubt,
         };
         match decide::after_resolving(&message, &finding, channel.key_window(), &channel.settings, now) {
             Resolved::Step(step) => self.record(channel, row, step, &budget).await,
-            Resolved::SendAgain => {
+            Resolved::SendAgain { is_blind } => {
                 let (owner, held, lease) = (self.owner.clone(), row, channel.settings.lease());
                 let why = finding.to_string();
                 let again = self
                     .db
                     .claim(move |tx| {
                         let now = tx.now();
-                        let again = claim::mark_sending_again(tx, &held, &owner, now.plus(lease))?;
+                        let again = claim::mark_sending_again(tx, &held, &owner, now.plus(lease), is_blind)?;
                         if let Some(row) = &again {
                             settle::note(tx, row, "sent_again", Some(&why), now)?;
                         }
@@ -290,6 +322,19 @@ impl Sender {
             }
         }
         Ok(Finding::NotSent)
+    }
+}
+
+/// Ends when a send has taken too long, and says how long that was.
+async fn out_of_time(channel: &Channel, progress: &Progress) -> Duration {
+    let timeout = channel.settings.timeout;
+    tokio::time::sleep(timeout).await;
+    match (channel.answers_within(), progress.handed_over_at()) {
+        (Some(limit), Some(since)) => {
+            tokio::time::sleep_until(since + limit).await;
+            limit
+        }
+        _ => timeout,
     }
 }
 
