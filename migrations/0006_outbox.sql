@@ -12,6 +12,8 @@ CREATE TABLE outbox (
   payload TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('ready', 'sending', 'sent', 'unknown', 'failed', 'held', 'skipped')),
   created_at TEXT NOT NULL,
+  -- When it was last made ready by its owner or by a person; NULL: when it was added.
+  readied_at TEXT,
   not_before TEXT NOT NULL,
   attempts INTEGER NOT NULL DEFAULT 0,
   first_attempt_at TEXT,

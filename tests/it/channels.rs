@@ -206,6 +206,26 @@ on_both_databases! {
         assert_eq!((server.toots().len(), post.row(ids[0]).await.attempts), (1, 1));
     }
 
+    async fn an_instance_that_cannot_post_for_an_hour_costs_no_post(fixture) {
+        let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+        let post = post_office(&fixture, &mastodon(&server, ""));
+        let id = post.add("toot", "u1", &news(1)).await[0];
+        server.posts.always(Some(Fault::Status(503, vec![])));
+        for _ in 0..60 {
+            post.send().await;
+            fixture.clock.advance(MINUTE);
+        }
+        let row = post.row(id).await;
+        assert!(matches!(row.state, State::Ready | State::Unknown), "{:?}", row.last_error);
+        assert!(row.attempts < 6, "tried {} times within an hour", row.attempts);
+        server.posts.always(None);
+        for _ in 0..120 {
+            post.send().await;
+            fixture.clock.advance(MINUTE);
+        }
+        assert_eq!((post.row(id).await.state, server.toots().len()), (State::Sent, 1));
+    }
+
     async fn two_posts_with_the_same_link_are_told_apart(fixture) {
         let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
         server.ignore_keys();

@@ -361,6 +361,19 @@ on_both_databases! {
         assert_eq!(posts[0].headers["webhook-id"], posts[1].headers["webhook-id"], "and its key says so");
     }
 
+    async fn a_second_attempt_that_fails_does_not_say_that_the_first_did(fixture) {
+        let world = world(&fixture, "").await;
+        let message = id(world.add("a").await);
+        world.server.script.next(Fault::DoneThenCut);
+        world.server.script.next(Fault::Status(400, vec![]));
+        assert_eq!(world.send().await.unknown, 1);
+        fixture.clock.advance(Duration::from_secs(60));
+        assert_eq!(world.send().await.held, 1);
+        let row = world.row(message).await;
+        assert!(row.last_error.unwrap().starts_with("it may have been sent already"));
+        assert_eq!(world.owner_story("a").await, Vec::<String>::new(), "its owner would try once more");
+    }
+
     async fn an_unknown_outcome_is_held_where_the_config_says_so(fixture) {
         let world = world(&fixture, "on_unknown = \"hold\"").await;
         let message = id(world.add("a").await);
@@ -395,6 +408,29 @@ on_both_databases! {
         assert_eq!((report.held, report.sent), (1, 1));
         assert_eq!(world.row(message).await.state, State::Held, "this may be an old copy of the database");
         assert_eq!(world.row(fresh).await.state, State::Sent);
+    }
+
+    /// A flood of the evening is approved in the morning, and nothing else was queued meanwhile.
+    async fn what_a_person_lets_go_is_not_doubted_because_the_outbox_was_quiet(fixture) {
+        let world = world(&fixture, "on_unknown = \"hold\"").await;
+        world.add("before").await;
+        assert_eq!(world.send().await.sent, 1);
+        let held = id(world.add_with("held", true, 0).await);
+        world.server.script.next(Fault::Status(400, vec![]));
+        let failed = id(world.add("failed").await);
+        world.server.script.next(Fault::Status(400, vec![]));
+        let renewed = id(world.add("renewed").await);
+        assert_eq!(world.send().await.failed, 2);
+        fixture.clock.advance(HOUR * 10);
+        assert_eq!(world.send().await, outbox::SendReport::default());
+        fixture.db.write(move |tx| {
+            let now = tx.now();
+            outbox::approve(tx, held, now)?;
+            outbox::retry(tx, failed, false, now)
+        }).await.unwrap();
+        assert_eq!(id(world.add("renewed").await), renewed, "its owner has new hope");
+        let report = world.send().await;
+        assert_eq!((report.sent, report.held), (3, 0), "{:?}", world.row(held).await.last_error);
     }
 
     async fn messages_wait_for_a_channel_that_the_config_no_longer_names(fixture) {

@@ -107,15 +107,15 @@ pub(super) fn activity(
 }
 
 /// Doubts what has waited since before the outbox was left alone; answers how many messages that is.
-pub(super) fn doubt_idle(tx: &mut Tx<'_>, channel: &str, created_before: Timestamp) -> db::Result<u64> {
+pub(super) fn doubt_idle(tx: &mut Tx<'_>, channel: &str, readied_before: Timestamp) -> db::Result<u64> {
     let now = tx.now();
     tx.execute(
         sql!(
             "UPDATE outbox SET state = 'unknown', doubt = 'idle',
                not_before = CASE WHEN not_before > ?3 THEN not_before ELSE ?3 END
-             WHERE channel = ?1 AND state = 'ready' AND created_at < ?2"
+             WHERE channel = ?1 AND state = 'ready' AND COALESCE(readied_at, created_at) < ?2"
         ),
-        params![channel, created_before, now],
+        params![channel, readied_before, now],
     )
 }
 
@@ -260,7 +260,8 @@ pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Step) -> d
     let changed = tx.execute(
         sql!(
             "UPDATE outbox SET state = ?5, not_before = ?6, attempts = ?7, remote_id = COALESCE(?8, remote_id),
-               last_error = ?9, lease_owner = NULL, lease_until = NULL, settled_at = NULL
+               last_error = ?9, lease_owner = NULL, lease_until = NULL, settled_at = NULL,
+               doubt = CASE WHEN ?5 = 'ready' THEN NULL ELSE doubt END
              WHERE id = ?1 AND lease_owner = ?2 AND lease_fence = ?3 AND lease_until > ?4
                AND state IN ('sending', 'unknown')"
         ),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, ToSpan as _};
 
-use super::model::{Attempted, Doubt, State};
+use super::model::{Attempted, Doubt, Row, State};
 use crate::channel::error::{Finding, SendError, Sent};
 use crate::channel::settings::Settings;
 use crate::time::Timestamp;
@@ -72,8 +72,27 @@ pub enum Rest {
     Locked,
 }
 
+/// After a send of a message ended, or failed to.
+///
+/// What was sent again blindly may have arrived the first time, so it does not count as certainly not sent.
+pub fn after_attempt(
+    row: &Row,
+    result: &Result<Sent, SendError>,
+    settings: &Settings,
+    now: Timestamp,
+) -> Step {
+    match after_send(row.attempts, &row.key, result, settings, now) {
+        failed @ Step { state: State::Failed, .. } if row.resent_at.is_some() => {
+            let why = failed.error.as_deref().unwrap_or_default();
+            let error = Some(format!("it may have been sent already: the second attempt failed: {why}"));
+            Step { state: State::Held, error, ..failed }
+        }
+        step => step,
+    }
+}
+
 /// After a send ended, or failed to: `attempts` counts this one.
-pub fn after_send(
+fn after_send(
     attempts: u32,
     key: &str,
     result: &Result<Sent, SendError>,
@@ -171,6 +190,13 @@ pub fn after_resolving(
             error: None,
             rest: None,
         }),
+        // One that failed twice in this way is put off like any other failure: an instance that cannot post at this
+        // moment must not use up all attempts within minutes.
+        Finding::NotSent if (2..settings.max_attempts).contains(&message.attempts) => step(
+            State::Ready,
+            now.plus(back_off(message.attempts, message.key)),
+            "no answer came, and it is not there",
+        ),
         Finding::NotSent => again(false, "it is not there"),
         Finding::CannotTell { why } => {
             let covered = key_window.is_some_and(|window| {

@@ -202,8 +202,7 @@ impl Sender {
             return Ok(Ended::Lost);
         };
         fail::point("outbox.sent");
-        let step =
-            decide::after_send(row.attempts, &row.key, &result, &channel.settings, self.outside.clock.now());
+        let step = decide::after_attempt(&row, &result, &channel.settings, self.outside.clock.now());
         self.record(channel, row, step, &budget).await
     }
 

@@ -141,6 +141,24 @@ fn a_message_that_kills_its_senders_ends_with_a_person() {
 }
 
 #[test]
+fn a_post_that_is_not_there_is_sent_at_once_the_first_time_and_put_off_the_next_times() {
+    let settings = Settings { max_attempts: 8, ..Settings::default() };
+    for attempts in 0..=9 {
+        let message = unresolved(attempts, HOUR, None);
+        let resolved = after_resolving(&message, &Finding::NotSent, Some(HOUR), &settings, now());
+        match (attempts, resolved) {
+            (0 | 1, Resolved::SendAgain { is_blind: false }) => {}
+            (2..=7, Resolved::Step(step)) => {
+                assert_eq!((step.state, step.attempts), (State::Ready, attempts));
+                assert_eq!(step.not_before.since(now()), back_off(attempts, "key"));
+            }
+            (8 | 9, Resolved::Step(step)) => assert_eq!(step.state, State::Held),
+            (_, other) => panic!("{attempts}: {other:?}"),
+        }
+    }
+}
+
+#[test]
 fn a_failed_look_changes_nothing_but_the_time_of_the_next() {
     let look =
         |error| after_resolving(&unresolved(1, HOUR, None), &Finding::Later(error), None, &settings(), now());
