@@ -16,6 +16,8 @@ CREATE TABLE outbox (
   readied_at TEXT,
   not_before TEXT NOT NULL,
   attempts INTEGER NOT NULL DEFAULT 0,
+  -- Looks in a row that failed, while nobody knows whether it was sent.
+  looks INTEGER NOT NULL DEFAULT 0,
   first_attempt_at TEXT,
   last_attempt_at TEXT,
   -- When it was sent again although nobody knew whether it had arrived: a second time a person is asked.

@@ -94,6 +94,7 @@ fn test_row(channel: &Channel, recipient: &str, payload: &str, outside: &Outside
         created_at: now,
         not_before: now,
         attempts: 1,
+        looks: 0,
         first_attempt_at: Some(now),
         last_attempt_at: Some(now),
         resent_at: None,

@@ -226,6 +226,29 @@ on_both_databases! {
         assert_eq!((post.row(id).await.state, server.toots().len()), (State::Sent, 1));
     }
 
+    async fn looks_at_an_instance_that_never_answers_grow_rare_and_end_with_a_person(fixture) {
+        let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+        let post = post_office(&fixture, &mastodon(&server, "max_attempts = 4"));
+        let id = post.add("toot", "u1", &news(1)).await[0];
+        server.posts.next(Fault::DoneThenCut);
+        post.send().await;
+        server.reads.always(Some(Fault::Status(502, vec![])));
+        let mut looks = 0;
+        let mut minutes = 0;
+        while post.row(id).await.state == State::Unknown {
+            assert!(minutes < 60, "{:?}", post.row(id).await);
+            fixture.clock.advance(MINUTE);
+            minutes += 1;
+            let report = post.send().await;
+            looks += report.unknown + report.held;
+        }
+        let row = post.row(id).await;
+        assert_eq!((row.state, looks, row.attempts), (State::Held, 4, 1));
+        assert!(minutes >= 16, "four looks within {minutes} minutes");
+        assert!(row.last_error.is_some_and(|why| why.contains("looking failed 4 times")));
+        assert_eq!(server.toots().len(), 1);
+    }
+
     async fn two_posts_with_the_same_link_are_told_apart(fixture) {
         let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
         server.ignore_keys();

@@ -55,6 +55,8 @@ pub struct Step {
     pub not_before: Timestamp,
     /// How many attempts count.
     pub attempts: u32,
+    /// How many looks in a row have failed, while nobody knows whether it was sent.
+    pub looks: u32,
     /// What the other side calls it.
     pub remote_id: Option<String>,
     /// What went wrong.
@@ -103,6 +105,7 @@ fn after_send(
         state,
         not_before,
         attempts,
+        looks: 0,
         remote_id: None,
         error: result.as_ref().err().map(ToString::to_string),
         rest: None,
@@ -138,8 +141,19 @@ fn after_send(
 }
 
 /// When a message that a dead sender left behind may be looked into: the other side may still be at it.
-pub fn look_after(lease_until: Timestamp, settings: &Settings) -> Timestamp {
-    lease_until.plus(settings.timeout * 2)
+pub fn look_after(lease_until: Timestamp, settings: &Settings, now: Timestamp) -> Timestamp {
+    lease_until.min(now).plus(settings.timeout * 2)
+}
+
+/// No lease that is written at `now` ends later, give or take what clocks differ and other configs say: one that does
+/// was written while the clock was ahead, and waiting for its end could take years.
+pub fn latest_lease(settings: &Settings, now: Timestamp) -> Timestamp {
+    now.plus(settings.lease()).plus(HOUR)
+}
+
+/// No wait that begins at `now` ends later, give or take the same.
+pub fn latest_wait(settings: &Settings, now: Timestamp) -> Timestamp {
+    now.plus(LONGEST_REST.max(settings.timeout * 2)).plus(HOUR)
 }
 
 /// What is done about a message whose outcome is not known.
@@ -170,6 +184,7 @@ pub fn after_resolving(
             state,
             not_before,
             attempts: message.attempts,
+            looks: 0,
             remote_id: None,
             error: (!error.is_empty()).then(|| error.to_owned()),
             rest: None,
@@ -186,6 +201,7 @@ pub fn after_resolving(
             state: State::Sent,
             not_before: now,
             attempts: message.attempts,
+            looks: 0,
             remote_id: sent.remote_id.clone(),
             error: None,
             rest: None,
@@ -213,12 +229,23 @@ pub fn after_resolving(
             }
         }
         Finding::Later(error) => {
-            match after_send(message.attempts, message.key, &Err(error.clone()), settings, now) {
-                // Looking is not sending: whatever goes wrong, it is still not known.
+            // Looking is not sending: whatever goes wrong, it is still not known. But looks are put off and given up
+            // as attempts are.
+            let looks = message.looks.saturating_add(1);
+            let error = match error.clone() {
+                SendError::Unknown { why } => SendError::later(why),
+                error => error,
+            };
+            match after_send(looks, message.key, &Err(error), settings, now) {
                 failed @ Step { state: State::Failed, .. } => {
-                    hold(&format!("looking failed: {}", failed.error.unwrap_or_default()))
+                    hold(&format!("looking failed {looks} times: {}", failed.error.unwrap_or_default()))
                 }
-                later => Resolved::Step(Step { state: State::Unknown, attempts: message.attempts, ..later }),
+                later => Resolved::Step(Step {
+                    state: State::Unknown,
+                    attempts: message.attempts,
+                    looks: later.attempts,
+                    ..later
+                }),
             }
         }
     }
@@ -231,6 +258,8 @@ pub struct Unresolved<'a> {
     pub key: &'a str,
     /// How often it was tried.
     pub attempts: u32,
+    /// How many looks in a row have failed.
+    pub looks: u32,
     /// Since when it can be there.
     pub attempted: Attempted,
     /// Whether it was sent again already although nobody knew whether it was there.
@@ -306,7 +335,8 @@ pub fn day_start(zone: &TimeZone, now: Timestamp) -> Timestamp {
     zone.to_timestamp(midnight).map_or(now, Timestamp::from)
 }
 
-fn next_day(zone: &TimeZone, now: Timestamp) -> Timestamp {
+/// The first moment of the next calendar day in `zone`.
+pub fn next_day(zone: &TimeZone, now: Timestamp) -> Timestamp {
     let tomorrow = now.date_in(zone).saturating_add(1.day()).to_datetime(jiff::civil::Time::midnight());
     zone.to_timestamp(tomorrow).map_or_else(|_| now.plus(HOUR * 24), Timestamp::from)
 }

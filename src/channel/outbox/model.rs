@@ -169,6 +169,8 @@ pub struct Row {
     pub not_before: Timestamp,
     /// How often it was tried.
     pub attempts: u32,
+    /// How many looks in a row have failed, while nobody knows whether it was sent.
+    pub looks: u32,
     /// When it was tried first.
     pub first_attempt_at: Option<Timestamp>,
     /// When it was tried last.

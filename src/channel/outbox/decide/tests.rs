@@ -74,7 +74,7 @@ fn waits_grow_and_differ_a_little() {
 
 fn unresolved(attempts: u32, ago: Duration, doubt: Option<Doubt>) -> Unresolved<'static> {
     let attempted = Attempted { since: now().minus(ago), is_certain: doubt.is_none() };
-    Unresolved { key: "key", attempts, attempted, was_resent: false, doubt }
+    Unresolved { key: "key", attempts, looks: 0, attempted, was_resent: false, doubt }
 }
 
 #[test]
@@ -159,19 +159,61 @@ fn a_post_that_is_not_there_is_sent_at_once_the_first_time_and_put_off_the_next_
 }
 
 #[test]
-fn a_failed_look_changes_nothing_but_the_time_of_the_next() {
-    let look =
-        |error| after_resolving(&unresolved(1, HOUR, None), &Finding::Later(error), None, &settings(), now());
-    match look(later()) {
-        Resolved::Step(step) => {
-            assert_eq!((step.state, step.attempts), (State::Unknown, 1));
-            assert!(step.not_before > now());
+fn failed_looks_are_put_off_longer_each_time_and_end_with_a_person() {
+    let unknown = SendError::unknown("cut");
+    let locked = SendError::Locked { why: String::new() };
+    let busy = SendError::Busy { why: String::new(), after: MINUTE };
+    let look = |looks, error: &SendError| {
+        let message = Unresolved { looks, ..unresolved(1, HOUR, None) };
+        match after_resolving(&message, &Finding::Later(error.clone()), None, &settings(), now()) {
+            Resolved::Step(step) => {
+                assert_eq!(step.attempts, 1, "looking is not an attempt");
+                step
+            }
+            Resolved::SendAgain { .. } => panic!("sent without looking"),
         }
-        Resolved::SendAgain { .. } => panic!("sent without looking"),
+    };
+    for (looks, error, state, counted, wait) in [
+        (0, &later(), State::Unknown, 1, Some(back_off(1, "key"))),
+        (1, &later(), State::Unknown, 2, Some(back_off(2, "key"))),
+        (2, &later(), State::Held, 0, None),
+        (0, &unknown, State::Unknown, 1, Some(back_off(1, "key"))),
+        (2, &unknown, State::Held, 0, None),
+        // A channel that rests costs no look.
+        (2, &locked, State::Unknown, 2, Some(Duration::ZERO)),
+        (2, &busy, State::Unknown, 2, Some(MINUTE)),
+    ] {
+        let step = look(looks, error);
+        assert_eq!((step.state, step.looks), (state, counted), "{looks} {error:?}");
+        if let Some(wait) = wait {
+            assert_eq!(step.not_before.since(now()), wait, "{looks} {error:?}");
+        }
     }
-    match look(SendError::Locked { why: String::new() }) {
-        Resolved::Step(step) => assert_eq!((step.state, step.rest), (State::Unknown, Some(Rest::Locked))),
-        Resolved::SendAgain { .. } => panic!("sent without looking"),
+    assert_eq!(look(0, &locked).rest, Some(Rest::Locked));
+    let why = look(2, &later()).error.unwrap();
+    assert_eq!(why, "it may have been sent already: looking failed 3 times: down");
+}
+
+#[test]
+fn no_lease_and_no_wait_of_ours_looks_as_if_the_clock_had_been_ahead() {
+    for timeout in [SECOND, SECOND * 30, HOUR * 40] {
+        let settings = Settings { timeout, ..settings() };
+        assert!(latest_lease(&settings, now()) > now().plus(settings.lease()));
+        let busy = SendError::Busy { why: String::new(), after: HOUR * 1000 };
+        let asked = SendError::Later { why: String::new(), after: Some(HOUR * 1000) };
+        for (attempts, error) in [(1, busy), (1, asked), (2, later()), (9, SendError::unknown("?"))] {
+            let step = after_send(attempts, "key", &Err(error), &settings, now());
+            assert!(step.not_before < latest_wait(&settings, now()), "{timeout:?}");
+        }
+        for attempts in 1..=20 {
+            assert!(now().plus(back_off(attempts, "key")) < latest_wait(&settings, now()));
+        }
+        let abandoned = now().plus(HOUR * 24 * 365 * 11);
+        assert_eq!(look_after(abandoned, &settings, now()).since(now()), timeout * 2);
+        assert_eq!(
+            look_after(now().minus(HOUR * 90), &settings, now()),
+            now().minus(HOUR * 90).plus(timeout * 2)
+        );
     }
 }
 
