@@ -138,6 +138,7 @@ impl App {
         let llms = LlmSet::read(&config.llms, &quotas, zone, &db, fetcher.clients(), &mut problems);
         let web = problems.note(config.web.read());
         let parts = Parts {
+            jobs: config.jobs.as_slice().into(),
             app: config.app.clone(),
             outside: Outside { clients: fetcher.clients().clone(), clock: clock.clone() },
             clock,

@@ -170,7 +170,7 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
         }
         Err(Failure::Credentials(why)) => {
             return Err(Error::new(Exit::Credentials, why)
-                .hint("what was collected is saved; with a good token `tsuzuki bulk resume` continues"));
+                .hint("what was collected is saved; with a good token `tsuzuki bulk start` continues"));
         }
         Err(failure) => return Err(failure.into()),
     };
