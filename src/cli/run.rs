@@ -165,7 +165,9 @@ async fn run_jobs(
     let sender = app.sender();
     let sending = async {
         match delivery {
-            Delivery::Send => sending::send_beside(&jobs, &sender, &context.stop).await,
+            Delivery::Send => {
+                sending::send_beside(&jobs, &sender, &context.stop).await?.with_locked(db).await
+            }
             Delivery::OnlyQueue => Ok(Sent::default()),
         }
     };

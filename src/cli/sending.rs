@@ -7,8 +7,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::{Exit, Output};
-use crate::channel::outbox::{SendReport, Sender};
-use crate::db;
+use crate::channel::outbox::{self, SendReport, Sender, State};
+use crate::db::{self, Db};
+use crate::ledger::pause;
 use crate::text::counted;
 
 /// How far the jobs are.
@@ -48,6 +49,26 @@ impl Sent {
         self.held += pass.held;
         self.locked.extend(pass.locked);
         self.orphans.extend(pass.orphans);
+    }
+
+    /// Adds the channels that rest until their credentials change while messages wait for them: a pass tells of those
+    /// that rested before it began.
+    pub(super) async fn with_locked(mut self, db: &Db) -> db::Result<Self> {
+        let now = db.clock().now();
+        let locked = db.read(move |tx| {
+            let rests = pause::list(tx, now)?;
+            let is_locked = |channel: &str| {
+                rests.iter().any(|rest| {
+                    rest.paused_until.is_none() && rest.name.strip_prefix("channel:") == Some(channel)
+                })
+            };
+            let waiting = outbox::tally(tx)?.into_iter().filter(|tally| {
+                matches!(State::parse(&tally.state), Some(State::Ready | State::Sending | State::Unknown))
+            });
+            Ok(waiting.map(|tally| tally.channel).filter(|channel| is_locked(channel)).collect::<Vec<_>>())
+        });
+        self.locked.extend(locked.await?);
+        Ok(self)
     }
 
     /// Says what was sent, and what keeps the rest.

@@ -113,7 +113,7 @@ fn books_mails_and_tokens_are_shown_and_reset() {
         let books = shell.say("book ls").await;
         assert_eq!(books.lines().count(), 8, "{books}");
         assert_eq!(shell.say("book ls --undelivered --job shelf").await.lines().count(), 6);
-        assert_eq!(shell.say("book ls --job other").await, "");
+        assert_eq!(shell.say("book ls --job other").await, "Nothing to list.\n");
         let json: serde_json::Value =
             serde_json::from_str(&shell.say("book ls --json --limit 3").await).unwrap();
         assert_eq!(json.as_array().unwrap().len(), 3);
