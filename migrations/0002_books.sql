@@ -73,18 +73,23 @@ CREATE TABLE job_books (
   first_seen_at TEXT NOT NULL,
   is_waiting INTEGER NOT NULL DEFAULT 1,
   last_sent_at TEXT,
+  -- How many digests with it were refused, and until when it is in none therefore.
+  refusals INTEGER NOT NULL DEFAULT 0,
+  rests_until TEXT,
   PRIMARY KEY (job_name, isbn13)
 );
 CREATE INDEX idx_job_books_first_seen ON job_books (job_name, first_seen_at);
 CREATE INDEX idx_job_books_waiting ON job_books (job_name, first_seen_at, isbn13) WHERE is_waiting = 1;
 CREATE INDEX idx_job_books_last_sent ON job_books (job_name, last_sent_at, isbn13) WHERE last_sent_at IS NOT NULL;
 
--- A digest that was handed to the outbox, under the subject `digest:ID`; `delivery_id` is set by its first acceptance.
+-- A digest that was handed to the outbox, under the subject `digest:ID`; `delivery_id` is set by its first acceptance,
+-- `refused_at` when every message of it has failed.
 CREATE TABLE book_digests (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   job_name TEXT NOT NULL,
   is_repeat INTEGER NOT NULL DEFAULT 0,
   created_at TEXT NOT NULL,
+  refused_at TEXT,
   delivery_id INTEGER REFERENCES deliveries (id)
 );
 CREATE INDEX idx_book_digests_job ON book_digests (job_name, id);

@@ -76,3 +76,6 @@ CREATE TABLE blog_changes (
 CREATE INDEX idx_blog_changes_untold ON blog_changes (job_name, id) WHERE digest IS NULL;
 CREATE INDEX idx_blog_changes_digest ON blog_changes (digest);
 CREATE INDEX idx_blog_changes_blog ON blog_changes (blog_id, id);
+CREATE INDEX idx_blog_changes_job ON blog_changes (job_name, id);
+-- What is pruned: trouble that was told. What was new stays for ever.
+CREATE INDEX idx_blog_changes_trouble ON blog_changes (found_at, id) WHERE code <> 'new' AND digest IS NOT NULL;

@@ -12,10 +12,16 @@ CREATE TABLE outbox (
   payload TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('ready', 'sending', 'sent', 'unknown', 'failed', 'held', 'skipped')),
   created_at TEXT NOT NULL,
+  -- When it was last made ready by its owner or by a person; NULL: when it was added.
+  readied_at TEXT,
   not_before TEXT NOT NULL,
   attempts INTEGER NOT NULL DEFAULT 0,
+  -- Looks in a row that failed, while nobody knows whether it was sent.
+  looks INTEGER NOT NULL DEFAULT 0,
   first_attempt_at TEXT,
   last_attempt_at TEXT,
+  -- When it was sent again although nobody knew whether it had arrived: a second time a person is asked.
+  resent_at TEXT,
   settled_at TEXT,
   lease_owner TEXT,
   lease_fence INTEGER NOT NULL DEFAULT 0,

@@ -38,10 +38,10 @@ pub(super) fn plan(tx: &mut Tx<'_>, blogs: &[Blog], now: Timestamp) -> db::Resul
     let mut steps: Vec<String> =
         due.iter().take(NAMED).map(|blog| format!("check {} ({})", blog.id, blog.url)).collect();
     if due.len() > NAMED {
-        steps.push(format!("check {} more blogs", due.len() - NAMED));
+        steps.push(format!("check {}", counted(due.len() - NAMED, "more blog")));
     }
     if waiting > 0 {
-        steps.push(format!("leave {waiting} blogs alone: paused, or not due"));
+        steps.push(format!("leave {} alone: paused, or not due", counted(waiting, "blog")));
     }
     Ok(Plan { steps })
 }

@@ -72,7 +72,7 @@ pub fn health(changes: &[ChangeRow], address: impl Fn(&str) -> Option<Url>, lang
         .take(NAMED)
         .map(|change| Entry {
             title: format!("{}: {}", change.blog_id, state_of(change, language)),
-            link: address(&change.blog_id),
+            link: address(&change.blog_id).map(without_query),
             date: change.detail.since,
             note: change.detail.error.clone(),
         })
@@ -159,6 +159,12 @@ fn name_of(entry: &Found, language: Language) -> String {
     })
 }
 
+/// What comes after `?` may hold a key, and trouble is told to others.
+fn without_query(mut url: Url) -> Url {
+    url.set_query(None);
+    url
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,7 +232,9 @@ mod tests {
             change("c", "recovered", Detail { failures: Some(9), ..Detail::default() }),
             change("d", "gone", failing),
         ];
-        let told = health(&rows, |_| None, Language::En);
+        let address = |id: &str| Url::parse(&format!("https://{id}.example/feed?token=SECRET")).ok();
+        let told = health(&rows, address, Language::En);
+        assert_eq!(told.entries[0].link.as_ref().unwrap().as_str(), "https://a.example/feed");
         assert_eq!(told.headline, "Blogs: 3 cannot be read, 1 recovered");
         assert_eq!(told.entries[1].title, "b: still cannot be read, 3 failures by now");
         assert_eq!(

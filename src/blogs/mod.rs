@@ -35,7 +35,7 @@ use crate::db::{self, Db};
 use crate::engine::work::Boxed;
 use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Work};
 use crate::fetch::{Check, Wanted};
-use crate::text::Language;
+use crate::text::{Language, counted};
 use crate::time::{Clock, Timestamp};
 
 /// The kind of job, as the config file names it.
@@ -102,20 +102,12 @@ impl Blogs {
         turn.check_stop()?;
         let tally = round::run(turn, Arc::clone(&self.blogs), &self.rules, &self.prober).await?;
         problems.extend(digest::queue(turn, self).await?);
+        let summary = tally.summary(self.blogs.len());
         let unnamed = tally.failed - tally.problems.len();
         problems.extend(tally.problems);
         if unnamed > 0 {
-            problems.push(format!("and {unnamed} more blogs failed"));
+            problems.push(format!("and {} failed too", counted(unnamed, "more blog")));
         }
-        let summary = format!(
-            "checked {} of {} blogs: {} unchanged, {} with {} new entries, {} failed",
-            tally.checked,
-            self.blogs.len(),
-            tally.checked - tally.changed - tally.failed,
-            tally.changed,
-            tally.entries,
-            tally.failed
-        );
         let is_in_vain = tally.checked > 0 && tally.failed == tally.checked;
         Ok(Report { summary, problems, waiting_until: None, is_in_vain })
     }

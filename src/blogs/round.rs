@@ -23,6 +23,7 @@ use crate::engine::{Failure, Progress, Turn, Update};
 use crate::fail;
 use crate::id::JobName;
 use crate::ledger::lease::Lease;
+use crate::text::counted;
 use crate::time::Clock;
 
 /// Lanes, at most.
@@ -50,7 +51,11 @@ pub struct Tally {
     pub checked: usize,
     /// Of these, with nothing to read.
     pub skipped: usize,
-    /// Of these, with something new.
+    /// Of these, read for the first time.
+    pub first: usize,
+    /// Entries that were there at that first look.
+    pub remembered: usize,
+    /// Of the checked, with something new.
     pub changed: usize,
     /// New entries.
     pub entries: usize,
@@ -61,9 +66,31 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// In words, of so many blogs in the config.
+    pub fn summary(&self, blogs: usize) -> String {
+        let others = self.first + self.changed + self.failed;
+        let mut parts = Vec::new();
+        if self.checked > others || others == 0 {
+            parts.push(format!("{} unchanged", self.checked.saturating_sub(others)));
+        }
+        if self.first > 0 {
+            let entries = counted(self.remembered, "entry");
+            parts.push(format!("{} read for the first time ({entries} remembered)", self.first));
+        }
+        if self.changed > 0 {
+            parts.push(format!("{} with {}", self.changed, counted(self.entries, "new entry")));
+        }
+        if self.failed > 0 {
+            parts.push(format!("{} failed", self.failed));
+        }
+        format!("checked {} of {}: {}", self.checked, counted(blogs, "blog"), parts.join(", "))
+    }
+
     fn add(&mut self, other: Tally) {
         self.checked += other.checked;
         self.skipped += other.skipped;
+        self.first += other.first;
+        self.remembered += other.remembered;
         self.changed += other.changed;
         self.entries += other.entries;
         self.failed += other.failed;
@@ -271,6 +298,10 @@ impl Round {
             fail::point("blogs.writing");
             tally.checked += 1;
             tally.skipped += usize::from(settled.check.skipped);
+            if state.last_success_at.is_none() && sighting.outcome.is_ok() && !settled.check.changed {
+                tally.first += 1;
+                tally.remembered += count_entries(sighting);
+            }
             tally.changed += usize::from(settled.check.changed);
             tally.entries += settled.changes.iter().map(|change| change.detail.count()).sum::<usize>();
             if let Some(error) = &settled.check.error_message {
@@ -305,5 +336,29 @@ fn count_entries(sighting: &Sighting) -> usize {
     match &sighting.outcome {
         Ok(Reading::Entries { entries, .. }) => entries.len(),
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_is_told_in_words() {
+        let tally = |checked, first, remembered, changed, entries, failed| {
+            let rest = Tally::default();
+            Tally { checked, first, remembered, changed, entries, failed, ..rest }.summary(4)
+        };
+        assert_eq!(tally(0, 0, 0, 0, 0, 0), "checked 0 of 4 blogs: 0 unchanged");
+        assert_eq!(tally(4, 0, 0, 0, 0, 0), "checked 4 of 4 blogs: 4 unchanged");
+        assert_eq!(
+            tally(2, 2, 8, 0, 0, 0),
+            "checked 2 of 4 blogs: 2 read for the first time (8 entries remembered)"
+        );
+        assert_eq!(
+            tally(4, 0, 0, 1, 1, 1),
+            "checked 4 of 4 blogs: 2 unchanged, 1 with 1 new entry, 1 failed"
+        );
+        assert_eq!(tally(1, 0, 0, 0, 0, 1), "checked 1 of 4 blogs: 1 failed");
     }
 }

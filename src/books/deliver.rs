@@ -226,7 +226,8 @@ async fn queue(
 /// Records how a message of a digest ended, in the transaction that marks it.
 ///
 /// The first acceptance, on any channel, delivers the books; later ones find that done. A failed or skipped
-/// message releases them by itself: selection looks at the messages that are still on their way.
+/// message releases them by itself: selection looks at the messages that are still on their way. Refused ones rest
+/// first, or a reader who cannot be reached would be mailed at every run for ever.
 pub fn settled(tx: &mut Tx<'_>, row: &Row, outcome: Outcome) -> db::Result<()> {
     let id = row.subject.strip_prefix(SUBJECT).and_then(|id| id.parse().ok());
     let Some(digest) = id.map(|id| store::find_digest(tx, id)).transpose()?.flatten() else {
@@ -244,7 +245,11 @@ pub fn settled(tx: &mut Tx<'_>, row: &Row, outcome: Outcome) -> db::Result<()> {
         {
             return Ok(());
         }
-        Outcome::Failed | Outcome::Skipped => "released",
+        Outcome::Failed => {
+            store::mark_refused(tx, &digest, now)?;
+            "released"
+        }
+        Outcome::Skipped => "released",
     };
     for isbn13 in &digest.isbns {
         let detail = serde_json::json!({ "digest": digest.id, "delivery": row.id, "channel": row.channel });

@@ -1,5 +1,7 @@
 //! Which books a digest tells: what was never delivered, else a few of long ago.
 
+use std::time::Duration;
+
 use jiff::tz::TimeZone;
 
 use super::model::Book;
@@ -7,6 +9,9 @@ use super::store;
 use crate::db::{self, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
+
+/// How long a job makes no digest after one was refused; `delivery retry` sends the refused one at once.
+const REST: Duration = Duration::from_secs(23 * 60 * 60);
 
 /// How many books a digest may have.
 #[derive(Clone, Debug)]
@@ -42,7 +47,10 @@ impl Choice {
 
 /// Chooses what `job` tells now.
 pub fn choose(tx: &mut Tx<'_>, job: &JobName, limits: &Limits, now: Timestamp) -> db::Result<Choice> {
-    let new = store::list_undelivered(tx, job, limits.mail_limit)?;
+    if rests(store::refused_at(tx, job)?, now) {
+        return Ok(Choice::Nothing);
+    }
+    let new = store::list_undelivered(tx, job, limits.mail_limit, now)?;
     if !new.is_empty() {
         return Ok(Choice::New(new));
     }
@@ -54,6 +62,11 @@ pub fn choose(tx: &mut Tx<'_>, job: &JobName, limits: &Limits, now: Timestamp) -
     }
     let repeats = store::list_repeatable(tx, job, limits.fallback_limit)?;
     Ok(if repeats.is_empty() { Choice::Nothing } else { Choice::Repeats(repeats) })
+}
+
+/// Whether the last digest was refused a short while ago: a reader who is refused every hour does not come back sooner.
+fn rests(refused_at: Option<Timestamp>, now: Timestamp) -> bool {
+    refused_at.is_some_and(|at| at <= now && now.since(at) < REST)
 }
 
 /// Whether books of long ago may be told again: nothing else is to be told or on its way, and not twice a day.
@@ -76,6 +89,21 @@ fn may_repeat(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_is_not_answered_with_the_next_digest() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let now = at("2026-01-15T12:00:00Z");
+        for (refused, expected) in [
+            (None, false),
+            (Some("2026-01-15T11:00:00Z"), true),
+            (Some("2026-01-14T13:00:01Z"), true),
+            (Some("2026-01-14T13:00:00Z"), false),
+            (Some("2037-01-01T00:00:00Z"), false),
+        ] {
+            assert_eq!(rests(refused.map(at), now), expected, "{refused:?}");
+        }
+    }
 
     #[test]
     fn repeats_are_told_when_nothing_else_is_and_once_a_day() {

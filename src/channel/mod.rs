@@ -202,6 +202,14 @@ impl Channel {
         }
     }
 
+    /// How long the other side may take to answer once it has the whole message, if its protocol says so.
+    pub(crate) fn answers_within(&self) -> Option<Duration> {
+        match &self.place {
+            Place::Email(_) => Some(email::ANSWERS_WITHIN.max(self.settings.timeout)),
+            Place::Mastodon(_) | Place::Slack(_) | Place::Webhook(_) => None,
+        }
+    }
+
     /// Tells whether the credentials have changed, without telling anything about them: 16 bits of a hash.
     pub(crate) fn credentials_print(&self) -> String {
         let secrets = on_place!(self, place => place.credentials());

@@ -1,6 +1,6 @@
 //! How far a send has come, and how long it may go on.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -10,13 +10,13 @@ use crate::time::{Clock, Timestamp};
 /// How far one send has come, told by the channel while it works.
 #[derive(Debug)]
 pub struct Progress {
-    handed_over: AtomicBool,
+    handed_over_at: Mutex<Option<Instant>>,
     budget: Budget,
 }
 
 impl Progress {
     pub(crate) fn new(budget: Budget) -> Self {
-        Self { handed_over: AtomicBool::new(false), budget }
+        Self { handed_over_at: Mutex::default(), budget }
     }
 
     /// For a message that belongs to nobody else, such as a test mail.
@@ -26,16 +26,21 @@ impl Progress {
 
     /// From here on the other side may have the message: say so right before.
     pub(crate) fn hand_over(&self) {
-        self.handed_over.store(true, Ordering::SeqCst);
+        *lock(&self.handed_over_at) = Some(Instant::now());
     }
 
     /// The other side has said no: what was handed over did not count.
     pub(crate) fn take_back(&self) {
-        self.handed_over.store(false, Ordering::SeqCst);
+        *lock(&self.handed_over_at) = None;
     }
 
     pub(crate) fn is_handed_over(&self) -> bool {
-        self.handed_over.load(Ordering::SeqCst)
+        self.handed_over_at().is_some()
+    }
+
+    /// Since when the other side may have it.
+    pub(crate) fn handed_over_at(&self) -> Option<Instant> {
+        *lock(&self.handed_over_at)
     }
 
     /// Whether there is still time; ask before every step that cannot be taken back.
@@ -44,18 +49,21 @@ impl Progress {
     }
 }
 
+fn lock<T>(cell: &Mutex<T>) -> MutexGuard<'_, T> {
+    cell.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// How long a claimed message is ours, by two clocks: one stands still when the machine sleeps, one can be set.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     clock: Clock,
-    began: Instant,
-    began_at: Timestamp,
+    began: Arc<Mutex<(Instant, Timestamp)>>,
     length: Duration,
 }
 
 impl Budget {
     pub(super) fn new(clock: &Clock, length: Duration) -> Self {
-        Self { clock: clock.clone(), began: Instant::now(), began_at: clock.now(), length }
+        Self { clock: clock.clone(), began: Arc::new(Mutex::new((Instant::now(), clock.now()))), length }
     }
 
     /// One that does not end while anybody waits.
@@ -63,9 +71,20 @@ impl Budget {
         Self::new(&Clock::system(), Duration::from_secs(3600 * 24))
     }
 
+    /// The present moment: say it to [`Budget::renew`] once the lease that begins now is written down.
+    pub(crate) fn moment(&self) -> (Instant, Timestamp) {
+        (Instant::now(), self.clock.now())
+    }
+
+    /// Begins anew at `moment`, for everybody who holds it.
+    pub(crate) fn renew(&self, moment: (Instant, Timestamp)) {
+        *lock(&self.began) = moment;
+    }
+
     /// What is left of it.
     pub(crate) fn left(&self) -> Duration {
-        let spent = self.began.elapsed().max(self.clock.now().since(self.began_at));
+        let (began, began_at) = *lock(&self.began);
+        let spent = began.elapsed().max(self.clock.now().since(began_at));
         self.length.saturating_sub(spent)
     }
 

@@ -69,7 +69,7 @@ macro_rules! channel_config {
             pub quiet_hours: Option<crate::config::value::QuietHours>,
             /// The time zone of quiet hours and days; that of `[app]` when not set.
             pub timezone: Option<crate::config::value::Zone>,
-            /// How long one send may take; default `"30s"`.
+            /// How long one send may take; default `"30s"`. A mail server has ten minutes to answer the end of the text.
             pub timeout: Option<crate::config::value::Span>,
             /// How often a message is tried before it counts as failed; default 8.
             pub max_attempts: Option<u32>,

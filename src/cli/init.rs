@@ -7,7 +7,11 @@ use clap::ValueEnum;
 
 use super::{Context, Error, Exit, Result};
 use crate::config::FILE_NAME;
+use crate::config::value::Zone;
 use crate::text::Language;
+
+/// Stands for the zone in the general part.
+const ZONE: &str = "{zone}";
 
 /// Options of `init`.
 #[derive(Debug, clap::Args)]
@@ -18,6 +22,9 @@ pub(super) struct Args {
     /// The language of its comments, and of the messages it asks for
     #[arg(long, value_enum, default_value = "en")]
     lang: Lang,
+    /// The time zone of schedules and of what is shown; the machine's own where it has one
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<Zone>,
 }
 
 /// A language to choose.
@@ -51,6 +58,9 @@ enum Pipeline {
 pub(super) fn run(args: &Args, context: &Context) -> Result {
     let path = context.global.config.clone().unwrap_or_else(|| PathBuf::from(FILE_NAME));
     let shown = path.display();
+    let language = args.lang.language();
+    let zone =
+        args.timezone.clone().or_else(|| zone_of_machine(context)).unwrap_or_else(|| usual_zone(language));
     let mut file = std::fs::File::create_new(&path).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
             Error::failed(format!("{shown} exists already, and was left as it is"))
@@ -58,7 +68,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result {
         }
         _ => Error::failed(format!("{shown}: {error}")),
     })?;
-    file.write_all(render(&args.kinds, args.lang.language()).as_bytes())?;
+    file.write_all(render(&args.kinds, language, &zone).as_bytes())?;
     let next = match args.kinds.is_empty() {
         true => "take the # away from what you want",
         false => "fill in your own addresses",
@@ -69,12 +79,31 @@ pub(super) fn run(args: &Args, context: &Context) -> Result {
     Ok(Exit::Fine)
 }
 
+/// What `TZ` or `/etc/localtime` names; UTC is what machines have that were told nothing.
+fn zone_of_machine(context: &Context) -> Option<Zone> {
+    let named = context.env.find("TZ").map(|name| name.trim_start_matches(':').to_owned());
+    let linked = || {
+        let file = std::fs::read_link("/etc/localtime").ok()?;
+        Some(file.to_str()?.rsplit_once("zoneinfo/")?.1.to_owned())
+    };
+    let zone: Zone = named.or_else(linked)?.parse().ok()?;
+    Some(zone).filter(|zone| !matches!(zone.name(), "UTC" | "Etc/UTC"))
+}
+
+fn usual_zone(language: Language) -> Zone {
+    let name = match language {
+        Language::Ja => "Asia/Tokyo",
+        Language::En => "UTC",
+    };
+    name.parse().expect("a zone that every database has")
+}
+
 /// The file: the general part, then the pipelines as they are or, if none was named, all of them commented out.
 ///
 /// A line of an example is commented out with a bare `#`, words have a space behind it, so that either can be told
 /// from the other.
-fn render(kinds: &[Pipeline], language: Language) -> String {
-    let mut text = base(language).to_owned();
+fn render(kinds: &[Pipeline], language: Language, zone: &Zone) -> String {
+    let mut text = base(language).replace(ZONE, zone.name());
     for pipeline in Pipeline::value_variants() {
         let example = template(*pipeline, language);
         if kinds.contains(pipeline) {
@@ -127,15 +156,27 @@ mod tests {
     }
 
     #[test]
+    fn the_zone_is_written_where_it_belongs() {
+        let zone: Zone = "Europe/Vienna".parse().unwrap();
+        for language in [Language::Ja, Language::En] {
+            let text = render(&[], language, &zone);
+            assert!(text.contains("timezone = \"Europe/Vienna\"") && !text.contains(ZONE), "{text}");
+        }
+    }
+
+    #[test]
     fn every_template_can_be_used_alone_together_and_uncommented() {
         for language in [Language::Ja, Language::En] {
-            assert!(jobs_of(&render(&[], language)).is_empty(), "examples are only examples");
+            assert!(
+                jobs_of(&render(&[], language, &usual_zone(language))).is_empty(),
+                "examples are only examples"
+            );
             for pipeline in Pipeline::value_variants() {
-                assert_eq!(jobs_of(&render(&[*pipeline], language)).len(), 1);
+                assert_eq!(jobs_of(&render(&[*pipeline], language, &usual_zone(language))).len(), 1);
             }
             let all = ["press", "books", "blogs", "commits"];
-            assert_eq!(jobs_of(&render(Pipeline::value_variants(), language)), all);
-            let uncommented: String = render(&[], language)
+            assert_eq!(jobs_of(&render(Pipeline::value_variants(), language, &usual_zone(language))), all);
+            let uncommented: String = render(&[], language, &usual_zone(language))
                 .lines()
                 .map(|line| match line.strip_prefix('#') {
                     Some(rest) if !rest.is_empty() && !rest.starts_with(' ') => format!("{rest}\n"),

@@ -85,11 +85,14 @@ async fn bind_pages(context: &Context, app: &App) -> Result<Option<web::Bound>> 
     }
 }
 
-/// Deletes old history every hour, if the config says how much to keep.
+/// Deletes old history every hour, if the config of that hour says how much to keep.
 async fn forget(context: &Context, app: &App) {
-    let Ok(Some(keep)) = context.config().await.map(|config| config.store.keep_history) else { return };
     while !context.stop.is_cancelled() {
-        if let Err(error) = app::prune(&app.parts.db, context.clock.now().minus(keep.into())).await {
+        // A file that cannot be read now is told where it is followed.
+        let keep = context.load_config().ok().and_then(|config| config.store.keep_history);
+        if let Some(keep) = keep
+            && let Err(error) = app::prune(&app.parts.db, context.clock.now().minus(keep.into())).await
+        {
             warn!("Old history stays for now: {error}");
         }
         tokio::select! {

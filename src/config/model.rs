@@ -130,7 +130,8 @@ pub(super) const HEAD_KEYS: &[&str] = &[
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct JobHead {
-    /// The name: letters, digits, `-`, `_` and `.`; unique in the file.
+    /// The name: letters, digits, `-`, `_` and `.`; unique in the file. What the job remembers stands under it: a job
+    /// that is renamed begins anew.
     #[schemars(with = "String")]
     pub(super) name: JobName,
     /// What the job does.

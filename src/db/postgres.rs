@@ -183,11 +183,15 @@ impl Worker {
     /// The connection broke during COMMIT: the server remembers how the transaction with this number ended.
     fn settle_unknown(&mut self, number: &str, why: &str) -> Result<()> {
         for attempt in 1..=MAX_ATTEMPTS {
-            let Ok(mut session) = self.shared.server.connect() else {
+            // An error here says nothing about the transaction: it must not look like one that may be run again.
+            let asked = self.shared.server.connect().and_then(|mut session| {
+                let status = session.first_text(&format!("SELECT pg_xact_status('{number}'::xid8)"))?;
+                Ok((session, status))
+            });
+            let Ok((session, status)) = asked else {
                 pause_before_retry(attempt + 5);
                 continue;
             };
-            let status = session.first_text(&format!("SELECT pg_xact_status('{number}'::xid8)"))?;
             self.session = Some(session);
             match status.as_deref() {
                 Some("committed") => return Ok(()),

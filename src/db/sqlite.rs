@@ -227,8 +227,9 @@ impl Writer {
                 }
             }
             Err(error) if batch.len() <= 1 => {
-                for unit in batch.into_iter().chain(waiting.pop_front()).take(1) {
-                    unit.answer(Err(error.clone()));
+                // With an empty batch it was BEGIN that failed: the first in the queue hears it, the others have their turn.
+                if let Some(unit) = batch.pop().or_else(|| waiting.pop_front()) {
+                    unit.answer(Err(error));
                 }
             }
             Err(_) => {

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use super::journal::{Memory, Record};
@@ -64,6 +65,8 @@ pub enum Trouble {
     Cut,
     /// Nothing more is ever said.
     Hang,
+    /// Nothing is said until [`SmtpServer::release`]; then all goes well.
+    Wait,
 }
 
 /// A mail that was kept.
@@ -104,6 +107,7 @@ struct Desk {
     mails: Vec<Kept>,
     record: Record<Kept>,
     troubles: VecDeque<(Phase, Trouble)>,
+    released: Arc<Notify>,
     needs_auth: bool,
     connections: usize,
 }
@@ -145,6 +149,12 @@ impl SmtpServer {
     /// The next time the dialogue reaches `phase`, this goes wrong.
     pub fn next(&self, phase: Phase, trouble: Trouble) {
         lock(&self.desk).troubles.push_back((phase, trouble));
+    }
+
+    /// Ends a [`Trouble::Wait`], also one that has not begun.
+    pub fn release(&self) {
+        let released = Arc::clone(&lock(&self.desk).released);
+        released.notify_one();
     }
 
     /// How many connections there were.
@@ -242,7 +252,16 @@ impl Talk {
             Some(Trouble::Say(other)) => self.write(other).await.map(|()| false),
             Some(Trouble::Cut) => Err(Over),
             Some(Trouble::Hang) => std::future::pending().await,
+            Some(Trouble::Wait) => {
+                self.wait().await;
+                self.write(line).await.map(|()| true)
+            }
         }
+    }
+
+    async fn wait(&self) {
+        let released = Arc::clone(&lock(&self.desk).released);
+        released.notified().await;
     }
 
     fn trouble(&self, phase: Phase) -> Option<Trouble> {
@@ -253,12 +272,13 @@ impl Talk {
 
     async fn text(&mut self) -> Result<String, Over> {
         let mut text = String::new();
-        let trouble = self.trouble(Phase::Text);
+        let mut trouble = self.trouble(Phase::Text);
         loop {
             let line = self.line().await?;
-            match &trouble {
+            match trouble.take() {
                 Some(Trouble::Cut | Trouble::Say(_)) => return Err(Over),
                 Some(Trouble::Hang) => std::future::pending().await,
+                Some(Trouble::Wait) => self.wait().await,
                 None => {}
             }
             if line == "." {
@@ -274,6 +294,7 @@ impl Talk {
             Some(Trouble::Cut) => return Err(Over),
             Some(Trouble::Hang) => std::future::pending().await,
             Some(Trouble::Say(line)) => return self.write(line).await,
+            Some(Trouble::Wait) => self.wait().await,
             None => {}
         }
         let number = {

@@ -13,6 +13,9 @@ use crate::id::Owner;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
+/// A lease taken later than this from now was taken under a clock that has been set back since: it would last for years.
+const AHEAD: Duration = Duration::from_secs(10 * 60);
+
 /// The right to work on `name` until it expires or is released.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
@@ -77,10 +80,10 @@ fn take(tx: &mut Tx<'_>, name: &str, owner: &Owner, length: Duration) -> db::Res
             "INSERT INTO leases (name, owner, fence, taken_at, expires_at) VALUES (?1, ?2, 1, ?3, ?4)
              ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, fence = leases.fence + 1,
                taken_at = excluded.taken_at, expires_at = excluded.expires_at
-             WHERE leases.owner IS NULL OR leases.expires_at <= excluded.taken_at
+             WHERE leases.owner IS NULL OR leases.expires_at <= excluded.taken_at OR leases.taken_at > ?5
              RETURNING fence"
         ),
-        params![name, owner, now, now.plus(length)],
+        params![name, owner, now, now.plus(length), now.plus(AHEAD)],
         |row| row.get(0),
     )?;
     Ok(fence.map(|fence| Lease { name: name.to_owned(), owner: owner.clone(), fence }))
@@ -92,9 +95,9 @@ pub fn find_holder(tx: &mut Tx<'_>, name: &str) -> db::Result<Option<Holder>> {
     tx.find(
         sql!(
             "SELECT owner, taken_at, expires_at FROM leases
-             WHERE name = ?1 AND owner IS NOT NULL AND expires_at > ?2"
+             WHERE name = ?1 AND owner IS NOT NULL AND expires_at > ?2 AND taken_at <= ?3"
         ),
-        params![name, now],
+        params![name, now, now.plus(AHEAD)],
         |row| Ok(Holder { owner: row.get(0)?, taken_at: row.get(1)?, expires_at: row.get(2)? }),
     )
 }
@@ -105,9 +108,9 @@ pub fn list_held(tx: &mut Tx<'_>) -> db::Result<Vec<(String, Holder)>> {
     tx.list(
         sql!(
             "SELECT name, owner, taken_at, expires_at FROM leases
-             WHERE owner IS NOT NULL AND expires_at > ?1 ORDER BY name"
+             WHERE owner IS NOT NULL AND expires_at > ?1 AND taken_at <= ?2 ORDER BY name"
         ),
-        params![now],
+        params![now, now.plus(AHEAD)],
         |row| {
             Ok((row.get(0)?, Holder { owner: row.get(1)?, taken_at: row.get(2)?, expires_at: row.get(3)? }))
         },
@@ -144,7 +147,7 @@ impl Lease {
         let now = tx.now();
         let renewed = tx.execute(
             sql!(
-                "UPDATE leases SET expires_at = ?5
+                "UPDATE leases SET expires_at = ?5, taken_at = CASE WHEN taken_at > ?4 THEN ?4 ELSE taken_at END
                  WHERE name = ?1 AND owner = ?2 AND fence = ?3 AND expires_at > ?4"
             ),
             params![self.name, self.owner, self.fence, now, now.plus(length)],

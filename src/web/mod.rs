@@ -156,7 +156,7 @@ impl Bound {
     /// Serves until `stop` is cancelled; requests under way get a few seconds to end.
     pub async fn serve(self, stop: &CancellationToken) {
         for address in self.addresses() {
-            info!("Pages at http://{address}/");
+            info!("Prompt pages at http://{address}/p/…");
         }
         let (listener, router) = self.dashboard;
         let dashboard = serve_router(listener, router, stop);

@@ -239,12 +239,38 @@ on_both_databases! {
         world.run("max_per_run = 10").await;
         assert_eq!(world.send().await.failed, 1);
         assert_eq!(world.delivered().await.len(), 0);
+        // Not with the next run: what was refused would be refused every hour.
+        world.run("max_per_run = 10").await;
+        fixture.clock.advance(DAY / 2);
+        world.run("max_per_run = 10").await;
+        assert_eq!(world.count(sql!("SELECT COUNT(*) FROM outbox")).await, 1);
+        fixture.clock.advance(DAY / 2);
         world.run("max_per_run = 10").await;
         assert_eq!(world.send().await.sent, 1);
         assert_eq!(world.delivered().await.len(), 3);
         let told = fixture.db.read(|tx| event::list_about(tx, &format!("book:{}", isbn(1)), 9)).await.unwrap();
         let codes: Vec<_> = told.iter().map(|event| event.code.as_str()).collect();
         assert_eq!(codes, ["collected", "queued", "released", "queued", "delivered"]);
+    }
+
+    async fn books_that_make_every_digest_be_refused_do_not_keep_the_others_back(fixture) {
+        let world = World::new(&fixture, volumes(0, 3)).await;
+        let keys = "max_per_run = 3\nmail_limit = 2";
+        world.hook.script.always(Some(Fault::Status(400, Vec::new())));
+        for _ in 0..2 {
+            world.run(keys).await;
+            assert_eq!(world.send().await.failed, 1);
+            fixture.clock.advance(DAY);
+        }
+        // The two newest were refused twice and rest for two days; the third has its turn.
+        world.hook.script.always(None);
+        world.run(keys).await;
+        assert_eq!(world.send().await.sent, 1);
+        assert_eq!(world.delivered().await.len(), 1);
+        fixture.clock.advance(DAY);
+        world.run(keys).await;
+        world.send().await;
+        assert_eq!(world.delivered().await.len(), 3);
     }
 
     async fn the_newest_come_first_and_no_more_than_the_limit(fixture) {

@@ -206,6 +206,49 @@ on_both_databases! {
         assert_eq!((server.toots().len(), post.row(ids[0]).await.attempts), (1, 1));
     }
 
+    async fn an_instance_that_cannot_post_for_an_hour_costs_no_post(fixture) {
+        let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+        let post = post_office(&fixture, &mastodon(&server, ""));
+        let id = post.add("toot", "u1", &news(1)).await[0];
+        server.posts.always(Some(Fault::Status(503, vec![])));
+        for _ in 0..60 {
+            post.send().await;
+            fixture.clock.advance(MINUTE);
+        }
+        let row = post.row(id).await;
+        assert!(matches!(row.state, State::Ready | State::Unknown), "{:?}", row.last_error);
+        assert!(row.attempts < 6, "tried {} times within an hour", row.attempts);
+        server.posts.always(None);
+        for _ in 0..120 {
+            post.send().await;
+            fixture.clock.advance(MINUTE);
+        }
+        assert_eq!((post.row(id).await.state, server.toots().len()), (State::Sent, 1));
+    }
+
+    async fn looks_at_an_instance_that_never_answers_grow_rare_and_end_with_a_person(fixture) {
+        let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+        let post = post_office(&fixture, &mastodon(&server, "max_attempts = 4"));
+        let id = post.add("toot", "u1", &news(1)).await[0];
+        server.posts.next(Fault::DoneThenCut);
+        post.send().await;
+        server.reads.always(Some(Fault::Status(502, vec![])));
+        let mut looks = 0;
+        let mut minutes = 0;
+        while post.row(id).await.state == State::Unknown {
+            assert!(minutes < 60, "{:?}", post.row(id).await);
+            fixture.clock.advance(MINUTE);
+            minutes += 1;
+            let report = post.send().await;
+            looks += report.unknown + report.held;
+        }
+        let row = post.row(id).await;
+        assert_eq!((row.state, looks, row.attempts), (State::Held, 4, 1));
+        assert!(minutes >= 16, "four looks within {minutes} minutes");
+        assert!(row.last_error.is_some_and(|why| why.contains("looking failed 4 times")));
+        assert_eq!(server.toots().len(), 1);
+    }
+
     async fn two_posts_with_the_same_link_are_told_apart(fixture) {
         let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
         server.ignore_keys();
@@ -304,6 +347,59 @@ on_both_databases! {
         assert_eq!(mails.len(), 2);
         assert!(mails[0].header("Message-ID").is_some_and(|id| id.ends_with("@example.com>")));
         assert_eq!(mails[0], mails[1], "byte for byte the same mail");
+    }
+
+    /// RFC 5321 gives a server ten minutes to answer the end of the text: whoever gives up earlier makes copies.
+    async fn a_mail_server_that_thinks_for_long_gets_a_mail_once(fixture) {
+        let server = SmtpServer::start().await.unwrap();
+        let post = post_office(&fixture, &email(&server, &format!("{TO_ONE}\ntimeout = \"600ms\"")));
+        let ids = post.add("mail", "u1", &news(1)).await;
+        server.next(Phase::Kept, Trouble::Wait);
+        let sender = post.sender.clone();
+        let sending = tokio::spawn(async move { sender.send_due(&CancellationToken::new()).await });
+        // The lease is renewed three times in 900 ms: more than `timeout` has passed then.
+        let mut lease = None;
+        for renewal in 0..4 {
+            loop {
+                let row = post.row(ids[0]).await;
+                assert!(matches!(row.state, State::Ready | State::Sending), "{renewal}: {:?}", row.last_error);
+                if row.lease_until > lease {
+                    lease = row.lease_until;
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            fixture.clock.advance(Duration::from_millis(300));
+        }
+        assert_eq!(post.send().await, SendReport { next_at: lease, ..SendReport::default() }, "nobody else takes it");
+        server.release();
+        assert_eq!(sending.await.unwrap().unwrap().sent, 1);
+        let row = post.row(ids[0]).await;
+        assert_eq!((row.state, row.attempts, row.resent_at), (State::Sent, 1, None));
+        assert_eq!(server.mails().len(), 1);
+    }
+
+    async fn a_mail_that_never_gets_an_answer_is_sent_twice_and_then_left_to_a_person(fixture) {
+        let server = SmtpServer::start().await.unwrap();
+        let post = post_office(&fixture, &email(&server, TO_ONE));
+        let id = post.add("mail", "u1", &news(1)).await[0];
+        for (copies, state) in [(1, State::Unknown), (2, State::Unknown), (2, State::Held), (2, State::Held)] {
+            server.next(Phase::Kept, Trouble::Cut);
+            post.send().await;
+            let row = post.row(id).await;
+            assert_eq!((server.mails().len(), row.state), (copies, state), "{:?}", row.last_error);
+            fixture.clock.advance(MINUTE);
+        }
+        let row = post.row(id).await;
+        assert!(row.last_error.is_some_and(|why| why.contains("it was sent again, and no answer came either time")));
+        // A person's word begins a new count.
+        fixture.db.write(move |tx| outbox::approve(tx, id, tx.now())).await.unwrap();
+        assert_eq!(post.row(id).await.resent_at, None);
+        assert_eq!(post.send().await.unknown, 1);
+        fixture.clock.advance(MINUTE);
+        assert_eq!(post.send().await.unknown, 1);
+        fixture.clock.advance(MINUTE);
+        assert_eq!(post.send().await.held, 1);
     }
 
     async fn one_bad_recipient_does_not_keep_the_mail_from_the_others(fixture) {

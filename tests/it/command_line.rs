@@ -148,6 +148,8 @@ fn jobs_are_edited_in_place_and_comments_stay() {
     let bad = desk.run(&["job", "update", "blogs", "--set", "evry=3h"]);
     assert_eq!(code(&bad), 5, "a change that would not be valid is not written");
     assert!(!std::fs::read_to_string(&file).unwrap().contains("evry"));
+    let renamed = desk.run(&["job", "update", "blogs", "--set", "name=news"]);
+    assert!(code(&renamed) == 2 && err(&renamed).contains("tell everything again"), "{}", err(&renamed));
     assert_eq!(code(&desk.run(&["job", "rm", "blogs"])), 2);
     assert_eq!(code(&desk.run(&["job", "rm", "blogs", "--yes"])), 0);
     assert!(std::fs::read_to_string(&file).unwrap().starts_with("# my jobs"));
@@ -169,6 +171,28 @@ fn a_dry_run_creates_no_file_and_changes_no_row() {
     assert!(
         before == (checksums(desk.dir.path()), std::fs::read(desk.dir.path().join("tsuzuki.db")).unwrap())
     );
+}
+
+#[test]
+fn a_first_file_has_the_zone_of_its_machine() {
+    let desk = Desk::new("");
+    let path = desk.dir.path().join("first.toml");
+    let init = |args: &[&str], zone: &str| {
+        let _ = std::fs::remove_file(&path);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command.current_dir(desk.dir.path()).args(["init", "-c", "first.toml"]).args(args).env("TZ", zone);
+        (code(&command.output().unwrap()), std::fs::read_to_string(&path).unwrap_or_default())
+    };
+    for (args, machine, zone) in [
+        (&[][..], "Europe/Vienna", "Europe/Vienna"),
+        (&["--timezone", "Asia/Seoul"], "Europe/Vienna", "Asia/Seoul"),
+        (&["--lang", "ja"], "UTC", "Asia/Tokyo"),
+        (&[], "No/Where", "UTC"),
+    ] {
+        let (code, text) = init(args, machine);
+        assert!(code == 0 && text.contains(&format!("timezone = \"{zone}\"")), "{args:?} {machine}: {text}");
+    }
+    assert_eq!(init(&["--timezone", "No/Where"], "UTC"), (2, String::new()));
 }
 
 #[test]

@@ -216,6 +216,19 @@ impl World {
         assert_eq!(status.success(), point.is_none(), "{point:?} {status}");
     }
 
+    /// Lets senders work undisturbed until nothing is left for them: what was put off may wait for half a day.
+    async fn finish(&mut self) {
+        for _ in 0..20 {
+            self.run_once(None);
+            let is_open = |row: &Row| matches!(row.state, State::Ready | State::Sending | State::Unknown);
+            if !self.rows().await.iter().any(is_open) {
+                break;
+            }
+            self.settle(Duration::from_secs(5 * 3600)).await;
+        }
+        self.settle(Duration::ZERO).await;
+    }
+
     /// Waits until the servers have dealt with everything that dead senders sent, then lets leases run out.
     async fn settle(&mut self, on: Duration) {
         let address = |url: &url::Url| SocketAddr::from(([127, 0, 0, 1], url.port().unwrap()));
@@ -255,7 +268,8 @@ impl World {
         copies
     }
 
-    /// Nothing lost, nothing twice; mails twice only where the commit was cut off, and then with one Message-ID.
+    /// Nothing lost, nothing twice; mails twice only where the commit was cut off, and then with one Message-ID. A mail
+    /// whose second sender was killed, too, waits for a person.
     async fn check(&self, what: &str) {
         let rows = self.rows().await;
         let sql = tsuzuki::sql!(
@@ -264,7 +278,12 @@ impl World {
         let told =
             move |tx: &mut Tx<'_>| tx.list(sql, tsuzuki::params![], |row| Ok((row.get(0)?, row.get(1)?)));
         let told: BTreeMap<String, i64> = self.fixture.db.read(told).await.unwrap().into_iter().collect();
+        let mut held = 0;
         for row in &rows {
+            if row.channel == "mail" && row.state == State::Held && row.resent_at.is_some() {
+                held += 1;
+                continue;
+            }
             assert_eq!(
                 row.state,
                 State::Sent,
@@ -288,9 +307,9 @@ impl World {
             assert!(twice.is_empty(), "{what}: {name} has posts more than once: {twice:?}");
         }
         let copies = self.copies_of_mails();
-        assert_eq!(copies.len(), of("mail"), "{what}: mails were lost");
+        assert!(copies.len() + held >= of("mail"), "{what}: mails were lost");
         for (number, count) in &copies {
-            let excused = self.excused.get(number).copied().unwrap_or(0);
+            let excused = self.excused.get(number).copied().unwrap_or(0).min(1);
             assert!(*count <= 1 + excused, "{what}: mail {number} came {count} times, {excused} excused");
         }
         let mut ids: BTreeMap<String, String> = BTreeMap::new();
@@ -349,8 +368,7 @@ fn random_kills(dialect: Dialect) {
             // Mostly within the hour in which keys count, sometimes long after.
             world.settle(Duration::from_secs(if round % 7 == 6 { 7200 } else { 600 })).await;
         }
-        world.run_once(None);
-        world.settle(Duration::ZERO).await;
+        world.finish().await;
         let interrupted = world.rows().await.iter().filter(|row| row.attempts > 1).count();
         assert!(interrupted > 20, "only {interrupted} sends were cut off: the kills miss the work");
         world.check("random kills").await;
@@ -410,8 +428,7 @@ on_both_databases! {
                 world.settle(Duration::from_secs(600)).await;
                 world.run_once(Some(second));
                 world.settle(Duration::from_secs(600)).await;
-                world.run_once(None);
-                world.settle(Duration::from_secs(600)).await;
+                world.finish().await;
                 world.check(&format!("{first} {second} {target}")).await;
             }
         }

@@ -10,10 +10,15 @@ use tsuzuki::ledger::{cursor, event, pause, quota};
 use tsuzuki::{params, sql};
 
 const MINUTE: Duration = Duration::from_secs(60);
+const DECADE: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
 async fn claim(fixture: &crate::databases::Fixture, owner: &Owner) -> Claim {
+    claim_named(fixture, "job:x", owner).await
+}
+
+async fn claim_named(fixture: &crate::databases::Fixture, name: &'static str, owner: &Owner) -> Claim {
     let owner = owner.clone();
-    fixture.db.claim(move |tx| lease::claim(tx, "job:x", &owner, MINUTE)).await.unwrap()
+    fixture.db.claim(move |tx| lease::claim(tx, name, &owner, MINUTE)).await.unwrap()
 }
 
 fn taken(claim: Claim) -> Lease {
@@ -78,6 +83,20 @@ on_both_databases! {
                 (other, _) => panic!("{owner}: {other:?}"),
             }
         }
+    }
+
+    async fn a_lease_taken_under_a_clock_that_was_ahead_is_free_once_the_clock_is_right(fixture) {
+        let (first, second) = (Owner::this_process(), Owner::this_process());
+        let right = fixture.clock.now();
+        fixture.clock.set(right.plus(DECADE));
+        let (ahead, kept) = (taken(claim(&fixture, &first).await), taken(claim_named(&fixture, "kept", &first).await));
+        fixture.clock.set(right);
+        // Whoever is still at work renews, and keeps it.
+        assert!(fixture.db.write({ let kept = kept.clone(); move |tx| kept.renew(tx, MINUTE) }).await.unwrap());
+        assert!(matches!(claim_named(&fixture, "kept", &second).await, Claim::Held(_)));
+        assert_eq!(fixture.db.read(lease::list_held).await.unwrap().len(), 1);
+        assert_eq!(taken(claim(&fixture, &second).await).fence(), 2);
+        assert!(!fixture.db.write(move |tx| ahead.is_held(tx)).await.unwrap());
     }
 
     async fn a_released_lease_is_free_and_its_fence_still_rises(fixture) {

@@ -70,19 +70,31 @@ async fn world(fixture: &Fixture, more: &str) -> World {
     World { server, db: fixture.db.clone(), sender, told }
 }
 
+/// The config of a channel that posts to `server`.
+fn hook(name: &str, server: &WebhookServer) -> String {
+    format!(
+        "[channel.{name}]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = [\"127.0.0.1\"]\n",
+        server.url
+    )
+}
+
 impl World {
     async fn add(&self, subject: &str) -> Added {
         self.add_with(subject, false, 0).await
     }
 
     async fn add_with(&self, subject: &str, hold: bool, generation: u32) -> Added {
+        self.add_to("hook", subject, hold, generation).await
+    }
+
+    async fn add_to(&self, channel: &'static str, subject: &str, hold: bool, generation: u32) -> Added {
         let subject = subject.to_owned();
         self.db
             .write(move |tx| {
                 let job: JobName = "blogs".parse().unwrap();
                 let message = NewMessage {
                     job: &job,
-                    channel: "hook",
+                    channel,
                     recipient: "webhook",
                     topic: "test",
                     subject: &subject,
@@ -361,6 +373,19 @@ on_both_databases! {
         assert_eq!(posts[0].headers["webhook-id"], posts[1].headers["webhook-id"], "and its key says so");
     }
 
+    async fn a_second_attempt_that_fails_does_not_say_that_the_first_did(fixture) {
+        let world = world(&fixture, "").await;
+        let message = id(world.add("a").await);
+        world.server.script.next(Fault::DoneThenCut);
+        world.server.script.next(Fault::Status(400, vec![]));
+        assert_eq!(world.send().await.unknown, 1);
+        fixture.clock.advance(Duration::from_secs(60));
+        assert_eq!(world.send().await.held, 1);
+        let row = world.row(message).await;
+        assert!(row.last_error.unwrap().starts_with("it may have been sent already"));
+        assert_eq!(world.owner_story("a").await, Vec::<String>::new(), "its owner would try once more");
+    }
+
     async fn an_unknown_outcome_is_held_where_the_config_says_so(fixture) {
         let world = world(&fixture, "on_unknown = \"hold\"").await;
         let message = id(world.add("a").await);
@@ -395,6 +420,29 @@ on_both_databases! {
         assert_eq!((report.held, report.sent), (1, 1));
         assert_eq!(world.row(message).await.state, State::Held, "this may be an old copy of the database");
         assert_eq!(world.row(fresh).await.state, State::Sent);
+    }
+
+    /// A flood of the evening is approved in the morning, and nothing else was queued meanwhile.
+    async fn what_a_person_lets_go_is_not_doubted_because_the_outbox_was_quiet(fixture) {
+        let world = world(&fixture, "on_unknown = \"hold\"").await;
+        world.add("before").await;
+        assert_eq!(world.send().await.sent, 1);
+        let held = id(world.add_with("held", true, 0).await);
+        world.server.script.next(Fault::Status(400, vec![]));
+        let failed = id(world.add("failed").await);
+        world.server.script.next(Fault::Status(400, vec![]));
+        let renewed = id(world.add("renewed").await);
+        assert_eq!(world.send().await.failed, 2);
+        fixture.clock.advance(HOUR * 10);
+        assert_eq!(world.send().await, outbox::SendReport::default());
+        fixture.db.write(move |tx| {
+            let now = tx.now();
+            outbox::approve(tx, held, now)?;
+            outbox::retry(tx, failed, false, now)
+        }).await.unwrap();
+        assert_eq!(id(world.add("renewed").await), renewed, "its owner has new hope");
+        let report = world.send().await;
+        assert_eq!((report.sent, report.held), (3, 0), "{:?}", world.row(held).await.last_error);
     }
 
     async fn messages_wait_for_a_channel_that_the_config_no_longer_names(fixture) {
@@ -442,6 +490,99 @@ on_both_databases! {
         stop.cancel();
         running.await.unwrap();
         assert_eq!(world.owner_story("a").await, ["owner_sent"], "what was under way is finished and told");
+    }
+
+    /// Otherwise a pass over a channel whose time always comes again would never end.
+    async fn a_pass_takes_only_what_was_due_when_it_began(fixture) {
+        let server = WebhookServer::start().await.unwrap();
+        let clock = fixture.clock.clone();
+        let topics = Topics::new().on("test", move |_, _, _| { clock.advance(HOUR); Ok(()) });
+        let world = World { sender: Sender::new(fixture.db.clone(), channels(&hook("hook", &server)), clients(), fixture.clock.clone(), topics), ..world(&fixture, "").await };
+        server.script.next(Fault::Status(500, vec![]));
+        let first = id(world.add("a").await);
+        world.add("b").await;
+        let report = world.send().await;
+        assert_eq!((report.deferred, report.sent), (1, 1));
+        assert!(world.row(first).await.not_before < fixture.clock.now(), "it is due again by now");
+        assert_eq!(world.send().await.sent, 1);
+    }
+
+    async fn a_channel_that_hangs_holds_up_no_other(fixture) {
+        let (silent, fine) = (WebhookServer::start().await.unwrap(), WebhookServer::start().await.unwrap());
+        silent.script.always(Some(Fault::DoneThenHang));
+        let both = channels(&format!("{}{}", hook("hook", &silent), hook("other", &fine)));
+        let world = World { sender: Sender::new(fixture.db.clone(), both, clients(), fixture.clock.clone(), Topics::new()), ..world(&fixture, "").await };
+        let message = id(world.add("a").await);
+        let (sender, stop) = (world.sender.clone(), CancellationToken::new());
+        let running = tokio::spawn({ let stop = stop.clone(); async move { sender.run(&stop).await } });
+        while silent.posts().is_empty() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        // What comes now finds a sender that has turned to a channel which says nothing.
+        world.add_to("other", "b", false, 0).await;
+        while fine.posts().is_empty() {
+            assert_eq!(world.row(message).await.state, State::Sending, "the other message waited for the end of this one");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        stop.cancel();
+        running.abort();
+    }
+
+    /// The clock said 2037 for a while: nobody waits until then.
+    async fn times_from_a_clock_that_was_ahead_do_not_block_for_years(fixture) {
+        let now = fixture.clock.now();
+        let ahead: tsuzuki::time::Timestamp = "2037-01-15T00:02:00Z".parse().unwrap();
+        let wait = |seconds: &str| vec![("retry-after", seconds.to_owned())];
+        for fault in [None, Some(Fault::Status(500, vec![])), Some(Fault::Status(429, wait("90"))), Some(Fault::Cut), Some(Fault::DoneThenHang)] {
+            let world = world(&fixture, "max_per_day = 1").await;
+            fixture.clock.set(ahead);
+            let what = format!("{fault:?}");
+            let message = id(world.add(&what).await);
+            match &fault {
+                // It was only added.
+                None => {}
+                Some(Fault::DoneThenHang) => {
+                    world.server.script.next(Fault::DoneThenHang);
+                    let sender = world.sender.clone();
+                    let running = tokio::spawn(async move { sender.send_due(&CancellationToken::new()).await });
+                    while world.server.posts().is_empty() {
+                        tokio::time::sleep(Duration::from_millis(2)).await;
+                    }
+                    running.abort();
+                    assert_eq!(world.row(message).await.state, State::Sending);
+                }
+                Some(fault) => {
+                    world.server.script.next(fault.clone());
+                    world.send().await;
+                    assert!(world.row(message).await.not_before > ahead, "{what}");
+                }
+            }
+            fixture.clock.set(now);
+            world.send().await;
+            fixture.clock.advance(Duration::from_secs(120));
+            world.send().await;
+            let row = world.row(message).await;
+            assert_eq!(row.state, State::Sent, "{what}: {:?} until {}", row.last_error, row.not_before);
+            // The day has passed.
+            fixture.clock.advance(HOUR * 24);
+            fixture.db.write(|tx| tx.execute(sql!("DELETE FROM outbox"), params![])).await.unwrap();
+        }
+        let world = world(&fixture, "max_per_day = 1").await;
+        fixture.clock.set(ahead);
+        world.add("sent in 2037").await;
+        assert_eq!(world.send().await.sent, 1);
+        fixture.clock.set(now);
+        world.add("sent today").await;
+        assert_eq!(world.send().await.sent, 1, "what left in 2037 did not leave today");
+    }
+
+    async fn a_message_that_its_owner_put_off_for_long_is_not_sent_early(fixture) {
+        let world = world(&fixture, "").await;
+        let later = fixture.clock.now().plus(HOUR * 24 * 30);
+        let message = id(world.add("a").await);
+        fixture.db.write(move |tx| tx.execute(sql!("UPDATE outbox SET not_before = ?2 WHERE id = ?1"), params![message, later])).await.unwrap();
+        let report = world.send().await;
+        assert_eq!((report.sent, report.next_at), (0, Some(later)));
     }
 
     async fn lists_and_counts_show_what_is_open(fixture) {

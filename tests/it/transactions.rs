@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use futures_util::future::join_all;
 use tsuzuki::db::{Db, Dialect, Error, Open, Place, Tx};
 use tsuzuki::ledger::{cursor, event, pause};
 use tsuzuki::time::Clock;
@@ -231,4 +232,40 @@ async fn a_full_disk_is_reported_and_loses_nothing() {
     db.write(|tx| add_event(tx, "later")).await.unwrap();
     assert_eq!(count_about(&db, "first").await, 1);
     assert_eq!(count_about(&db, "later").await, 1);
+}
+
+/// The whole transaction is lost with the first closure, as on a full disk; those behind it were not even tried.
+#[test]
+fn a_write_that_takes_its_transaction_along_costs_nobody_else_theirs() {
+    crate::databases::run(Dialect::Sqlite, async |fixture| {
+        let db = &fixture.db;
+        let trigger = sql!(
+            "CREATE TRIGGER gone BEFORE INSERT ON events WHEN NEW.subject = 'doomed'
+             BEGIN SELECT RAISE(ROLLBACK, 'gone'); END"
+        );
+        db.write(move |tx| tx.execute(trigger, params![])).await.unwrap();
+        let (begin, begun) = std::sync::mpsc::channel::<()>();
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let (begin, released) = (std::sync::Mutex::new(begin), std::sync::Mutex::new(released));
+        let mut first = Box::pin(db.write(move |_| {
+            let _ = (begin.lock().unwrap().send(()), released.lock().unwrap().recv());
+            Ok(())
+        }));
+        let mut doomed = Box::pin(db.write(|tx| add_event(tx, "doomed")));
+        let mut behind = Box::pin(join_all((0..3).map(|_| db.write(|tx| add_event(tx, "behind")))));
+        // Polled once, they stand in the queue, behind one that keeps the writer busy.
+        std::future::poll_fn(|cx| {
+            assert!(first.as_mut().poll(cx).is_pending());
+            begun.recv().unwrap();
+            assert!(doomed.as_mut().poll(cx).is_pending() && behind.as_mut().poll(cx).is_pending());
+            std::task::Poll::Ready(())
+        })
+        .await;
+        drop(release);
+        let (first, doomed, behind) = tokio::join!(first, doomed, behind);
+        first.unwrap();
+        assert!(behind.iter().all(Result::is_ok), "{behind:?}");
+        assert!(doomed.is_err());
+        assert_eq!((count_about(db, "doomed").await, count_about(db, "behind").await), (0, 3));
+    });
 }

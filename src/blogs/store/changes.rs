@@ -118,16 +118,26 @@ pub fn mark_digest(tx: &mut Tx<'_>, id: i64, digest: &str) -> db::Result<()> {
 
 /// The newest changes first.
 pub fn list_changes(tx: &mut Tx<'_>, filter: &Filter, limit: usize) -> db::Result<Vec<ChangeRow>> {
-    tx.list(
-        sql!(
+    // One text for each index: a condition that may be absent is one that SQLite cannot look up.
+    let text = match (&filter.blog, &filter.job) {
+        (Some(_), _) => sql!(
+            "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
+             WHERE blog_id = ?2 AND job_name = COALESCE(?1, job_name) AND code = COALESCE(?3, code)
+             ORDER BY id DESC LIMIT ?4"
+        ),
+        (None, Some(_)) => sql!(
+            "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
+             WHERE job_name = ?1 AND blog_id = COALESCE(?2, blog_id) AND code = COALESCE(?3, code)
+             ORDER BY id DESC LIMIT ?4"
+        ),
+        (None, None) => sql!(
             "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
              WHERE job_name = COALESCE(?1, job_name) AND blog_id = COALESCE(?2, blog_id)
                AND code = COALESCE(?3, code)
              ORDER BY id DESC LIMIT ?4"
         ),
-        params![filter.job, filter.blog, filter.code, limit],
-        read,
-    )
+    };
+    tx.list(text, params![filter.job, filter.blog, filter.code, limit], read)
 }
 
 /// The change with that number.
@@ -158,7 +168,7 @@ pub fn prune_changes(tx: &mut Tx<'_>, before: Timestamp, limit: usize) -> db::Re
         sql!(
             "DELETE FROM blog_changes WHERE id IN (
                SELECT id FROM blog_changes
-               WHERE found_at < ?1 AND code <> 'new' AND digest IS NOT NULL ORDER BY id LIMIT ?2)"
+               WHERE found_at < ?1 AND code <> 'new' AND digest IS NOT NULL ORDER BY found_at, id LIMIT ?2)"
         ),
         params![before, limit],
     )

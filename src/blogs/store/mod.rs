@@ -17,7 +17,7 @@ pub use import::{ImportedCheck, ImportedState, add_check as add_imported_check, 
 
 use super::decide::{Check, Record, Seen, Settled};
 use super::model::{Detector, Found, Known, Reading, RecentKeys, Sighting, State};
-use crate::db::{self, Row, ToValue as _, Tx};
+use crate::db::{self, Row, Sql, ToValue as _, Tx, Value};
 use crate::id::JobName;
 use crate::ledger::{event, pause};
 use crate::parse::url::Url;
@@ -100,29 +100,42 @@ pub fn list_paused(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<HashMap<String
 
 /// What the memory has of `entries`.
 pub fn find_seen(tx: &mut Tx<'_>, blog_id: &str, entries: &[Found]) -> db::Result<Seen> {
-    let mut seen = Seen { keys: HashSet::new(), url_keys: HashSet::new() };
-    for entry in entries {
-        let known = tx.count(
-            sql!("SELECT 1 FROM blog_entries WHERE blog_id = ?1 AND entry_key = ?2"),
-            params![blog_id, entry.key],
-        )?;
-        if known == 1 {
-            seen.keys.insert(entry.key.clone());
-        }
-        let Some(url_key) = &entry.url_key else { continue };
-        if known == 1 && *url_key == entry.key {
-            seen.url_keys.insert(url_key.clone());
-            continue;
-        }
-        let known = tx.count(
-            sql!("SELECT 1 FROM blog_entries WHERE blog_id = ?1 AND url_key = ?2 LIMIT 1"),
-            params![blog_id, url_key],
-        )?;
-        if known == 1 {
-            seen.url_keys.insert(url_key.clone());
-        }
+    let keys = find_known(
+        tx,
+        sql!("SELECT entry_key FROM blog_entries WHERE blog_id = ?101 AND entry_key IN ({values 100x1})"),
+        blog_id,
+        entries.iter().map(|entry| entry.key.as_str()),
+    )?;
+    // Where the address is the key itself, the answer is there already.
+    let (known, asked): (Vec<&Found>, Vec<&Found>) = entries
+        .iter()
+        .filter(|entry| entry.url_key.is_some())
+        .partition(|entry| entry.url_key.as_ref() == Some(&entry.key) && keys.contains(&entry.key));
+    let mut url_keys = find_known(
+        tx,
+        sql!("SELECT url_key FROM blog_entries WHERE blog_id = ?101 AND url_key IN ({values 100x1})"),
+        blog_id,
+        asked.into_iter().filter_map(|entry| entry.url_key.as_deref()),
+    )?;
+    url_keys.extend(known.into_iter().map(|entry| entry.key.clone()));
+    Ok(Seen { keys, url_keys })
+}
+
+/// Which of `keys` the statement finds, a hundred at a time: a sitemap has tens of thousands.
+fn find_known<'a>(
+    tx: &mut Tx<'_>,
+    sql: &'static Sql,
+    blog_id: &'a str,
+    mut keys: impl Iterator<Item = &'a str>,
+) -> db::Result<HashSet<String>> {
+    let mut known = HashSet::new();
+    while let Some(first) = keys.next() {
+        // The places that are left over ask for the first once more.
+        let asked = std::iter::once(first).chain(keys.by_ref()).chain(std::iter::repeat(first)).take(100);
+        let params: Vec<Value<'_>> = asked.map(str::to_value).chain([blog_id.to_value()]).collect();
+        known.extend(tx.list(sql, &params, |row| row.get::<String>(0))?);
     }
-    Ok(seen)
+    Ok(known)
 }
 
 /// Writes down what a check means: its history row, the state, the memory, and what is to be told.

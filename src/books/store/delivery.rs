@@ -1,10 +1,16 @@
 //! What is still to be told, and what was: `delivery_items` is the truth, digests are what the outbox carries.
 
+use std::time::Duration;
+
 use crate::books::model::{Book, Isbn13};
 use crate::db::{self, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// The longest that a book rests after refusals.
+const LONGEST_REST: Duration = Duration::from_secs(32 * 24 * 60 * 60);
 
 /// A digest that was handed to the outbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,16 +27,17 @@ pub struct Digest {
     pub isbns: Vec<Isbn13>,
 }
 
-/// The books that a job has not delivered and that are in no message on its way, newest first.
+/// The books that a job has not delivered and that neither rest nor are in a message on its way, newest first.
 ///
 /// The newest is the one found last; among those found together, the one published last.
-pub fn list_undelivered(tx: &mut Tx<'_>, job: &JobName, limit: u32) -> db::Result<Vec<Book>> {
+pub fn list_undelivered(tx: &mut Tx<'_>, job: &JobName, limit: u32, now: Timestamp) -> db::Result<Vec<Book>> {
     tx.list(
         sql!(
             "SELECT b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url,
                b.links_json
              FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
              WHERE j.job_name = ?1 AND j.is_waiting = 1
+               AND (j.rests_until IS NULL OR j.rests_until <= ?3 OR j.rests_until > ?4)
                AND NOT EXISTS (SELECT 1 FROM delivery_items d WHERE d.job_name = j.job_name AND d.isbn13 = j.isbn13)
                AND NOT EXISTS (
                  SELECT 1 FROM book_digest_items i JOIN book_digests g ON g.id = i.digest_id
@@ -40,9 +47,49 @@ pub fn list_undelivered(tx: &mut Tx<'_>, job: &JobName, limit: u32) -> db::Resul
              ORDER BY j.first_seen_at DESC, COALESCE(b.published_date, '') DESC, j.isbn13
              LIMIT ?2"
         ),
-        params![job, limit],
+        // A rest that ends later than any can was begun under a clock that has been set back since.
+        params![job, limit, now, now.plus(LONGEST_REST)],
         super::books::read,
     )
+}
+
+/// When the newest digest of a job was refused, if it was and was not sent by hand after all.
+pub fn refused_at(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Timestamp>> {
+    let newest = tx.find(
+        sql!(
+            "SELECT CASE WHEN delivery_id IS NULL THEN refused_at END FROM book_digests WHERE job_name = ?1
+             ORDER BY id DESC LIMIT 1"
+        ),
+        params![job],
+        |row| row.get(0),
+    )?;
+    Ok(newest.flatten())
+}
+
+/// Notes that every message of a digest failed, and lets its books rest: longer each time, so that one which makes
+/// every mail be refused does not keep the others back.
+pub fn mark_refused(tx: &mut Tx<'_>, digest: &Digest, now: Timestamp) -> db::Result<()> {
+    tx.execute(sql!("UPDATE book_digests SET refused_at = ?2 WHERE id = ?1"), params![digest.id, now])?;
+    for isbn13 in &digest.isbns {
+        let refusals = tx.count(
+            sql!(
+                "UPDATE job_books SET refusals = refusals + 1 WHERE job_name = ?1 AND isbn13 = ?2
+                 RETURNING refusals"
+            ),
+            params![digest.job_name, isbn13],
+        )?;
+        tx.execute(
+            sql!("UPDATE job_books SET rests_until = ?3 WHERE job_name = ?1 AND isbn13 = ?2"),
+            params![digest.job_name, isbn13, now.plus(rest_after(refusals))],
+        )?;
+    }
+    Ok(())
+}
+
+/// How long a book is in no digest after so many were refused: a day, and twice as long each time.
+fn rest_after(refusals: i64) -> Duration {
+    let doublings = u32::try_from(refusals.saturating_sub(1)).unwrap_or(0).min(10);
+    (DAY * 2_u32.pow(doublings)).min(LONGEST_REST)
 }
 
 /// How many books a job has not delivered, also those on their way.
@@ -214,4 +261,15 @@ pub fn reset_deliveries(
         )?;
     }
     Ok(forgotten)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_book_rests_longer_each_time_but_not_for_ever() {
+        let days = [1, 2, 3, 4, 5, 6, 7, 90].map(|refusals| rest_after(refusals).as_secs() / DAY.as_secs());
+        assert_eq!(days, [1, 2, 4, 8, 16, 32, 32, 32]);
+    }
 }

@@ -1,5 +1,5 @@
-//! Mail: at least once, one message per recipient; a second copy only after a crash between the end of the text and
-//! the record of its acceptance, and always with the same Message-ID.
+//! Mail: at least once, one message per recipient; a second copy only if no answer to the end of the text was recorded,
+//! never a third, and always with the same Message-ID.
 
 mod mime;
 mod smtp;
@@ -26,6 +26,8 @@ use crate::fail;
 use smtp::{Reuse, Server};
 pub(super) use words::test_mail;
 
+/// How long a server may think about the end of the text: RFC 5321, 4.5.3.2.6. Giving up earlier makes copies.
+pub(super) const ANSWERS_WITHIN: Duration = Duration::from_secs(600);
 /// A connection that waited longer is not used again.
 const KEEP_OPEN: Duration = Duration::from_secs(20);
 

@@ -12,21 +12,44 @@ use crate::ledger::event;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
+/// What a pass may take: what was due when it began. Whatever comes later is the next pass's, so that every pass ends.
+#[derive(Clone, Copy)]
+pub(super) struct Due {
+    pub(super) by: Timestamp,
+    pub(super) latest_lease: Timestamp,
+    pub(super) latest_wait: Timestamp,
+}
+
+impl Due {
+    /// At `now`, for a pass that began at `began`.
+    pub(super) fn new(began: Timestamp, settings: &Settings, now: Timestamp) -> Self {
+        Self {
+            by: began.min(now),
+            latest_lease: decide::latest_lease(settings, now),
+            latest_wait: decide::latest_wait(settings, now),
+        }
+    }
+}
+
 /// Whether a sender has anything to do for a channel; cheap, for the many times when it has not.
-pub(super) fn is_due(tx: &mut Tx<'_>, channel: &str, stale_before: Timestamp) -> db::Result<bool> {
+pub(super) fn is_due(tx: &mut Tx<'_>, channel: &str, due: Due, stale_before: Timestamp) -> db::Result<bool> {
     let now = tx.now();
-    let due = tx.count(
+    let is_due = tx.count(
         sql!(
             "SELECT CAST(EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'ready' AND not_before <= ?2)
                 OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'unknown' AND not_before <= ?2)
-                OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'sending' AND lease_until <= ?2)
+                OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'sending'
+                             AND (lease_until <= ?4 OR lease_until > ?5))
+                OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'unknown' AND not_before > ?6)
+                OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'ready' AND not_before > ?6
+                             AND (last_attempt_at IS NOT NULL OR COALESCE(readied_at, created_at) > ?4))
                 OR (EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'ready')
                     AND NOT EXISTS (SELECT 1 FROM outbox_channels WHERE channel = ?1 AND looked_at > ?3))
               AS INTEGER)"
         ),
-        params![channel, now, stale_before],
+        params![channel, due.by, stale_before, now, due.latest_lease, due.latest_wait],
     )?;
-    Ok(due != 0)
+    Ok(is_due != 0)
 }
 
 /// When the next message of a channel is due, if any waits.
@@ -98,42 +121,65 @@ pub(super) fn activity(
         Some(_) => tx.count(
             sql!(
                 "SELECT CAST(COUNT(*) AS BIGINT) FROM outbox WHERE channel = ?1 AND last_attempt_at >= ?2
-                 AND state IN ('sending', 'sent', 'unknown')"
+                 AND last_attempt_at < ?3 AND state IN ('sending', 'sent', 'unknown')"
             ),
-            params![channel, decide::day_start(&settings.zone, tx.now())],
+            params![
+                channel,
+                decide::day_start(&settings.zone, tx.now()),
+                decide::next_day(&settings.zone, tx.now())
+            ],
         )?,
     };
     Ok(Activity { last_attempt_at: memory.last_attempt_at, today: u32::try_from(today).unwrap_or(u32::MAX) })
 }
 
 /// Doubts what has waited since before the outbox was left alone; answers how many messages that is.
-pub(super) fn doubt_idle(tx: &mut Tx<'_>, channel: &str, created_before: Timestamp) -> db::Result<u64> {
+pub(super) fn doubt_idle(tx: &mut Tx<'_>, channel: &str, readied_before: Timestamp) -> db::Result<u64> {
+    tx.execute(
+        sql!(
+            "UPDATE outbox SET state = 'unknown', doubt = 'idle'
+             WHERE channel = ?1 AND state = 'ready' AND COALESCE(readied_at, created_at) < ?2"
+        ),
+        params![channel, readied_before],
+    )
+}
+
+/// Makes due what waits for a moment that a clock wrote which was ahead; answers how many messages that is.
+///
+/// Only its owner can put a message off for longer than that, and what nobody has tried still waits for this.
+pub(super) fn mark_mistimed(tx: &mut Tx<'_>, channel: &str, due: Due) -> db::Result<u64> {
     let now = tx.now();
     tx.execute(
         sql!(
-            "UPDATE outbox SET state = 'unknown', doubt = 'idle',
-               not_before = CASE WHEN not_before > ?3 THEN not_before ELSE ?3 END
-             WHERE channel = ?1 AND state = 'ready' AND created_at < ?2"
+            "UPDATE outbox SET not_before = ?2
+             WHERE channel = ?1 AND state IN ('ready', 'unknown') AND not_before > ?3
+               AND (state = 'unknown' OR last_attempt_at IS NOT NULL OR COALESCE(readied_at, created_at) > ?4)"
         ),
-        params![channel, created_before, now],
+        params![channel, due.by, due.latest_wait, now],
     )
 }
 
 /// Turns what dead senders left behind into `unknown`.
-pub(super) fn mark_abandoned(tx: &mut Tx<'_>, channel: &str, settings: &Settings) -> db::Result<Vec<i64>> {
+pub(super) fn mark_abandoned(
+    tx: &mut Tx<'_>,
+    channel: &str,
+    settings: &Settings,
+    due: Due,
+) -> db::Result<Vec<i64>> {
     let now = tx.now();
     let dead = tx.list(
         sql!(concat!(
             "SELECT ",
             columns!(),
-            " FROM outbox WHERE channel = ?1 AND state = 'sending' AND lease_until <= ?2 ORDER BY id LIMIT 500"
+            " FROM outbox WHERE channel = ?1 AND state = 'sending' AND (lease_until <= ?2 OR lease_until > ?3)
+              ORDER BY id LIMIT 500"
         )),
-        params![channel, now],
+        params![channel, now, due.latest_lease],
         read,
     )?;
     let mut marked = Vec::new();
     for row in dead {
-        let not_before = decide::look_after(row.lease_until.unwrap_or(now), settings).max(now);
+        let not_before = decide::look_after(row.lease_until.unwrap_or(now), settings, now);
         let changed = tx.execute(
             sql!(
                 "UPDATE outbox SET state = 'unknown', not_before = ?3, lease_owner = NULL, lease_until = NULL,
@@ -159,6 +205,7 @@ pub(super) fn claim_ready(
     tx: &mut Tx<'_>,
     channel: &str,
     owner: &Owner,
+    due: Due,
     lease_until: Timestamp,
 ) -> db::Result<Option<Row>> {
     let now = tx.now();
@@ -167,13 +214,13 @@ pub(super) fn claim_ready(
             "UPDATE outbox SET state = 'sending', attempts = attempts + 1,
                first_attempt_at = COALESCE(first_attempt_at, ?2), last_attempt_at = ?2,
                lease_owner = ?3, lease_fence = lease_fence + 1, lease_until = ?4
-             WHERE id = (SELECT id FROM outbox WHERE channel = ?1 AND state = 'ready' AND not_before <= ?2
+             WHERE id = (SELECT id FROM outbox WHERE channel = ?1 AND state = 'ready' AND not_before <= ?5
                          ORDER BY not_before, id LIMIT 1 {skip_locked})
-               AND state = 'ready' AND not_before <= ?2
+               AND state = 'ready' AND not_before <= ?5
              RETURNING ",
             columns!()
         )),
-        params![channel, now, owner, lease_until],
+        params![channel, now, owner, lease_until, due.by],
         read,
     )?;
     if taken.is_some() {
@@ -187,20 +234,22 @@ pub(super) fn claim_unknown(
     tx: &mut Tx<'_>,
     channel: &str,
     owner: &Owner,
+    due: Due,
     lease_until: Timestamp,
 ) -> db::Result<Option<Row>> {
     let now = tx.now();
     tx.find(
         sql!(concat!(
             "UPDATE outbox SET lease_owner = ?3, lease_fence = lease_fence + 1, lease_until = ?4
-             WHERE id = (SELECT id FROM outbox WHERE channel = ?1 AND state = 'unknown' AND not_before <= ?2
-                           AND (lease_until IS NULL OR lease_until <= ?2)
+             WHERE id = (SELECT id FROM outbox WHERE channel = ?1 AND state = 'unknown' AND not_before <= ?5
+                           AND (lease_until IS NULL OR lease_until <= ?2 OR lease_until > ?6)
                          ORDER BY not_before, id LIMIT 1 {skip_locked})
-               AND state = 'unknown' AND not_before <= ?2 AND (lease_until IS NULL OR lease_until <= ?2)
+               AND state = 'unknown' AND not_before <= ?5
+               AND (lease_until IS NULL OR lease_until <= ?2 OR lease_until > ?6)
              RETURNING ",
             columns!()
         )),
-        params![channel, now, owner, lease_until],
+        params![channel, now, owner, lease_until, due.by, due.latest_lease],
         read,
     )
 }
@@ -211,23 +260,39 @@ pub(super) fn mark_sending_again(
     row: &Row,
     owner: &Owner,
     lease_until: Timestamp,
+    is_blind: bool,
 ) -> db::Result<Option<Row>> {
     let now = tx.now();
+    let resent_at = if is_blind { Some(now) } else { row.resent_at };
     let taken = tx.find(
         sql!(concat!(
             "UPDATE outbox SET state = 'sending', attempts = attempts + 1, doubt = NULL,
-               first_attempt_at = COALESCE(first_attempt_at, ?4), last_attempt_at = ?4, lease_until = ?5
+               first_attempt_at = COALESCE(first_attempt_at, ?4), last_attempt_at = ?4, lease_until = ?5,
+               resent_at = ?6, looks = 0
              WHERE id = ?1 AND state = 'unknown' AND lease_owner = ?2 AND lease_fence = ?3 AND lease_until > ?4
              RETURNING ",
             columns!()
         )),
-        params![row.id, owner, row.lease_fence, now, lease_until],
+        params![row.id, owner, row.lease_fence, now, lease_until, resent_at],
         read,
     )?;
     if taken.is_some() {
         mark_left(tx, &row.channel, now)?;
     }
     Ok(taken)
+}
+
+/// Keeps a message that is being sent for longer; `false` when the lease is over or in other hands.
+pub(super) fn renew(tx: &mut Tx<'_>, row: &Row, owner: &Owner, lease_until: Timestamp) -> db::Result<bool> {
+    let now = tx.now();
+    let changed = tx.execute(
+        sql!(
+            "UPDATE outbox SET lease_until = ?5
+             WHERE id = ?1 AND state = 'sending' AND lease_owner = ?2 AND lease_fence = ?3 AND lease_until > ?4"
+        ),
+        params![row.id, owner, row.lease_fence, now, lease_until],
+    )?;
+    Ok(changed == 1)
 }
 
 fn mark_left(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<()> {
@@ -244,7 +309,8 @@ pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Step) -> d
     let changed = tx.execute(
         sql!(
             "UPDATE outbox SET state = ?5, not_before = ?6, attempts = ?7, remote_id = COALESCE(?8, remote_id),
-               last_error = ?9, lease_owner = NULL, lease_until = NULL, settled_at = NULL
+               last_error = ?9, lease_owner = NULL, lease_until = NULL, settled_at = NULL,
+               doubt = CASE WHEN ?5 = 'ready' THEN NULL ELSE doubt END, looks = ?10
              WHERE id = ?1 AND lease_owner = ?2 AND lease_fence = ?3 AND lease_until > ?4
                AND state IN ('sending', 'unknown')"
         ),
@@ -258,6 +324,7 @@ pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Step) -> d
             step.attempts,
             step.remote_id.as_deref(),
             step.error.as_deref(),
+            step.looks,
         ],
     )?;
     Ok(changed == 1)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, ToSpan as _};
 
-use super::model::{Attempted, Doubt, State};
+use super::model::{Attempted, Doubt, Row, State};
 use crate::channel::error::{Finding, SendError, Sent};
 use crate::channel::settings::Settings;
 use crate::time::Timestamp;
@@ -55,6 +55,8 @@ pub struct Step {
     pub not_before: Timestamp,
     /// How many attempts count.
     pub attempts: u32,
+    /// How many looks in a row have failed, while nobody knows whether it was sent.
+    pub looks: u32,
     /// What the other side calls it.
     pub remote_id: Option<String>,
     /// What went wrong.
@@ -72,8 +74,27 @@ pub enum Rest {
     Locked,
 }
 
+/// After a send of a message ended, or failed to.
+///
+/// What was sent again blindly may have arrived the first time, so it does not count as certainly not sent.
+pub fn after_attempt(
+    row: &Row,
+    result: &Result<Sent, SendError>,
+    settings: &Settings,
+    now: Timestamp,
+) -> Step {
+    match after_send(row.attempts, &row.key, result, settings, now) {
+        failed @ Step { state: State::Failed, .. } if row.resent_at.is_some() => {
+            let why = failed.error.as_deref().unwrap_or_default();
+            let error = Some(format!("it may have been sent already: the second attempt failed: {why}"));
+            Step { state: State::Held, error, ..failed }
+        }
+        step => step,
+    }
+}
+
 /// After a send ended, or failed to: `attempts` counts this one.
-pub fn after_send(
+fn after_send(
     attempts: u32,
     key: &str,
     result: &Result<Sent, SendError>,
@@ -84,6 +105,7 @@ pub fn after_send(
         state,
         not_before,
         attempts,
+        looks: 0,
         remote_id: None,
         error: result.as_ref().err().map(ToString::to_string),
         rest: None,
@@ -119,8 +141,19 @@ pub fn after_send(
 }
 
 /// When a message that a dead sender left behind may be looked into: the other side may still be at it.
-pub fn look_after(lease_until: Timestamp, settings: &Settings) -> Timestamp {
-    lease_until.plus(settings.timeout * 2)
+pub fn look_after(lease_until: Timestamp, settings: &Settings, now: Timestamp) -> Timestamp {
+    lease_until.min(now).plus(settings.timeout * 2)
+}
+
+/// No lease that is written at `now` ends later, give or take what clocks differ and other configs say: one that does
+/// was written while the clock was ahead, and waiting for its end could take years.
+pub fn latest_lease(settings: &Settings, now: Timestamp) -> Timestamp {
+    now.plus(settings.lease()).plus(HOUR)
+}
+
+/// No wait that begins at `now` ends later, give or take the same.
+pub fn latest_wait(settings: &Settings, now: Timestamp) -> Timestamp {
+    now.plus(LONGEST_REST.max(settings.timeout * 2)).plus(HOUR)
 }
 
 /// What is done about a message whose outcome is not known.
@@ -129,7 +162,10 @@ pub enum Resolved {
     /// Write this; nothing is sent.
     Step(Step),
     /// Send it again, with the same key.
-    SendAgain,
+    SendAgain {
+        /// Nobody knows whether it is there already: this is done once for a message.
+        is_blind: bool,
+    },
 }
 
 /// What the resolver's finding means.
@@ -148,6 +184,7 @@ pub fn after_resolving(
             state,
             not_before,
             attempts: message.attempts,
+            looks: 0,
             remote_id: None,
             error: (!error.is_empty()).then(|| error.to_owned()),
             rest: None,
@@ -155,38 +192,60 @@ pub fn after_resolving(
     };
     let hold = |why: &str| step(State::Held, now, &format!("it may have been sent already: {why}"));
     // A message that kills its sender every time must end somewhere, and nobody knows whether it was sent.
-    let again = |why: &str| match message.attempts >= settings.max_attempts {
+    let again = |is_blind, why: &str| match message.attempts >= settings.max_attempts {
         true => hold(&format!("{} attempts ended without an answer; {why}", message.attempts)),
-        false => Resolved::SendAgain,
+        false => Resolved::SendAgain { is_blind },
     };
     match finding {
         Finding::Sent(sent) => Resolved::Step(Step {
             state: State::Sent,
             not_before: now,
             attempts: message.attempts,
+            looks: 0,
             remote_id: sent.remote_id.clone(),
             error: None,
             rest: None,
         }),
-        Finding::NotSent => again("it is not there"),
+        // One that failed twice in this way is put off like any other failure: an instance that cannot post at this
+        // moment must not use up all attempts within minutes.
+        Finding::NotSent if (2..settings.max_attempts).contains(&message.attempts) => step(
+            State::Ready,
+            now.plus(back_off(message.attempts, message.key)),
+            "no answer came, and it is not there",
+        ),
+        Finding::NotSent => again(false, "it is not there"),
         Finding::CannotTell { why } => {
             let covered = key_window.is_some_and(|window| {
                 message.attempted.is_certain && now.since(message.attempted.since) < window
             });
             match (message.doubt, settings.on_unknown) {
-                _ if covered => again(why),
+                _ if covered => again(false, why),
                 (Some(Doubt::Restored | Doubt::Reopened), _) | (_, OnUnknown::Hold) => hold(why),
                 _ if key_window.is_some() => hold(why),
-                _ => again(why),
+                _ if message.was_resent => {
+                    hold(&format!("it was sent again, and no answer came either time; {why}"))
+                }
+                _ => again(true, why),
             }
         }
         Finding::Later(error) => {
-            match after_send(message.attempts, message.key, &Err(error.clone()), settings, now) {
-                // Looking is not sending: whatever goes wrong, it is still not known.
+            // Looking is not sending: whatever goes wrong, it is still not known. But looks are put off and given up
+            // as attempts are.
+            let looks = message.looks.saturating_add(1);
+            let error = match error.clone() {
+                SendError::Unknown { why } => SendError::later(why),
+                error => error,
+            };
+            match after_send(looks, message.key, &Err(error), settings, now) {
                 failed @ Step { state: State::Failed, .. } => {
-                    hold(&format!("looking failed: {}", failed.error.unwrap_or_default()))
+                    hold(&format!("looking failed {looks} times: {}", failed.error.unwrap_or_default()))
                 }
-                later => Resolved::Step(Step { state: State::Unknown, attempts: message.attempts, ..later }),
+                later => Resolved::Step(Step {
+                    state: State::Unknown,
+                    attempts: message.attempts,
+                    looks: later.attempts,
+                    ..later
+                }),
             }
         }
     }
@@ -199,8 +258,12 @@ pub struct Unresolved<'a> {
     pub key: &'a str,
     /// How often it was tried.
     pub attempts: u32,
+    /// How many looks in a row have failed.
+    pub looks: u32,
     /// Since when it can be there.
     pub attempted: Attempted,
+    /// Whether it was sent again already although nobody knew whether it was there.
+    pub was_resent: bool,
     /// Why it is doubted, if it is.
     pub doubt: Option<Doubt>,
 }
@@ -272,7 +335,8 @@ pub fn day_start(zone: &TimeZone, now: Timestamp) -> Timestamp {
     zone.to_timestamp(midnight).map_or(now, Timestamp::from)
 }
 
-fn next_day(zone: &TimeZone, now: Timestamp) -> Timestamp {
+/// The first moment of the next calendar day in `zone`.
+pub fn next_day(zone: &TimeZone, now: Timestamp) -> Timestamp {
     let tomorrow = now.date_in(zone).saturating_add(1.day()).to_datetime(jiff::civil::Time::midnight());
     zone.to_timestamp(tomorrow).map_or_else(|_| now.plus(HOUR * 24), Timestamp::from)
 }
@@ -286,197 +350,4 @@ pub fn is_idle(looked_at: Option<Timestamp>, now: Timestamp) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    fn now() -> Timestamp {
-        "2026-01-15T00:00:00Z".parse().unwrap()
-    }
-
-    fn settings() -> Settings {
-        Settings { max_attempts: 3, ..Settings::default() }
-    }
-
-    fn later() -> SendError {
-        SendError::later("down")
-    }
-
-    #[test]
-    fn what_a_send_comes_to_decides_what_happens_next() {
-        let busy = SendError::Busy { why: "slow down".into(), after: SECOND * 90 };
-        let asked = SendError::Later { why: "later".into(), after: Some(HOUR * 5) };
-        let locked = SendError::Locked { why: "401".into() };
-        for (attempts, result, state, counted, wait) in [
-            (1, Ok(Sent::default()), State::Sent, 1, Some(Duration::ZERO)),
-            (1, Err(SendError::refused("no")), State::Failed, 1, Some(Duration::ZERO)),
-            (1, Err(later()), State::Ready, 1, None),
-            (2, Err(later()), State::Ready, 2, None),
-            (3, Err(later()), State::Failed, 3, Some(Duration::ZERO)),
-            (1, Err(asked), State::Ready, 1, Some(HOUR * 5)),
-            (3, Err(busy), State::Ready, 2, Some(SECOND * 90)),
-            (3, Err(locked), State::Ready, 2, Some(Duration::ZERO)),
-            (1, Err(SendError::unknown("?")), State::Unknown, 1, Some(SECOND * 60)),
-            (9, Err(SendError::unknown("?")), State::Unknown, 9, Some(SECOND * 60)),
-        ] {
-            let step = after_send(attempts, "key", &result, &settings(), now());
-            assert_eq!((step.state, step.attempts), (state, counted), "{attempts} {result:?}");
-            if let Some(wait) = wait {
-                assert_eq!(step.not_before.since(now()), wait, "{attempts} {result:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_whole_channel_rests_only_when_it_was_asked_to_or_is_locked_out() {
-        let rest = |result: Result<Sent, SendError>| after_send(1, "key", &result, &settings(), now()).rest;
-        assert_eq!(rest(Err(SendError::Locked { why: String::new() })), Some(Rest::Locked));
-        let busy = |after| rest(Err(SendError::Busy { why: String::new(), after }));
-        assert_eq!(busy(SECOND * 5), Some(Rest::Until(now().plus(SECOND * 5))));
-        assert_eq!(
-            busy(HOUR * 1000),
-            Some(Rest::Until(now().plus(LONGEST_REST))),
-            "nobody puts us off for weeks"
-        );
-        assert_eq!(busy(Duration::ZERO), Some(Rest::Until(now().plus(SECOND))));
-        assert_eq!(rest(Err(later())), None);
-        let spent = Sent { remote_id: None, rest_until: Some(now().plus(HOUR)) };
-        assert_eq!(rest(Ok(spent)), Some(Rest::Until(now().plus(HOUR))));
-    }
-
-    #[test]
-    fn waits_grow_and_differ_a_little() {
-        let mut last = Duration::ZERO;
-        for attempts in 1..=8 {
-            let wait = back_off(attempts, "some key");
-            let step = BACK_OFF[usize::try_from(attempts - 1).unwrap().min(BACK_OFF.len() - 1)];
-            assert!(wait >= step.mul_f64(0.8) && wait <= step.mul_f64(1.2), "{attempts}: {wait:?}");
-            assert!(attempts > BACK_OFF.len() as u32 || wait > last, "{attempts}: {wait:?} after {last:?}");
-            last = wait;
-        }
-        assert_eq!(back_off(3, "a"), back_off(3, "a"));
-        assert_ne!(back_off(3, "a"), back_off(3, "b"));
-    }
-
-    fn unresolved(attempts: u32, ago: Duration, doubt: Option<Doubt>) -> Unresolved<'static> {
-        let attempted = Attempted { since: now().minus(ago), is_certain: doubt.is_none() };
-        Unresolved { key: "key", attempts, attempted, doubt }
-    }
-
-    #[test]
-    fn a_resolver_that_cannot_tell_leads_to_a_repeat_only_where_that_is_safe_or_wanted() {
-        let cannot = || Finding::CannotTell { why: "no".into() };
-        let hour = Some(HOUR);
-        let (resend, hold) = (OnUnknown::Resend, OnUnknown::Hold);
-        for (finding, ago, doubt, window, on_unknown, again) in [
-            // Not there: send it, whoever asks.
-            (Finding::NotSent, HOUR * 9, None, hour, resend, true),
-            (Finding::NotSent, HOUR * 9, Some(Doubt::Restored), hour, hold, true),
-            // Mastodon: within the hour its key covers us, later a person is asked.
-            (cannot(), HOUR / 2, None, hour, resend, true),
-            (cannot(), HOUR / 2, None, hour, hold, true),
-            (cannot(), HOUR * 2, None, hour, resend, false),
-            (cannot(), HOUR / 2, Some(Doubt::Idle), hour, resend, false),
-            (cannot(), HOUR / 2, Some(Doubt::Restored), hour, resend, false),
-            // Mail, Slack, webhooks: as the config says, but never blindly from a backup.
-            (cannot(), HOUR * 9, None, None, resend, true),
-            (cannot(), HOUR * 9, None, None, hold, false),
-            (cannot(), HOUR * 9, Some(Doubt::Idle), None, resend, true),
-            (cannot(), HOUR * 9, Some(Doubt::Restored), None, resend, false),
-            (cannot(), HOUR * 9, Some(Doubt::Reopened), None, resend, false),
-        ] {
-            let settings = Settings { on_unknown, ..settings() };
-            let resolved = after_resolving(&unresolved(1, ago, doubt), &finding, window, &settings, now());
-            let what = format!("{finding:?} {ago:?} {doubt:?} {window:?} {on_unknown:?}");
-            match resolved {
-                Resolved::SendAgain => assert!(again, "{what}"),
-                Resolved::Step(step) => {
-                    assert!(!again, "{what}");
-                    assert_eq!(step.state, State::Held, "{what}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_message_that_kills_its_senders_ends_with_a_person() {
-        let resolved =
-            after_resolving(&unresolved(3, HOUR, None), &Finding::NotSent, None, &settings(), now());
-        assert!(matches!(resolved, Resolved::Step(Step { state: State::Held, .. })), "{resolved:?}");
-    }
-
-    #[test]
-    fn a_failed_look_changes_nothing_but_the_time_of_the_next() {
-        let look = |error| {
-            after_resolving(&unresolved(1, HOUR, None), &Finding::Later(error), None, &settings(), now())
-        };
-        match look(later()) {
-            Resolved::Step(step) => {
-                assert_eq!((step.state, step.attempts), (State::Unknown, 1));
-                assert!(step.not_before > now());
-            }
-            Resolved::SendAgain => panic!("sent without looking"),
-        }
-        match look(SendError::Locked { why: String::new() }) {
-            Resolved::Step(step) => assert_eq!((step.state, step.rest), (State::Unknown, Some(Rest::Locked))),
-            Resolved::SendAgain => panic!("sent without looking"),
-        }
-    }
-
-    #[test]
-    fn quiet_hours_daily_limit_and_pace_hold_in_the_channels_zone() {
-        let tokyo = Settings {
-            zone: TimeZone::get("Asia/Tokyo").unwrap(),
-            quiet_hours: Some("22:00-07:00".parse().unwrap()),
-            max_per_day: Some(2),
-            pace: MINUTE,
-            ..settings()
-        };
-        let at = |text: &str| text.parse::<Timestamp>().unwrap();
-        let active = |last: Option<&str>, today| Activity { last_attempt_at: last.map(at), today };
-        for (time, activity, expected) in [
-            // 12:00 in Tokyo.
-            ("2026-01-15T03:00:00Z", active(None, 0), None),
-            (
-                "2026-01-15T03:00:00Z",
-                active(Some("2026-01-15T02:59:30Z"), 1),
-                Some("2026-01-15T03:00:30.000Z"),
-            ),
-            ("2026-01-15T03:00:00Z", active(Some("2026-01-15T02:59:00Z"), 1), None),
-            // The clock was set back: nobody waits for a moment that may be years away.
-            ("2026-01-15T03:00:00Z", active(Some("2027-01-15T02:59:30Z"), 1), None),
-            // The day is full until midnight in Tokyo.
-            ("2026-01-15T03:00:00Z", active(None, 2), Some("2026-01-15T15:00:00.000Z")),
-            // 22:00, 00:30 and 06:59 are quiet, 07:00 is not.
-            ("2026-01-15T13:00:00Z", active(None, 0), Some("2026-01-15T22:00:00.000Z")),
-            ("2026-01-15T15:30:00Z", active(None, 0), Some("2026-01-15T22:00:00.000Z")),
-            ("2026-01-15T21:59:30Z", active(None, 0), Some("2026-01-15T22:00:30.000Z")),
-            ("2026-01-15T22:00:00Z", active(None, 0), None),
-        ] {
-            match (turn(&tokyo, activity, at(time)), expected) {
-                (Turn::Now, None) => {}
-                (Turn::NotBefore(until, _), Some(expected)) => {
-                    assert_eq!(until.to_string(), expected, "{time}");
-                }
-                (turn, expected) => panic!("{time} {activity:?}: {turn:?}, not {expected:?}"),
-            }
-        }
-    }
-
-    #[test]
-    fn a_flood_is_held_only_after_the_first_run() {
-        assert!(should_hold(51, 50, true));
-        assert!(!should_hold(50, 50, true));
-        assert!(!should_hold(5000, 50, false));
-        assert!(should_hold(1, 0, true));
-    }
-
-    #[test]
-    fn an_outbox_that_nobody_looked_after_is_doubted() {
-        assert!(!is_idle(None, now()));
-        assert!(!is_idle(Some(now().minus(IDLE)), now()));
-        assert!(is_idle(Some(now().minus(IDLE + SECOND)), now()));
-        assert!(!is_idle(Some(now().plus(HOUR)), now()), "a clock that was set back says nothing");
-    }
-}
+mod tests;

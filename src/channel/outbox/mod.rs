@@ -14,6 +14,7 @@
 mod by_hand;
 mod claim;
 pub mod decide;
+mod look;
 mod model;
 mod record;
 mod report;

@@ -169,10 +169,14 @@ pub struct Row {
     pub not_before: Timestamp,
     /// How often it was tried.
     pub attempts: u32,
+    /// How many looks in a row have failed, while nobody knows whether it was sent.
+    pub looks: u32,
     /// When it was tried first.
     pub first_attempt_at: Option<Timestamp>,
     /// When it was tried last.
     pub last_attempt_at: Option<Timestamp>,
+    /// When it was sent again although nobody knew whether it had arrived; that is done once.
+    pub resent_at: Option<Timestamp>,
     /// When its owner learned how it ended.
     pub settled_at: Option<Timestamp>,
     /// The fence of the claim that holds it, or held it last.

@@ -1,5 +1,6 @@
 //! The sender: takes what is due, sends it, writes down what came of it. Any number of them may run.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,12 +8,13 @@ use futures_util::future::join_all;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::decide::{self, Resolved, Turn, Unresolved};
+use super::claim::{self, Due};
+use super::decide::{self, Turn};
 use super::model::{Row, State};
 use super::report::SendReport;
-use super::settle::{self, Topics};
-use super::{claim, store};
-use crate::channel::error::{Finding, SendError, Sent};
+use super::settle::Topics;
+use super::store;
+use crate::channel::error::{SendError, Sent};
 use crate::channel::progress::Budget;
 use crate::channel::{Channel, ChannelSet, Outside, Progress};
 use crate::db::{self, Db, Tx};
@@ -82,20 +84,23 @@ impl Sender {
         failure.map_or(Ok(report), Err)
     }
 
-    /// Sends what is due until `stop` is cancelled.
+    /// Sends what is due until `stop` is cancelled; a channel that is slow or silent holds up no other.
     pub async fn run(&self, stop: &CancellationToken) {
+        let sending = join_all(self.channels.iter().map(|channel| self.keep_sending(channel, stop)));
+        tokio::join!(sending, self.keep_telling(stop));
+    }
+
+    async fn keep_sending(&self, channel: &Channel, stop: &CancellationToken) {
         while !stop.is_cancelled() {
-            let pause = match self.send_due(stop).await {
-                Ok(_) => BEAT,
-                Err(error) => {
-                    tracing::error!("The outbox cannot be worked on: {error}");
-                    BEAT * 6
-                }
-            };
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = tokio::time::sleep(pause) => {}
-            }
+            let passed = self.pass(channel, stop).await;
+            rest_after(passed.map(drop), stop).await;
+        }
+    }
+
+    async fn keep_telling(&self, stop: &CancellationToken) {
+        while !stop.is_cancelled() {
+            let told = self.tell_untold().await;
+            rest_after(told, stop).await;
         }
     }
 
@@ -103,8 +108,9 @@ impl Sender {
     async fn pass(&self, channel: &Channel, stop: &CancellationToken) -> db::Result<SendReport> {
         let mut report = SendReport::default();
         let mut has_waited = false;
+        let began = self.outside.clock.now();
         while !stop.is_cancelled() {
-            let ended = match self.claim(channel).await? {
+            let ended = match self.claim(channel, began).await? {
                 Taken::Nothing => break,
                 Taken::Wait { until: Some(until), is_pace: true, .. } if !has_waited => {
                     let wait = until.since(self.outside.clock.now());
@@ -146,12 +152,15 @@ impl Sender {
     ///
     /// The commit of this transaction is the proof that a result can be written down: on a full disk it fails,
     /// and nothing is sent.
-    async fn claim(&self, channel: &Channel) -> db::Result<Taken> {
+    async fn claim(&self, channel: &Channel, began: Timestamp) -> db::Result<Taken> {
         let (name, settings, owner) = (channel.name.clone(), channel.settings.clone(), self.owner.clone());
         let stale_before = self.outside.clock.now().minus(LOOK_EVERY);
         let due = {
-            let name = name.clone();
-            self.db.read(move |tx| claim::is_due(tx, &name, stale_before)).await?
+            let (name, settings) = (name.clone(), settings.clone());
+            let is_due = move |tx: &mut Tx<'_>| {
+                claim::is_due(tx, &name, Due::new(began, &settings, tx.now()), stale_before)
+            };
+            self.db.read(is_due).await?
         };
         if !due {
             return Ok(Taken::Nothing);
@@ -160,6 +169,7 @@ impl Sender {
         self.db
             .claim(move |tx| {
                 let now = tx.now();
+                let due = Due::new(began, &settings, now);
                 let memory = claim::lock_channel(tx, &name)?;
                 if decide::is_idle(memory.looked_at, now) {
                     claim::doubt_idle(tx, &name, now.minus(decide::IDLE))?;
@@ -167,8 +177,9 @@ impl Sender {
                 if memory.looked_at.is_none_or(|looked| looked > now || now.since(looked) > NOTE_EVERY) {
                     claim::put_looked_at(tx, &name, now)?;
                 }
-                claim::mark_abandoned(tx, &name, &settings)?;
-                if let Some(rest) = find_rest(tx, &name, &memory, &print, now)? {
+                claim::mark_mistimed(tx, &name, due)?;
+                claim::mark_abandoned(tx, &name, &settings, due)?;
+                if let Some(rest) = find_rest(tx, &name, &memory, &print, due.latest_wait)? {
                     return Ok(rest);
                 }
                 let activity = claim::activity(tx, &name, &memory, &settings)?;
@@ -176,10 +187,10 @@ impl Sender {
                     return Ok(Taken::Wait { until: Some(until), is_pace: why == "pace", is_locked: false });
                 }
                 let lease_until = now.plus(settings.lease());
-                if let Some(row) = claim::claim_unknown(tx, &name, &owner, lease_until)? {
+                if let Some(row) = claim::claim_unknown(tx, &name, &owner, due, lease_until)? {
                     return Ok(Taken::LookInto(row));
                 }
-                let ready = claim::claim_ready(tx, &name, &owner, lease_until)?;
+                let ready = claim::claim_ready(tx, &name, &owner, due, lease_until)?;
                 fail::point("outbox.claiming");
                 Ok(ready.map_or(Taken::Nothing, Taken::Send))
             })
@@ -192,7 +203,12 @@ impl Sender {
     }
 
     /// Sends a message that is ours and marked `sending`, and writes down what came of it.
-    async fn send(&self, channel: &Channel, row: Row, stop: &CancellationToken) -> db::Result<Ended> {
+    pub(super) async fn send(
+        &self,
+        channel: &Channel,
+        row: Row,
+        stop: &CancellationToken,
+    ) -> db::Result<Ended> {
         let budget = Budget::new(&self.outside.clock, channel.settings.lease());
         fail::point("outbox.claimed");
         let result = self.send_in_time(channel, &row, &budget, stop).await;
@@ -201,8 +217,7 @@ impl Sender {
             return Ok(Ended::Lost);
         };
         fail::point("outbox.sent");
-        let step =
-            decide::after_send(row.attempts, &row.key, &result, &channel.settings, self.outside.clock.now());
+        let step = decide::after_attempt(&row, &result, &channel.settings, self.outside.clock.now());
         self.record(channel, row, step, &budget).await
     }
 
@@ -215,7 +230,6 @@ impl Sender {
         stop: &CancellationToken,
     ) -> Option<Result<Sent, SendError>> {
         let progress = Progress::new(budget.clone());
-        let timeout = channel.settings.timeout;
         if !progress.may_go_on() {
             return None;
         }
@@ -230,77 +244,81 @@ impl Sender {
         };
         Some(tokio::select! {
             result = sending => result,
-            () = tokio::time::sleep(timeout) => Err(cut(&format!("no answer within {} s", timeout.as_secs()))),
+            limit = out_of_time(channel, &progress) => {
+                Err(cut(&format!("no answer within {} s", limit.as_secs())))
+            }
             () = stopped => Err(cut("interrupted")),
+            never = self.keep_lease(channel, row, budget, &progress) => match never {},
         })
     }
 
-    /// Asks the channel what became of a message, and sends it again if that is what the answer means.
-    async fn look_into(&self, channel: &Channel, row: Row, stop: &CancellationToken) -> db::Result<Ended> {
-        let budget = Budget::new(&self.outside.clock, channel.settings.lease());
-        let looking = tokio::time::timeout(channel.settings.timeout, self.resolve(channel, &row));
-        let finding = match looking.await {
-            Ok(finding) => finding?,
-            Err(_) => Finding::Later(SendError::later("looking took too long")),
-        };
-        fail::point("outbox.looked");
-        let now = self.outside.clock.now();
-        let message = Unresolved {
-            key: &row.key,
-            attempts: row.attempts,
-            attempted: row.attempted(),
-            doubt: row.doubt,
-        };
-        match decide::after_resolving(&message, &finding, channel.key_window(), &channel.settings, now) {
-            Resolved::Step(step) => self.record(channel, row, step, &budget).await,
-            Resolved::SendAgain => {
-                let (owner, held, lease) = (self.owner.clone(), row, channel.settings.lease());
-                let why = finding.to_string();
-                let again = self
-                    .db
-                    .claim(move |tx| {
-                        let now = tx.now();
-                        let again = claim::mark_sending_again(tx, &held, &owner, now.plus(lease))?;
-                        if let Some(row) = &again {
-                            settle::note(tx, row, "sent_again", Some(&why), now)?;
-                        }
-                        Ok(again)
-                    })
-                    .await?;
-                match again {
-                    Some(row) => {
-                        fail::point("outbox.again");
-                        Box::pin(self.send(channel, row, stop)).await
-                    }
-                    None => Ok(Ended::Lost),
+    /// Renews the lease of a message that was handed over, as long as the answer may take.
+    async fn keep_lease(
+        &self,
+        channel: &Channel,
+        row: &Row,
+        budget: &Budget,
+        progress: &Progress,
+    ) -> Infallible {
+        let lease = channel.settings.lease();
+        loop {
+            tokio::time::sleep(lease / 3).await;
+            if channel.answers_within().is_none() || !progress.is_handed_over() {
+                continue;
+            }
+            let moment = budget.moment();
+            let (held, owner) = (row.clone(), self.owner.clone());
+            let renewed =
+                self.db.write(move |tx| claim::renew(tx, &held, &owner, tx.now().plus(lease))).await;
+            match renewed {
+                Ok(true) => budget.renew(moment),
+                Ok(false) => {
+                    tracing::warn!(delivery = row.id, "Its lease was over before it could be renewed")
                 }
+                Err(error) => tracing::warn!(delivery = row.id, "Its lease cannot be renewed yet: {error}"),
             }
         }
-    }
-
-    /// The channel's finding; what it names may turn out to be another message of ours.
-    async fn resolve(&self, channel: &Channel, row: &Row) -> db::Result<Finding> {
-        for found in match channel.resolve(&self.outside, row).await {
-            Ok(found) => found,
-            Err(finding) => return Ok(finding),
-        } {
-            let (name, id, remote_id) = (channel.name.clone(), row.id, found.clone());
-            if !self.db.read(move |tx| store::is_taken(tx, &name, &remote_id, id)).await? {
-                return Ok(Finding::Sent(Sent { remote_id: Some(found), rest_until: None }));
-            }
-        }
-        Ok(Finding::NotSent)
     }
 }
 
-/// The rest that the channel has to keep, unless its credentials have changed since it was locked.
+/// Ends when a send has taken too long, and says how long that was.
+async fn out_of_time(channel: &Channel, progress: &Progress) -> Duration {
+    let timeout = channel.settings.timeout;
+    tokio::time::sleep(timeout).await;
+    match (channel.answers_within(), progress.handed_over_at()) {
+        (Some(limit), Some(since)) => {
+            tokio::time::sleep_until(since + limit).await;
+            limit
+        }
+        _ => timeout,
+    }
+}
+
+/// Waits for the next turn of a loop, longer after an error, at most until `stop` is cancelled.
+async fn rest_after(done: db::Result<()>, stop: &CancellationToken) {
+    let pause = match done {
+        Ok(()) => BEAT,
+        Err(error) => {
+            tracing::error!("The outbox cannot be worked on: {error}");
+            BEAT * 6
+        }
+    };
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = tokio::time::sleep(pause) => {}
+    }
+}
+
+/// The rest that the channel has to keep, unless its credentials have changed since it was locked, or a clock wrote its
+/// end which was ahead.
 fn find_rest(
     tx: &mut Tx<'_>,
     channel: &str,
     memory: &claim::Memory,
     print: &str,
-    now: Timestamp,
+    latest: Timestamp,
 ) -> db::Result<Option<Taken>> {
+    let now = tx.now();
     let name = format!("channel:{channel}");
     let Some(rest) = pause::find(tx, &name, now)? else { return Ok(None) };
     match &memory.locked_with {
@@ -308,6 +326,10 @@ fn find_rest(
             pause::reset(tx, &name)?;
             claim::put_locked_with(tx, channel, None)?;
             event::add(tx, None, &name, "credentials_changed", &json!({}), now)?;
+            Ok(None)
+        }
+        _ if rest.paused_until.is_some_and(|until| until > latest) => {
+            pause::reset(tx, &name)?;
             Ok(None)
         }
         locked => {

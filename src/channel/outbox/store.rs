@@ -11,7 +11,8 @@ use crate::{params, sql};
 macro_rules! columns {
     () => {
         "id, key, job_name, channel, recipient, topic, subject, generation, payload, state, created_at, not_before,
-         attempts, first_attempt_at, last_attempt_at, settled_at, lease_fence, lease_until, doubt, remote_id, last_error"
+         attempts, first_attempt_at, last_attempt_at, settled_at, lease_fence, lease_until, doubt, remote_id, last_error,
+         resent_at, looks"
     };
 }
 pub(super) use columns;
@@ -45,6 +46,8 @@ pub(super) fn read(row: &db::Row<'_>) -> db::Result<Row> {
         doubt: doubt.and_then(|doubt| Doubt::parse(&doubt)),
         remote_id: row.get(19)?,
         last_error: row.get(20)?,
+        resent_at: row.get(21)?,
+        looks: row.get(22)?,
     })
 }
 
@@ -74,7 +77,7 @@ pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Res
                created_at, not_before, last_error)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
              ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, topic = excluded.topic,
-               state = excluded.state, not_before = excluded.not_before, attempts = 0, settled_at = NULL,
+               state = excluded.state, readied_at = excluded.created_at, not_before = excluded.not_before, attempts = 0, looks = 0, resent_at = NULL, settled_at = NULL,
                last_error = excluded.last_error
              WHERE outbox.state = 'failed' AND outbox.settled_at IS NOT NULL
              RETURNING id"
@@ -145,13 +148,30 @@ pub struct Filter {
 
 /// The newest messages first.
 pub fn list(tx: &mut Tx<'_>, filter: &Filter, limit: usize) -> db::Result<Vec<Row>> {
-    tx.list(
-        sql!(concat!(
+    // A condition that may be absent is one that SQLite cannot look up. Hardly any message is in another state than
+    // `sent`, so those are found by it, and of the sent ones the newest are near.
+    let text = match (filter.state, &filter.job) {
+        (Some(state), _) if state != State::Sent => sql!(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM outbox WHERE state = ?1 AND job_name = COALESCE(?2, job_name)
+              AND channel = COALESCE(?3, channel) ORDER BY id DESC LIMIT ?4"
+        )),
+        (_, Some(_)) => sql!(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM outbox WHERE job_name = ?2 AND state = COALESCE(?1, state)
+              AND channel = COALESCE(?3, channel) ORDER BY id DESC LIMIT ?4"
+        )),
+        _ => sql!(concat!(
             "SELECT ",
             columns!(),
             " FROM outbox WHERE state = COALESCE(?1, state) AND job_name = COALESCE(?2, job_name)
               AND channel = COALESCE(?3, channel) ORDER BY id DESC LIMIT ?4"
         )),
+    };
+    tx.list(
+        text,
         params![filter.state.map(State::as_str), filter.job.as_deref(), filter.channel.as_deref(), limit],
         read,
     )
@@ -254,7 +274,7 @@ pub(super) fn apply_by_hand(
 ) -> db::Result<bool> {
     let changed = tx.execute(
         sql!(
-            "UPDATE outbox SET state = ?4, not_before = ?5, attempts = 0, settled_at = NULL, last_error = ?6,
+            "UPDATE outbox SET state = ?4, readied_at = ?5, not_before = ?5, attempts = 0, looks = 0, resent_at = NULL, settled_at = NULL, last_error = ?6,
                doubt = NULL, lease_fence = lease_fence + 1, lease_owner = NULL, lease_until = NULL
              WHERE id = ?1 AND state = ?2 AND lease_fence = ?3"
         ),

@@ -35,6 +35,13 @@ pub(super) fn update(args: &UpdateArgs, context: &Context) -> Result {
     if args.set.is_empty() && args.unset.is_empty() {
         return Err(Error::usage("nothing to change").hint("name a key: --set KEY=VALUE or --unset KEY"));
     }
+    if args.set.iter().any(|(key, value)| key == "name" && value.as_str() != Some(&args.name)) {
+        return Err(Error::usage(format!(
+            "what `{}` remembers stands under its name: under another one it would tell everything again",
+            args.name
+        ))
+        .hint("add a job of that name with `tsuzuki job add` if it is to begin anew"));
+    }
     edit(context, |file| {
         args.set.iter().try_for_each(|(key, value)| file.document.set(&args.name, key, value))?;
         args.unset.iter().try_for_each(|key| file.document.unset(&args.name, key))

@@ -75,7 +75,7 @@ pub(super) fn meaning(kind: &str, code: &str) -> Option<&'static str> {
         ("item", "no_channel") => "done: the job delivers to no channel",
         ("book", "collected") => "found",
         ("book", "queued") => "chosen for a digest",
-        ("book", "released") => "its digest was not sent; it is chosen again",
+        ("book", "released") => "its digest was not sent; it is chosen again later",
         ("book", "delivery_reset") => "its delivery was forgotten by hand",
         ("book", "token_revoked") => "a link to its prompt was ended",
         ("branch", "collected") => "collected",

@@ -1,0 +1,79 @@
+//! Looks into messages whose outcome is not known: are they there, and are they sent again?
+
+use tokio_util::sync::CancellationToken;
+
+use super::decide::{self, Resolved, Unresolved};
+use super::model::Row;
+use super::sender::{Ended, Sender};
+use super::{claim, settle, store};
+use crate::channel::Channel;
+use crate::channel::error::{Finding, SendError, Sent};
+use crate::channel::progress::Budget;
+use crate::db;
+use crate::fail;
+
+impl Sender {
+    /// Asks the channel what became of a message, and sends it again if that is what the answer means.
+    pub(super) async fn look_into(
+        &self,
+        channel: &Channel,
+        row: Row,
+        stop: &CancellationToken,
+    ) -> db::Result<Ended> {
+        let budget = Budget::new(&self.outside.clock, channel.settings.lease());
+        let looking = tokio::time::timeout(channel.settings.timeout, self.resolve(channel, &row));
+        let finding = match looking.await {
+            Ok(finding) => finding?,
+            Err(_) => Finding::Later(SendError::later("looking took too long")),
+        };
+        fail::point("outbox.looked");
+        let now = self.outside.clock.now();
+        let message = Unresolved {
+            key: &row.key,
+            attempts: row.attempts,
+            looks: row.looks,
+            attempted: row.attempted(),
+            was_resent: row.resent_at.is_some(),
+            doubt: row.doubt,
+        };
+        match decide::after_resolving(&message, &finding, channel.key_window(), &channel.settings, now) {
+            Resolved::Step(step) => self.record(channel, row, step, &budget).await,
+            Resolved::SendAgain { is_blind } => {
+                let (owner, held, lease) = (self.owner.clone(), row, channel.settings.lease());
+                let why = finding.to_string();
+                let again = self
+                    .db
+                    .claim(move |tx| {
+                        let now = tx.now();
+                        let again = claim::mark_sending_again(tx, &held, &owner, now.plus(lease), is_blind)?;
+                        if let Some(row) = &again {
+                            settle::note(tx, row, "sent_again", Some(&why), now)?;
+                        }
+                        Ok(again)
+                    })
+                    .await?;
+                match again {
+                    Some(row) => {
+                        fail::point("outbox.again");
+                        Box::pin(self.send(channel, row, stop)).await
+                    }
+                    None => Ok(Ended::Lost),
+                }
+            }
+        }
+    }
+
+    /// The channel's finding; what it names may turn out to be another message of ours.
+    async fn resolve(&self, channel: &Channel, row: &Row) -> db::Result<Finding> {
+        for found in match channel.resolve(&self.outside, row).await {
+            Ok(found) => found,
+            Err(finding) => return Ok(finding),
+        } {
+            let (name, id, remote_id) = (channel.name.clone(), row.id, found.clone());
+            if !self.db.read(move |tx| store::is_taken(tx, &name, &remote_id, id)).await? {
+                return Ok(Finding::Sent(Sent { remote_id: Some(found), rest_until: None }));
+            }
+        }
+        Ok(Finding::NotSent)
+    }
+}
