@@ -69,6 +69,11 @@ pub fn default_every(kind: &str) -> Option<Span> {
     Span::from_secs(pipeline.every.as_secs())
 }
 
+/// The kinds of jobs, by name.
+pub fn job_kinds() -> impl Iterator<Item = &'static str> {
+    PIPELINES.iter().map(|pipeline| pipeline.kind.name)
+}
+
 /// Whether a look at what such a job watches counts against a quota, which has to be written.
 pub fn counts_looks(kind: &str) -> bool {
     kind == books::KIND

@@ -6,6 +6,7 @@
 mod databases;
 
 mod architecture;
+mod attention;
 mod backups;
 mod blogs;
 mod books_cli;
