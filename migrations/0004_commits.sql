@@ -32,6 +32,9 @@ CREATE TABLE branches (
   last_walk_at TEXT,
   -- Parents that were still missing at the end of the last walk; 0 when the history is closed.
   open_parents INTEGER,
+  -- The job that collects it, and whether that job's config named it when last looked.
+  job_name TEXT,
+  is_named INTEGER NOT NULL DEFAULT 0,
   added_at TEXT,
   ignored_at TEXT,
   deleted_at TEXT,
@@ -97,6 +100,7 @@ CREATE TABLE bulk_collection_runs (
 );
 CREATE INDEX idx_bulk_runs_status_started ON bulk_collection_runs (status, started_at_utc);
 CREATE INDEX idx_bulk_runs_started ON bulk_collection_runs (started_at_utc, run_id);
+CREATE INDEX idx_bulk_runs_untold ON bulk_collection_runs (started_at_utc) WHERE told_at IS NULL;
 CREATE UNIQUE INDEX idx_bulk_runs_one_running ON bulk_collection_runs (status) WHERE status = 'running';
 
 CREATE TABLE bulk_collection_results (
@@ -107,8 +111,9 @@ CREATE TABLE bulk_collection_results (
   new_commits_count INTEGER,
   error_message TEXT,
   processed_at_utc TEXT,
-  -- Who can collect it: the host of its project.
+  -- Who collects it: the host of its project, and the job whose token and settings count.
   host TEXT NOT NULL DEFAULT '',
+  job_name TEXT,
   -- Commits stored for this target in this run so far; it survives a crash in the middle.
   stored_count INTEGER NOT NULL DEFAULT 0,
   lease_owner TEXT,

@@ -69,6 +69,11 @@ pub fn default_every(kind: &str) -> Option<Span> {
     Span::from_secs(pipeline.every.as_secs())
 }
 
+/// The kinds of jobs, by name.
+pub fn job_kinds() -> impl Iterator<Item = &'static str> {
+    PIPELINES.iter().map(|pipeline| pipeline.kind.name)
+}
+
 /// Whether a look at what such a job watches counts against a quota, which has to be written.
 pub fn counts_looks(kind: &str) -> bool {
     kind == books::KIND
@@ -133,6 +138,7 @@ impl App {
         let llms = LlmSet::read(&config.llms, &quotas, zone, &db, fetcher.clients(), &mut problems);
         let web = problems.note(config.web.read());
         let parts = Parts {
+            jobs: config.jobs.as_slice().into(),
             app: config.app.clone(),
             outside: Outside { clients: fetcher.clients().clone(), clock: clock.clone() },
             clock,

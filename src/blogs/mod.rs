@@ -15,6 +15,7 @@ pub mod config;
 pub mod decide;
 pub mod detect;
 mod digest;
+pub mod entry;
 pub mod look;
 pub mod message;
 pub mod model;

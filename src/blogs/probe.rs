@@ -302,7 +302,7 @@ impl Look<'_> {
             Error::Later { after, why: Why::Status(429 | 503), .. } => TroubleKind::Later(*after),
             _ => TroubleKind::Other,
         };
-        let trouble = Trouble { kind, message: told(detector, url, error) };
+        let trouble = Trouble { kind, message: told(detector, url, &error.told()) };
         Miss { trouble, status: error.status(), is_passing: error.is_retryable() }
     }
 }

@@ -110,12 +110,12 @@ async fn add(project: &str, branch: String, job: Option<&str>, context: &Context
         context.out.warn(format!("`{}` has no branch `{branch}` at this moment: {error}", remote.path));
     }
     let (host, path, now) = (source.host.clone(), remote.path.clone(), context.clock.now());
-    let name = branch.clone();
+    let (name, job) = (branch.clone(), source.job.clone());
     app.parts
         .db
         .write(move |tx| {
             let project = projects::put(tx, &host, &remote, now)?;
-            branches::put_added(tx, project.project_id, &name, now)?;
+            branches::put_added(tx, project.project_id, &name, &job, now)?;
             let subject = format!("branch:{}/{name}", project.path);
             event::add(tx, None, &subject, "branch_added", &serde_json::json!({}), now)
         })

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 
+use super::error::unless_unread;
+use super::sending::Sent;
 use super::times::Times;
 use super::{Column, Context, Error, Exit, Result, log, progress};
 use crate::commits::bulk::{Bulk, Ended, Outcome, Watch};
@@ -168,15 +170,17 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
         }
         Err(Failure::Credentials(why)) => {
             return Err(Error::new(Exit::Credentials, why)
-                .hint("what was collected is saved; with a good token `tsuzuki bulk resume` continues"));
+                .hint("what was collected is saved; with a good token `tsuzuki bulk start` continues"));
         }
         Err(failure) => return Err(failure.into()),
     };
-    if !context.stop.is_cancelled() {
-        app.sender().send_due(&context.stop).await?;
-    }
-    tell(&outcome, &context.times().await?, context)?;
-    Ok(if outcome.problems.is_empty() { Exit::Fine } else { Exit::Partly })
+    let sent = match context.stop.is_cancelled() {
+        true => Sent::default(),
+        false => Sent::from(app.sender().send_due(&context.stop).await?),
+    };
+    unless_unread(tell(&outcome, &context.times().await?, context))?;
+    sent.tell(&context.out);
+    Ok(sent.judge(if outcome.problems.is_empty() { Exit::Fine } else { Exit::Partly }))
 }
 
 fn tell(outcome: &Outcome, times: &Times, context: &Context) -> Result<()> {

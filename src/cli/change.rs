@@ -2,11 +2,12 @@
 
 use clap::Subcommand;
 
+use super::names::{Named, refuse_unknown, refuse_unknown_if_given};
 use super::{Column, Context, Error, Exit, Result};
 use crate::app;
 use crate::blogs::look::{self, Listed};
 use crate::blogs::store::{self, Filter};
-use crate::channel::outbox::Answer;
+use crate::channel::outbox::{Answer, State};
 use crate::text::counted;
 
 /// Options of `change`.
@@ -69,7 +70,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 }
 
 async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
-    let listed = context.view().await?.read(move |tx| look::list_changes(tx, &filter, limit)).await?;
+    let db = context.view().await?;
+    refuse_unknown_if_given(Named::Blog, filter.blog.as_deref(), &db, context).await?;
+    refuse_unknown_if_given(Named::Job, filter.job.as_deref(), &db, context).await?;
+    let listed = db.read(move |tx| look::list_changes(tx, &filter, limit)).await?;
     let times = context.times().await?;
     let columns = [
         Column::right("id"),
@@ -92,6 +96,10 @@ async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
             first_of(listed),
         ]
     })?;
+    let held = listed.iter().filter(|listed| is_held(listed)).count();
+    if held > 0 {
+        context.out.note(format!("{held} held: `tsuzuki change approve ID` or `skip ID`"));
+    }
     Ok(Exit::Fine)
 }
 
@@ -159,7 +167,9 @@ async fn settle(ids: Vec<i64>, wish: Wish, context: &Context) -> Result {
 
 async fn resume(blog: String, context: &Context) -> Result {
     let (id, now) = (blog.clone(), context.clock.now());
-    if context.db().await?.write(move |tx| store::resume(tx, &id, now)).await? {
+    let db = context.db().await?;
+    refuse_unknown(Named::Blog, &blog, db, context).await?;
+    if db.write(move |tx| store::resume(tx, &id, now)).await? {
         context.out.note(format!("`{blog}` is checked again with the next run"));
         return Ok(Exit::Fine);
     }
@@ -181,6 +191,12 @@ fn state_of(listed: &Listed) -> String {
         (Some(_), []) => "no channel".into(),
         (Some(_), states) => states.join(", "),
     }
+}
+
+/// Whether it has a message that waits for a decision.
+fn is_held(listed: &Listed) -> bool {
+    let held = State::Held.as_str();
+    listed.change.held && listed.deliveries.iter().any(|delivery| delivery.state == held)
 }
 
 fn first_of(listed: &Listed) -> String {

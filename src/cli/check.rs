@@ -5,6 +5,7 @@ use super::{Context, Exit, Result};
 use crate::app;
 use crate::config::{self, Problem, Problems, Severity};
 use crate::text::counted;
+use crate::web;
 
 /// Options of `check`.
 #[derive(Debug, clap::Args)]
@@ -32,6 +33,10 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result {
                 }
                 _ => problems.push(Problem::of_file(&path, error.plain(config::Colour::Never))),
             }
+        }
+        // Nothing but `serve` listens, so nothing else refuses it.
+        if let Ok(Err(error)) = config.web.read().map(|read| web::refuse_open(&read)) {
+            problems.push(config.web.problem("listen", error.to_string()).with_hint(error.hint()));
         }
         problems.extend(config.warnings.clone());
     }

@@ -2,6 +2,7 @@
 
 use clap::{Subcommand, ValueEnum};
 
+use super::names::{Named, refuse_unknown_if_given};
 use super::{Column, Context, Error, Exit, Result};
 use crate::commits::stats::{self, By, StatRow};
 use crate::commits::store::projects;
@@ -92,8 +93,10 @@ enum Layout {
 
 async fn read_scope(args: &ScopeArgs, zone: &Zone, context: &Context) -> Result<Scope> {
     let mut scope = Scope { branch_name: args.branch.clone(), ..Scope::default() };
+    let db = context.view().await?;
+    refuse_unknown_if_given(Named::Branch, args.branch.as_deref(), &db, context).await?;
     if let Some(name) = &args.project {
-        scope.project_id = Some(find_project(name, &context.view().await?).await?);
+        scope.project_id = Some(find_project(name, &db).await?);
     }
     if let Some(year) = args.year {
         let (from, until) = stats::year_bounds(year, zone)
@@ -144,7 +147,7 @@ async fn count(by: By, args: &ScopeArgs, layout: Layout, timezone: &str, context
     }
     columns.push(Column::left("author"));
     columns.extend(figures);
-    context.out.listing(&columns, &stats.rows, |row: &StatRow| {
+    let to_cells = |row: &StatRow| {
         let mut cells: Vec<String> = row.period.clone().into_iter().collect();
         cells.extend([
             one_line(&row.author),
@@ -153,7 +156,11 @@ async fn count(by: By, args: &ScopeArgs, layout: Layout, timezone: &str, context
             row.deletions.to_string(),
         ]);
         cells
-    })?;
+    };
+    // How many there are is said below, also when there are none.
+    if !stats.rows.is_empty() {
+        context.out.listing(&columns, &stats.rows, to_cells)?;
+    }
     let missing = match stats.stats_missing {
         0 => String::new(),
         missing => format!(", {missing} of them without line counts from GitLab"),

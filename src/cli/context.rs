@@ -9,7 +9,7 @@ use super::error::{Error, Exit, Message, Result};
 use super::times::Times;
 use super::{Global, Output};
 use crate::app::{self, App};
-use crate::config::{self, Config, Env, Location};
+use crate::config::{self, BadLocation, Config, Env, Location, Problems};
 use crate::db::{self, Db, Open, Place};
 use crate::time::Clock;
 
@@ -178,6 +178,15 @@ impl Context {
         });
     }
 
+    /// Does `work`, which only looks, until it is done or the user has had enough.
+    pub(super) async fn unless_stopped(&self, work: impl Future<Output = Result>) -> Result {
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => Ok(Exit::Interrupted),
+            done = work => done,
+        }
+    }
+
     /// Closes the database, so that the WAL is tidied away.
     pub(super) async fn close(&mut self) {
         if let Some(db) = self.db.take() {
@@ -187,7 +196,16 @@ impl Context {
 }
 
 pub(super) fn place_of(config: &Config) -> Result<Place> {
-    let location = config.store.location().map_err(|error| Error::new(Exit::Config, error.to_string()))?;
+    let location = config.store.location().map_err(|error| {
+        let place = match &error {
+            BadLocation::Secret(missing) => config.find_missing(missing),
+            BadLocation::Address { .. } => None,
+        };
+        match place {
+            Some(problem) => Problems::from(problem.with_hint("the address of the database needs it")).into(),
+            None => Error::new(Exit::Config, format!("`url` in [store]: {error}")),
+        }
+    })?;
     Ok(match location {
         Location::Sqlite(path) => Place::File(path),
         Location::Postgres(url) => Place::Server(url.expose().to_owned()),

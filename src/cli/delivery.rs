@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use serde::Serialize;
 
+use super::names::{Named, no_such, refuse_unknown, refuse_unknown_if_given};
 use super::{Column, Context, Error, Exit, Result};
 use crate::app;
 use crate::channel::outbox::{self, Answer, Filter, Row, State};
@@ -105,7 +106,10 @@ fn read_state(text: &str) -> std::result::Result<State, String> {
 }
 
 async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
-    let rows = context.view().await?.read(move |tx| outbox::list(tx, &filter, limit)).await?;
+    let db = context.view().await?;
+    refuse_unknown_if_given(Named::Job, filter.job.as_deref(), &db, context).await?;
+    refuse_unknown_if_given(Named::Channel, filter.channel.as_deref(), &db, context).await?;
+    let rows = db.read(move |tx| outbox::list(tx, &filter, limit)).await?;
     let times = context.times().await?;
     let columns = [
         Column::right("id"),
@@ -225,9 +229,9 @@ async fn decide(ids: Vec<i64>, wish: Wish, context: &Context) -> Result {
 async fn decide_job(job: String, wish: Wish, context: &Context) -> Result {
     let topics = app::topics();
     let name = job.clone();
-    let count = context
-        .db()
-        .await?
+    let db = context.db().await?;
+    refuse_unknown(Named::Job, &job, db, context).await?;
+    let count = db
         .write(move |tx| {
             let now = tx.now();
             match wish {
@@ -244,11 +248,7 @@ async fn decide_job(job: String, wish: Wish, context: &Context) -> Result {
 async fn resume(channel: String, context: &Context) -> Result {
     let known = context.config().await?.channels.iter().map(|section| section.name.as_str());
     if !known.clone().any(|name| name == channel) {
-        let error = Error::usage(format!("there is no channel `{channel}`"));
-        return Err(match text::nearest(&channel, known) {
-            Some(near) => error.hint(format!("did you mean `{near}`?")),
-            None => error,
-        });
+        return Err(no_such(Named::Channel, &channel, known));
     }
     let name = channel.clone();
     let (rested, due) =

@@ -91,6 +91,14 @@ impl Error {
     }
 }
 
+/// The same for a command that acts: that nobody reads its lines any more is no reason to end in another way.
+pub(super) fn unless_unread(written: Result<()>) -> Result<()> {
+    match written {
+        Err(Error { message: Message::ClosedPipe, .. }) => Ok(()),
+        written => written,
+    }
+}
+
 impl From<Problems> for Error {
     fn from(problems: Problems) -> Self {
         Self { exit: Exit::Config, message: Message::Problems(problems), hints: Vec::new() }

@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
+use super::names::{Named, no_such, refuse_unknown};
 use super::{Context, Error, Exit, Result};
 use crate::commits::config::{Keys as CommitKeys, Since, host_of};
-use crate::db::{Db, Open};
-use crate::engine::store::list_states;
+use crate::db::Open;
 use crate::export::{self, Filter, Format, Style, What, Writer};
-use crate::ledger::event;
-use crate::text::{counted, nearest};
+use crate::text::counted;
 use crate::time::Timestamp;
 
 /// Options of `export`.
@@ -89,7 +88,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
     let filter = filter_of(&args, what, context).await?;
     let db = context.open_db(Open::Existing).await?.clone();
     if let Some(job) = &args.job {
-        refuse_unknown(job, &db, context).await?;
+        refuse_unknown(Named::Job, job, &db, context).await?;
     }
     let out = Out::open(args.output.as_deref(), args.force)?;
     let mut writer = Writer::new(out, format, Style { raw: args.raw, bom: args.bom });
@@ -104,7 +103,7 @@ async fn opml(args: &Args, context: &Context) -> Result {
     }
     let config = context.config().await?;
     if let Some(job) = args.job.as_deref().filter(|job| config.find_job(job).is_none()) {
-        return Err(no_such_job(job, config.jobs.iter().map(|job| job.name.as_str())));
+        return Err(no_such(Named::Job, job, config.jobs.iter().map(|job| job.name.as_str())));
     }
     let db = match context.database_exists().await? {
         true => Some(context.open_db(Open::Existing).await?),
@@ -139,31 +138,6 @@ fn format_of(args: &Args, context: &Context) -> Result<Format> {
             .hint("run `tsuzuki export opml`, or name a format with --format")),
         _ if context.out.is_json() => Ok(Format::Json),
         _ => Ok(Format::Csv),
-    }
-}
-
-/// Refuses a job that neither the config nor the database knows: an empty file would look like an answer.
-async fn refuse_unknown(job: &str, db: &Db, context: &Context) -> Result<()> {
-    let config = context.config().await?;
-    if config.find_job(job).is_some() {
-        return Ok(());
-    }
-    let left: Vec<String> = db.read(list_states).await?.into_iter().map(|state| state.job_name).collect();
-    // What was imported for a job stays, even if the job never ran here.
-    let name = job.to_owned();
-    let is_told = !db.read(move |tx| event::list_of_job(tx, &name, 1)).await?.is_empty();
-    if is_told || left.iter().any(|name| name == job) {
-        return Ok(());
-    }
-    let known = config.jobs.iter().map(|job| job.name.as_str()).chain(left.iter().map(String::as_str));
-    Err(no_such_job(job, known))
-}
-
-fn no_such_job<'a>(job: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
-    let error = Error::usage(format!("there is no job `{job}`"));
-    match nearest(job, known) {
-        Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error.hint("`tsuzuki status --all` lists the jobs, also those that have left the config"),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 
+use super::names::{Named, refuse_unknown_if_given};
 use super::{Column, Context, Error, Exit, Result};
 use crate::db::Db;
 use crate::press::by_hand::{self, Answer};
@@ -71,7 +72,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 }
 
 async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
-    let items = context.view().await?.read(move |tx| store::list(tx, &filter, limit)).await?;
+    let db = context.view().await?;
+    refuse_unknown_if_given(Named::Job, filter.job.as_deref(), &db, context).await?;
+    let items = db.read(move |tx| store::list(tx, &filter, limit)).await?;
     let times = context.times().await?;
     let columns = [
         Column::right("id"),

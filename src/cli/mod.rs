@@ -22,6 +22,7 @@ mod item;
 mod job;
 mod log;
 mod mail;
+mod names;
 mod output;
 mod post;
 mod progress;
@@ -29,10 +30,12 @@ mod project;
 mod quota;
 mod reference;
 mod run;
+mod sending;
 mod serve;
 mod status;
 mod times;
 mod token;
+mod waiting;
 mod why;
 
 use std::ffi::OsString;
@@ -225,13 +228,17 @@ fn dispatch(command: Command, context: &Context) -> Pin<Box<dyn Future<Output = 
         Command::Demo(args) => Box::pin(async move { demo::run(&args, context).await }),
         Command::Init(args) => Box::pin(ready(init::run(&args, context))),
         Command::Check(args) => Box::pin(async move { check::run(&args, context).await }),
-        Command::Doctor(args) => Box::pin(async move { doctor::run(&args, context).await }),
+        Command::Doctor(args) => {
+            Box::pin(async move { context.unless_stopped(doctor::run(&args, context)).await })
+        }
         Command::RunDue(args) => Box::pin(async move { run::run_due(&args, context).await }),
         Command::Run(args) => Box::pin(async move { run::run_named(&args, context).await }),
         Command::Serve(args) => Box::pin(async move { serve::run(&args, context).await }),
         Command::Status(args) => Box::pin(async move { status::run(&args, context).await }),
         Command::Why(args) => Box::pin(async move { why::run(&args, context).await }),
-        Command::Inspect(args) => Box::pin(async move { inspect::command(&args, context).await }),
+        Command::Inspect(args) => {
+            Box::pin(async move { context.unless_stopped(inspect::command(&args, context)).await })
+        }
         Command::Job(args) => Box::pin(job::run(args, context)),
         Command::Item(args) => Box::pin(item::run(args, context)),
         Command::Bulk(args) => Box::pin(bulk::run(args, context)),

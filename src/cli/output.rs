@@ -121,6 +121,7 @@ impl Output {
             return self.json(items);
         }
         if items.is_empty() {
+            self.note("Nothing to list.");
             return Ok(());
         }
         let mut rows: Vec<Vec<String>> =

@@ -70,9 +70,10 @@ async fn sync(job: Option<&str>, context: &Context) -> Result {
                 .map_err(crate::engine::Failure::from)?,
         );
         let synced = targets::sync_projects(&source, &client, db, now, &context.stop).await;
-        let (found, more) = synced.map_err(crate::engine::Failure::from)?;
-        problems.extend(more);
-        context.out.note(format!("{}: {} of {}", source.job, counted(found.len(), "project"), source.host));
+        let synced = synced.map_err(crate::engine::Failure::from)?;
+        problems.extend(synced.problems);
+        let projects = counted(synced.projects.len(), "project");
+        context.out.note(format!("{}: {projects} of {}", source.job, source.host));
     }
     for problem in &problems {
         context.out.warn(problem);

@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use serde::Serialize;
 
+use super::names::{Named, refuse_unknown, refuse_unknown_if_given};
 use super::{Column, Context, Error, Exit, Result};
 use crate::ledger::{pause, quota};
 use crate::text::counted;
@@ -55,9 +56,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 async fn list(provider: Option<String>, limit: usize, context: &Context) -> Result {
     let quotas = &context.config().await?.quotas;
     let now = context.clock.now();
-    let (usage, pauses) = context
-        .view()
-        .await?
+    let db = context.view().await?;
+    refuse_unknown_if_given(Named::Provider, provider.as_deref(), &db, context).await?;
+    let (usage, pauses) = db
         .read(move |tx| Ok((quota::list_usage(tx, provider.as_deref(), limit)?, pause::list(tx, now)?)))
         .await?;
     let listed: Vec<Listed> = usage
@@ -95,6 +96,8 @@ async fn list(provider: Option<String>, limit: usize, context: &Context) -> Resu
 async fn reset(provider: String, date: Option<String>, yes: bool, context: &Context) -> Result {
     let now = context.clock.now();
     let config = context.config().await?;
+    let db = context.db().await?;
+    refuse_unknown(Named::Provider, &provider, db, context).await?;
     let today = config.quotas.get(&provider).map_or_else(
         || now.date_in(config.app.timezone.time_zone()).to_string(),
         |quota| quota.date_at(now).to_string(),
@@ -106,9 +109,7 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
         ));
     }
     let (name, day) = (provider.clone(), date.clone());
-    let forgotten = context
-        .db()
-        .await?
+    let forgotten = db
         .write(move |tx| {
             pause::reset(tx, &format!("provider:{name}"))?;
             quota::reset_usage(tx, &name, &day)

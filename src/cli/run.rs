@@ -5,15 +5,18 @@ mod telling;
 use serde::Serialize;
 
 use self::telling::{Held, Telling};
+use super::error::unless_unread;
+use super::names::{Named, no_such};
 use super::progress::Bars;
+use super::sending::{self, Jobs, Sent};
+use super::waiting::Before;
 use super::{Context, Error, Exit, Result, log};
 use crate::app::{self, App};
-use crate::channel::outbox::SendReport;
 use crate::db::Open;
-use crate::engine::{Finished, Job, Runner, Selection, Skipped, runner};
+use crate::engine::{Job, Runner, Selection, Skipped, runner};
 use crate::id::JobName;
 use crate::ledger::presence;
-use crate::text::{counted, nearest};
+use crate::text::nearest;
 
 /// Options of `run-due`.
 #[derive(Debug, clap::Args)]
@@ -53,6 +56,13 @@ pub(super) struct NamedArgs {
 }
 
 pub(super) async fn run_due(args: &DueArgs, context: &Context) -> Result {
+    if let Some(kind) = args.kind.as_deref().filter(|kind| !app::job_kinds().any(|known| known == *kind)) {
+        let error = Error::usage(format!("there is no kind of job `{kind}`"));
+        return Err(match nearest(kind, app::job_kinds()) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(format!("known: {}", app::job_kinds().collect::<Vec<_>>().join(", "))),
+        });
+    }
     let selection = if args.force { Selection::Forced } else { Selection::Due };
     let choose = |app: &App| -> Result<Vec<Job>> {
         let named = choose_named(app, &args.job)?;
@@ -68,8 +78,7 @@ pub(super) async fn run_due(args: &DueArgs, context: &Context) -> Result {
         return plan(context, selection, choose).await;
     }
     let telling = Telling::new(context, Held::IsFine).await?;
-    let finished = run_jobs(context, selection, Delivery::new(args.no_deliver), &telling, choose).await?;
-    telling.conclude(&finished)
+    run_jobs(context, selection, Delivery::new(args.no_deliver), &telling, choose).await
 }
 
 pub(super) async fn run_named(args: &NamedArgs, context: &Context) -> Result {
@@ -85,8 +94,7 @@ pub(super) async fn run_named(args: &NamedArgs, context: &Context) -> Result {
     }
     let telling = Telling::new(context, Held::IsAnError).await?;
     let delivery = Delivery::new(args.no_deliver);
-    let finished = run_jobs(context, Selection::Forced, delivery, &telling, choose).await?;
-    telling.conclude(&finished)
+    run_jobs(context, Selection::Forced, delivery, &telling, choose).await
 }
 
 fn narrow(job: Job, step: &str) -> Result<Job> {
@@ -101,13 +109,11 @@ fn choose_named(app: &App, names: &[String]) -> Result<Vec<Job>> {
     names
         .iter()
         .map(|name| {
-            app.jobs.iter().find(|job| job.name.as_str() == name).cloned().ok_or_else(|| {
-                let error = Error::usage(format!("there is no job `{name}`"));
-                match nearest(name, app.jobs.iter().map(|job| job.name.as_str())) {
-                    Some(near) => error.hint(format!("did you mean `{near}`?")),
-                    None => error.hint("`tsuzuki job ls` lists the jobs"),
-                }
-            })
+            app.jobs
+                .iter()
+                .find(|job| job.name.as_str() == name)
+                .cloned()
+                .ok_or_else(|| no_such(Named::Job, name, app.jobs.iter().map(|job| job.name.as_str())))
         })
         .collect()
 }
@@ -124,58 +130,55 @@ impl Delivery {
     }
 }
 
+/// Runs the jobs and sends beside them, then says what came of it. A reader that has gone ends nothing.
 async fn run_jobs(
     context: &Context,
     selection: Selection,
     delivery: Delivery,
     telling: &Telling<'_>,
     choose: impl FnOnce(&App) -> Result<Vec<Job>>,
-) -> Result<Vec<(JobName, Finished)>> {
+) -> Result {
     // How a job ended is our own line to write.
     let usual = format!("info,{}=off", runner::ENDED);
     log::start(&context.global, &usual, context.out.colours_messages());
     let app = context.app(Open::Create).await?;
-    let jobs = choose(&app)?;
+    let chosen = choose(&app)?;
+    let db = &app.parts.db;
+    let before = Before::note(db).await?;
     let bars = Bars::new(&context.out);
+    let runner = Runner::new(db.clone(), bars.progress());
+    let jobs = Jobs::default();
     let mut told = Ok(());
-    let finished = Runner::new(app.parts.db.clone(), bars.progress())
-        .run_telling(jobs, selection, &context.stop, |job, finished| {
-            let line = bars.end(job, || telling.tell(job, finished));
-            // A reader that has gone does not end the other jobs.
-            if told.is_ok() {
-                told = line;
-            }
-        })
-        .await;
-    told?;
-    if delivery == Delivery::Send && !context.stop.is_cancelled() {
-        let sent = app.sender().send_due(&context.stop).await?;
-        tell_deliveries(context, &sent);
-    }
+    let running = async {
+        let finished = runner
+            .run_telling(chosen, selection, &context.stop, |job, finished| {
+                let line = bars.end(job, || telling.tell(job, finished));
+                if told.is_ok() {
+                    told = line;
+                }
+                jobs.ended.notify_one();
+            })
+            .await;
+        jobs.done.cancel();
+        finished
+    };
+    let sender = app.sender();
+    let sending = async {
+        match delivery {
+            Delivery::Send => sending::send_beside(&jobs, &sender, &context.stop).await,
+            Delivery::OnlyQueue => Ok(Sent::default()),
+        }
+    };
+    let (finished, sent) = tokio::join!(running, sending);
+    let sent = sent?;
+    sent.tell(&context.out);
+    before.tell(db, (sent.held, sent.failed), &context.out).await?;
     if let Some(keep) = context.config().await?.store.keep_history {
-        app::prune(&app.parts.db, context.clock.now().minus(keep.into())).await?;
+        app::prune(db, context.clock.now().minus(keep.into())).await?;
     }
-    Ok(finished)
-}
-
-fn tell_deliveries(context: &Context, sent: &SendReport) {
-    if sent.sent > 0 {
-        context.out.note(format!("delivered {}", counted(sent.sent, "message")));
-    }
-    if sent.failed + sent.held + sent.unknown > 0 {
-        context.out.warn(format!(
-            "messages that failed: {}, that wait for you: {}, with an unknown outcome: {}; see `tsuzuki delivery ls`",
-            sent.failed, sent.held, sent.unknown
-        ));
-    }
-    for channel in &sent.locked {
-        context
-            .out
-            .warn(format!("channel `{channel}` refuses our credentials and rests: see `tsuzuki doctor`"));
-    }
-    for channel in &sent.orphans {
-        context.out.warn(format!("messages wait for channel `{channel}`, which the config does not name"));
-    }
+    let (exit, concluded) = telling.conclude(&finished);
+    unless_unread(told.and(concluded))?;
+    Ok(sent.judge(exit))
 }
 
 /// What would be done, without doing it.

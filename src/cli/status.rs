@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Column, Context, Exit, Result};
+use super::{Column, Context, Exit, Result, waiting};
 use crate::blogs;
 use crate::config::Config;
 use crate::db::{self, Tx};
 use crate::engine::{Job, JobState, runner, store};
-use crate::ledger::{lease, pause};
+use crate::id::Owner;
+use crate::ledger::{lease, pause, presence};
 use crate::time::Timestamp;
 
 /// Options of `status`.
@@ -36,6 +37,10 @@ struct Row {
     last_success_at: Option<Timestamp>,
     next_run_at: Option<Timestamp>,
     message: Option<String>,
+    /// Messages of the job that wait for a person.
+    messages_held: i64,
+    /// Messages of the job that failed for good, not long ago.
+    messages_failed: i64,
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> Result {
@@ -53,13 +58,20 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
             if all {
                 rows.extend(list_left(tx, &jobs, &blogs)?);
             }
-            Ok((rows, db::find_left(tx)?))
+            let waiting = waiting::list(tx, now)?;
+            for row in rows.iter_mut().filter(|row| row.blog.is_none()) {
+                let of_job = waiting.get(&row.job).copied().unwrap_or_default();
+                (row.messages_held, row.messages_failed) = (of_job.held, of_job.failed);
+            }
+            Ok((rows, waiting::sum(waiting.values()), db::find_left(tx)?))
         });
-        let (rows, left) = read.await?;
+        let (rows, waiting, left) = read.await?;
         if let Some(left) = left {
             context.out.warn(format!("nothing runs here any more: everything was moved to {}", left.to));
         }
         show(&rows, context).await?;
+        let sentences = [waiting.held_sentence(), waiting.failed_sentence()];
+        sentences.iter().flatten().for_each(|sentence| context.out.warn(sentence));
         if !args.watch {
             return Ok(Exit::Fine);
         }
@@ -82,11 +94,13 @@ fn list_blog_ids(config: &Config) -> Result<HashSet<String>> {
 
 fn list_rows(tx: &mut Tx<'_>, jobs: &[Job], now: Timestamp) -> db::Result<Vec<Row>> {
     let states = store::list_states(tx)?;
+    let me = Owner::this_process();
     let mut rows = Vec::new();
     for job in jobs {
         let state = states.iter().find(|state| state.job_name == job.name.as_str());
         let rest = pause::find(tx, &runner::pause_name(&job.name), now)?;
         let holder = lease::find_holder(tx, &runner::lease_name(&job.name))?;
+        let holder = holder.filter(|holder| !presence::is_gone(&holder.owner, &me));
         let last_run_at = state.and_then(|state| state.last_run_at);
         let word = match (&holder, &rest) {
             (Some(_), _) => "running".into(),
@@ -94,7 +108,12 @@ fn list_rows(tx: &mut Tx<'_>, jobs: &[Job], now: Timestamp) -> db::Result<Vec<Ro
             _ if !job.enabled => "disabled".into(),
             _ => word_of(state),
         };
-        let runs_by_itself = job.enabled && rest.is_none();
+        let next_run_at = match state {
+            _ if !job.enabled || rest.is_some() => None,
+            // What was cut off is due at once, whatever the schedule says.
+            Some(state) if holder.is_none() && state.is_unfinished() => Some(now),
+            _ => job.schedule.due_at(last_run_at, now),
+        };
         rows.push(Row {
             job: job.name.to_string(),
             blog: None,
@@ -102,8 +121,10 @@ fn list_rows(tx: &mut Tx<'_>, jobs: &[Job], now: Timestamp) -> db::Result<Vec<Ro
             state: word,
             last_run_at,
             last_success_at: state.and_then(|state| state.last_success_at),
-            next_run_at: if runs_by_itself { job.schedule.due_at(last_run_at, now) } else { None },
+            next_run_at,
             message: state.and_then(|state| state.last_message.clone()),
+            messages_held: 0,
+            messages_failed: 0,
         });
     }
     Ok(rows)
@@ -124,6 +145,8 @@ fn list_left(tx: &mut Tx<'_>, jobs: &[Job], blogs: &HashSet<String>) -> db::Resu
             last_success_at: state.last_success_at,
             next_run_at: None,
             message: state.last_message,
+            messages_held: 0,
+            messages_failed: 0,
         })
         .collect();
     let left = blogs::look::list_left(tx, blogs)?;
@@ -137,6 +160,8 @@ fn list_left(tx: &mut Tx<'_>, jobs: &[Job], blogs: &HashSet<String>) -> db::Resu
             last_success_at: None,
             next_run_at: None,
             message: None,
+            messages_held: 0,
+            messages_failed: 0,
         }
     }));
     Ok(rows)
@@ -165,6 +190,7 @@ async fn show(rows: &[Row], context: &Context) -> Result<()> {
     ];
     if rows.is_empty() && !context.out.is_json() {
         context.out.note("No jobs. `tsuzuki job add` or an editor adds one to the config file.");
+        return Ok(());
     }
     context.out.listing(&columns, rows, |row| {
         vec![

@@ -6,10 +6,10 @@ mod page;
 mod tell;
 mod words;
 
-use self::find::{Look, Story};
+use self::find::{Look, Story, read_address};
 use self::page::Page;
-use super::{Context, Error, Exit, Result};
-use crate::config::Config;
+use super::{Context, Error, Exit, Result, names};
+use crate::db::Db;
 use crate::text::nearest;
 
 /// Options of `why`.
@@ -31,10 +31,11 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let thing = args.thing.clone();
     let stories = app.parts.db.read(move |tx| look.find(tx, &thing)).await?;
     match stories.as_slice() {
-        [] => return Err(unknown(&args.thing, config)),
+        [] => return Err(unknown(&args.thing, &app.parts.db, context).await?),
         [_] => {}
-        // One address in several jobs is one question.
+        // One address in several jobs or on several blogs is one question.
         several if several.iter().all(|story| matches!(story, Story::Item(_))) => {}
+        _ if read_address(&args.thing).is_some() => {}
         several => return Err(ambiguous(&args.thing, several)),
     }
     if context.out.is_json() {
@@ -50,15 +51,13 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     Ok(Exit::Fine)
 }
 
-fn unknown(thing: &str, config: &Config) -> Error {
+async fn unknown(thing: &str, db: &Db, context: &Context) -> Result<Error> {
     let error = Error::failed(format!("nothing is known about `{thing}`"));
-    let jobs = config.jobs.iter().map(|job| job.name.as_str());
-    let channels = config.channels.iter().map(|section| section.name.as_str());
-    let providers = config.llms.iter().map(|section| section.name.as_str());
-    match nearest(thing, jobs.chain(channels).chain(providers)) {
+    let known = names::list_all(db, context).await?;
+    Ok(match nearest(thing, known.iter().map(String::as_str)) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => error.hint("`tsuzuki status` lists the jobs; `why JOB` shows what they work on"),
-    }
+    })
 }
 
 fn ambiguous(thing: &str, stories: &[Story]) -> Error {

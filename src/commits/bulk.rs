@@ -1,38 +1,37 @@
 //! Bulk runs of commits: begun, shared, continued, cancelled and taken up again, over any number of hosts.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::collect::{Collector, Halt, LEASE};
-use super::gitlab::Client;
-use super::store::{branches, projects};
+use super::collect::LEASE;
+use super::peers::{self, Fate, Peer};
+use super::store::branches;
+use super::worker::{self, Findings, Worker};
 use super::{Source, message, targets};
 use crate::db;
 use crate::engine::run::decide::{self, Again, Begin, Reopen, Running, Sharing};
-use crate::engine::run::{self, Claimed, RunRow, RunStatus, Settled, Summary, Target, Verdict};
+use crate::engine::run::{self, RunRow, RunStatus, Summary, Target};
 use crate::engine::{Failure, Parts, Progress, Update};
 use crate::id::{JobName, Owner, RunId};
 use crate::ledger::lease::{self, Claim, Holder, KeptLease};
 use crate::ledger::{event, presence};
+use crate::text::counted;
 use crate::time::Timestamp;
 
-/// Failures that are listed one by one at the end of a run.
-const LISTED: usize = 20;
-
-/// Whoever works on bulk runs: one process, with the sources it can reach.
+/// Whoever works on bulk runs: one process, with the jobs it collects for.
 #[derive(Clone)]
 pub struct Bulk {
-    parts: Parts,
+    pub(super) parts: Parts,
     sources: Vec<Arc<Source>>,
-    owner: Owner,
-    progress: Progress,
-    stop: CancellationToken,
-    watch: Option<Watch>,
+    pub(super) owner: Owner,
+    pub(super) progress: Progress,
+    pub(super) stop: CancellationToken,
+    pub(super) watch: Option<Watch>,
 }
 
 /// Who is told of every step of a run.
@@ -76,21 +75,8 @@ pub struct Outcome {
     pub waiting_until: Option<Timestamp>,
 }
 
-/// What workers find out for all of them.
-#[derive(Default)]
-struct Findings {
-    step: Step,
-    problems: Vec<String>,
-    failed: usize,
-    credentials: Option<String>,
-    waiting_until: Option<Timestamp>,
-    stopped: bool,
-    overtaken: bool,
-    broken: Option<db::Error>,
-}
-
 impl Bulk {
-    /// A worker with the given sources; several jobs of one host share the first one's token.
+    /// A worker that begins runs for `sources`; a run that it goes on with is worked on for every job of the config.
     pub fn new(parts: Parts, sources: Vec<Arc<Source>>, progress: Progress, stop: CancellationToken) -> Self {
         Self { parts, sources, owner: Owner::this_process(), progress, stop, watch: None }
     }
@@ -101,29 +87,51 @@ impl Bulk {
     }
 
     /// Goes on with the run that is running, or registers a new one and works on it.
+    ///
+    /// A run in which nothing of ours is pending is only in the way: when it has ended, our own comes next.
     pub async fn start(&self, job: Option<&JobName>, sharing: Sharing) -> Result<Ended, Failure> {
+        let mut findings = Findings::default();
         loop {
             match decide::begin(self.find_running().await?, sharing) {
                 Begin::Busy(run, holder) => return Ok(Ended::Busy(run, holder)),
                 Begin::Continue(run) => {
+                    let is_ours = self.has_pending(&run.run_id).await?;
                     let claim = self.claim(&run.run_id).await?;
-                    return self.work(run, claim, Vec::new()).await.map(Ended::Worked);
+                    let outcome = self.work(run, claim, findings).await?;
+                    if is_ours || outcome.run.run.status == RunStatus::Running {
+                        return Ok(Ended::Worked(outcome));
+                    }
+                    findings = Findings::of(outcome.problems);
+                    continue;
                 }
                 Begin::New => {}
             }
             // A process that died right after the last target left its end untold.
-            if let Some(latest) = self.parts.db.read(run::find_latest).await? {
-                message::tell(&self.parts, &self.sources, latest.run_id).await?;
-            }
-            let (targets, problems) = self.find_targets().await?;
+            message::tell_ended(&self.parts).await?;
+            let targets = self.find_targets(&mut findings).await?;
             if targets.is_empty() {
-                return Ok(Ended::Nothing(problems));
+                return Ok(Ended::Nothing(findings.problems));
             }
             if let Some((run, claim)) = self.register(job, targets).await? {
-                return self.work(run, claim, problems).await.map(Ended::Worked);
+                return self.work(run, claim, findings).await.map(Ended::Worked);
             }
             // Somebody was faster: look again at what is running.
+            findings = Findings::default();
         }
+    }
+
+    /// Whether something of our own jobs is pending in a run.
+    async fn has_pending(&self, run_id: &RunId) -> Result<bool, Failure> {
+        let (run_id, peers) = (*run_id, peers::list(&self.parts));
+        let pending = self.parts.db.read(move |tx| run::list_pending_jobs(tx, &run_id)).await?;
+        Ok(pending.iter().any(|(host, job)| {
+            let heir = peers::find_heir(&peers, host, job.as_deref());
+            heir.is_some_and(|heir| self.is_ours(&heir.job))
+        }))
+    }
+
+    fn is_ours(&self, job: &JobName) -> bool {
+        self.sources.iter().any(|source| source.job == *job)
     }
 
     /// Takes up an earlier run: goes on with it, or opens a new one for its pending or failed targets.
@@ -170,7 +178,8 @@ impl Bulk {
                     .await?;
                 match self.register(None, targets).await? {
                     Some((run, claim)) => {
-                        self.work(run, claim, Vec::new()).await.map(|outcome| Some(Ended::Worked(outcome)))
+                        let outcome = self.work(run, claim, Findings::default()).await?;
+                        Ok(Some(Ended::Worked(outcome)))
                     }
                     None => self.start(None, sharing).await.map(Some),
                 }
@@ -209,17 +218,37 @@ impl Bulk {
             .await
     }
 
-    async fn find_targets(&self) -> Result<(Vec<Target>, Vec<String>), Failure> {
+    /// The targets of all our jobs; a job that cannot be asked for its own does not stop the others.
+    async fn find_targets(&self, findings: &mut Findings) -> Result<Vec<Target>, Failure> {
         let mut wanted = BTreeSet::new();
-        let mut problems = Vec::new();
+        let mut failed = None;
+        let peers = peers::list(&self.parts);
         for source in &self.sources {
-            let client = source.client(&self.parts)?;
-            let now = self.parts.clock.now();
-            let found = targets::find_targets(source, &client, &self.parts.db, now, &self.stop).await?;
-            wanted.extend(found.targets);
-            problems.extend(found.problems);
+            match self.find_targets_of(source, &peers).await {
+                Ok(found) => {
+                    wanted.extend(found.targets);
+                    findings.problems.extend(found.problems);
+                }
+                Err(failure @ (Failure::Credentials(_) | Failure::Failed(_))) => {
+                    match &failure {
+                        Failure::Credentials(why) => findings.refuse(&source.job, why),
+                        _ => findings.problems.push(format!("{}: {failure}", source.job)),
+                    }
+                    failed.get_or_insert(failure);
+                }
+                Err(failure) => return Err(failure),
+            }
         }
-        Ok((wanted.into_iter().collect(), problems))
+        match failed {
+            Some(failure) if wanted.is_empty() => Err(failure),
+            _ => Ok(wanted.into_iter().collect()),
+        }
+    }
+
+    async fn find_targets_of(&self, source: &Source, peers: &[Peer]) -> Result<targets::Found, Failure> {
+        let client = source.client(&self.parts)?;
+        let now = self.parts.clock.now();
+        Ok(targets::find_targets(source, peers, &client, &self.parts.db, now, &self.stop).await?)
     }
 
     /// Registers a run with all its targets and ourselves as its worker in one transaction: nobody sees it without
@@ -248,39 +277,38 @@ impl Bulk {
     /// Works on a run until nothing is left that we can get at.
     ///
     /// Other processes see by `claim` that it is being worked on, unless one of them shows it already.
-    async fn work(&self, run: RunRow, claim: Claim, problems: Vec<String>) -> Result<Outcome, Failure> {
+    async fn work(&self, run: RunRow, claim: Claim, findings: Findings) -> Result<Outcome, Failure> {
         let present = match claim {
             Claim::Taken(lease) => Some(KeptLease::keep(self.parts.db.clone(), lease, LEASE, &self.stop)),
             Claim::Held(_) => None,
         };
-        let step = Step {
-            done: run.completed_count + run.failed_count,
-            total: run.total_targets,
-            failed: run.failed_count,
-            ..Step::default()
-        };
-        let findings = Arc::new(Mutex::new(Findings { step, problems, ..Findings::default() }));
+        let run_id = run.run_id;
+        let settled = run.completed_count + run.failed_count;
+        let findings = Arc::new(Mutex::new(findings.at(&run)));
         let label = self.label(&run);
         self.progress.tell(&label, Update::Total(u64::try_from(run.total_targets).unwrap_or(0)));
-        let settled = run.completed_count + run.failed_count;
         self.progress.tell(&label, Update::Done(u64::try_from(settled).unwrap_or(0)));
 
         // SHAs are strewn all over the indexes of several projects at once.
         self.parts.db.write(db::keep_more_pages).await?;
+        let (jobs, given_up) = self.share_out(run_id, present.is_some()).await?;
+        worker::lock(&findings).problems.extend(given_up);
         let mut workers = JoinSet::new();
-        let mut hosts = BTreeSet::new();
-        for source in &self.sources {
-            if !hosts.insert(source.host.clone()) {
-                continue;
-            }
-            let client = Arc::new(source.client(&self.parts)?);
+        for source in Source::list(&self.parts).into_iter().filter(|source| jobs.contains(&source.job)) {
+            let client = match source.client(&self.parts) {
+                Ok(client) => Arc::new(client),
+                Err(failure) => {
+                    worker::lock(&findings).refuse(&source.job, &failure.to_string());
+                    continue;
+                }
+            };
             let stop = self.stop.child_token();
             for _ in 0..source.keys.concurrency {
                 let worker = Worker {
                     bulk: self.clone(),
-                    run_id: run.run_id,
+                    run_id,
                     label: label.clone(),
-                    source: Arc::clone(source),
+                    source: Arc::clone(&source),
                     client: Arc::clone(&client),
                     stop: stop.clone(),
                     findings: Arc::clone(&findings),
@@ -290,32 +318,81 @@ impl Bulk {
         }
         while let Some(ended) = workers.join_next().await {
             if let Err(crash) = ended {
-                lock(&findings).broken = Some(db::Error::Statement(format!("a worker crashed: {crash}")));
+                let crash = db::Error::Statement(format!("a worker crashed: {crash}"));
+                worker::lock(&findings).broken = Some(crash);
             }
+        }
+        let mut findings = std::mem::take(&mut *worker::lock(&findings));
+        if present.is_some() {
+            self.step_over_refused(run_id, &mut findings).await?;
         }
         if let Some(present) = present
             && let Err(error) = present.release().await
         {
             warn!("Could not give the lease of the run back, it will expire: {error}");
         }
-        let run_id = run.run_id;
-        message::tell(&self.parts, &self.sources, run_id).await?;
+        message::tell_ended(&self.parts).await?;
         let summary = self.parts.db.read(move |tx| run::find_summary(tx, &run_id)).await?;
         let summary = summary.ok_or_else(|| Failure::Failed(format!("run {run_id} has vanished")))?;
-        let mut findings = std::mem::take(&mut *lock(&findings));
-        if findings.failed > LISTED {
-            findings
-                .problems
-                .push(format!("… and {} more; see `tsuzuki bulk show {run_id}`", findings.failed - LISTED));
+        let refused = findings.refused.iter().find(|(job, _)| self.is_ours(job)).map(|(_, why)| why.clone());
+        let problems = findings.list_problems(&run_id);
+        match (findings.broken, refused) {
+            (Some(error), _) => Err(error.into()),
+            (None, Some(why)) => Err(Failure::Credentials(why)),
+            _ if findings.stopped && summary.run.status == RunStatus::Running => Err(Failure::Interrupted),
+            _ => Ok(Outcome { run: summary, problems, waiting_until: findings.waiting_until }),
         }
-        match findings {
-            Findings { broken: Some(error), .. } => Err(error.into()),
-            Findings { credentials: Some(why), .. } => Err(Failure::Credentials(why)),
-            Findings { stopped: true, .. } if summary.run.status == RunStatus::Running => {
-                Err(Failure::Interrupted)
+    }
+
+    /// The jobs that have something to do in a run. Only whoever `leads` it hands targets of jobs that have left the
+    /// config to others, and gives up what nobody can collect: it would be in the way of every run to come.
+    async fn share_out(&self, run_id: RunId, leads: bool) -> db::Result<(BTreeSet<JobName>, Vec<String>)> {
+        let peers = peers::list(&self.parts);
+        let asked: Vec<JobName> = self.sources.iter().map(|source| source.job.clone()).collect();
+        let label = self.sources.first().map(|source| source.job.clone());
+        let shared = self.parts.db.write(move |tx| {
+            let (mut jobs, mut given_up) = (BTreeSet::new(), Vec::new());
+            let asked: Vec<&JobName> = asked.iter().collect();
+            for (host, job) in run::list_pending_jobs(tx, &run_id)? {
+                match peers::find_fate(&peers, &asked, &host, job.as_deref()) {
+                    Fate::Collect(heir) => {
+                        if leads && job.as_deref() != Some(heir.as_str()) {
+                            run::reassign(tx, &run_id, &host, job.as_deref(), heir.as_str())?;
+                        }
+                        jobs.insert(heir.clone());
+                    }
+                    Fate::GiveUp(why) if leads => {
+                        given_up.extend(give_up(tx, run_id, &host, job.as_deref(), &why, label.as_ref())?);
+                    }
+                    Fate::GiveUp(_) => {}
+                }
             }
-            Findings { problems, waiting_until, .. } => Ok(Outcome { run: summary, problems, waiting_until }),
+            Ok((jobs, given_up))
+        });
+        shared.await
+    }
+
+    /// Gives up what is pending for jobs whose token is refused, if it is in the way of another of our jobs.
+    ///
+    /// A job alone leaves it pending: with a good token the run goes on.
+    async fn step_over_refused(&self, run_id: RunId, findings: &mut Findings) -> db::Result<()> {
+        if self.sources.iter().all(|source| findings.refused.contains_key(&source.job)) {
+            return Ok(());
         }
+        let refused = findings.refused.clone();
+        let given_up = self.parts.db.write(move |tx| {
+            let mut given_up = Vec::new();
+            for (host, job) in run::list_pending_jobs(tx, &run_id)? {
+                let Some((job, why)) = refused.iter().find(|(name, _)| Some(name.as_str()) == job.as_deref())
+                else {
+                    continue;
+                };
+                given_up.extend(give_up(tx, run_id, &host, Some(job.as_str()), why, Some(job))?);
+            }
+            Ok(given_up)
+        });
+        findings.problems.extend(given_up.await?);
+        Ok(())
     }
 
     /// Takes the lease that shows who works on a run.
@@ -332,204 +409,29 @@ impl Bulk {
     }
 }
 
-fn lock(findings: &Mutex<Findings>) -> std::sync::MutexGuard<'_, Findings> {
-    findings.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// One of the tasks that share the targets of a host.
-struct Worker {
-    bulk: Bulk,
+/// Settles as failed what nobody can collect; a line for people if there was anything.
+fn give_up(
+    tx: &mut db::Tx<'_>,
     run_id: RunId,
-    label: JobName,
-    source: Arc<Source>,
-    client: Arc<Client>,
-    stop: CancellationToken,
-    findings: Arc<Mutex<Findings>>,
-}
-
-impl Worker {
-    async fn work(&self) {
-        loop {
-            if self.stop.is_cancelled() {
-                lock(&self.findings).stopped |= self.bulk.stop.is_cancelled();
-                return;
-            }
-            match self.one().await {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => {
-                    lock(&self.findings).broken = Some(error);
-                    self.stop.cancel();
-                    return;
-                }
-            }
-        }
+    host: &str,
+    job: Option<&str>,
+    why: &str,
+    teller: Option<&JobName>,
+) -> db::Result<Option<String>> {
+    let (failed, completed_run) = run::give_up(tx, &run_id, host, job, why)?;
+    if failed == 0 {
+        return Ok(None);
     }
-
-    /// Takes one target and settles it or gives it back; `false` when none is left.
-    async fn one(&self) -> db::Result<bool> {
-        let (run_id, host, owner) = (self.run_id, self.source.host.clone(), self.bulk.owner.clone());
-        let db = &self.bulk.parts.db;
-        let claimed = db.claim(move |tx| run::claim(tx, &run_id, &host, &owner, LEASE)).await?;
-        let Some(claimed) = claimed else { return Ok(false) };
-        let project_id = claimed.project_id;
-        let Some(project) = db.read(move |tx| projects::find(tx, project_id)).await? else {
-            let gone = Verdict::Failed(format!("project {project_id} is not in the database"));
-            return self.settle(&claimed, gone, "").await;
-        };
-        let path = project.path.clone();
-        self.tell_step(|step| step.target = format!("{path} {}", claimed.branch_name));
-        let kept = Kept::keep(self, claimed.clone());
-        let collector = Collector {
-            client: Arc::clone(&self.client),
-            db: db.clone(),
-            clock: self.bulk.parts.clock.clone(),
-            claimed: claimed.clone(),
-            project,
-            since: self.source.since(),
-            stop: kept.stop.clone(),
-        };
-        let ended = collector.collect().await;
-        let lost = kept.stop.is_cancelled() && !self.stop.is_cancelled();
-        drop(kept);
-        match ended {
-            Ok(verdict) => {
-                crate::fail::point("commits.collected");
-                self.settle(&claimed, verdict, &path).await
-            }
-            Err(Halt::Lost) => self.after_loss().await,
-            Err(Halt::Stopped) if lost => self.after_loss().await,
-            Err(halt) => {
-                self.note(halt)?;
-                db.write(move |tx| run::release(tx, &claimed)).await?;
-                Ok(true)
-            }
-        }
+    let (subject, now) = (format!("run:{run_id}"), tx.now());
+    let detail = json!({ "host": host, "job": job, "targets": failed, "why": why });
+    event::add(tx, teller, &subject, "targets_given_up", &detail, now)?;
+    if completed_run {
+        event::add(tx, teller, &subject, "run_completed", &json!({}), now)?;
     }
-
-    async fn settle(&self, claimed: &Claimed, verdict: Verdict, path: &str) -> db::Result<bool> {
-        let (claimed, wanted) = (claimed.clone(), verdict.clone());
-        let subject = format!("branch:{path}/{}", claimed.branch_name);
-        let (branch, job) = (claimed.branch_name.clone(), self.source.job.clone());
-        let settled = self.bulk.parts.db.claim(move |tx| {
-            let settled = run::settle(tx, &claimed, &wanted)?;
-            if let Settled::Done { stored, completed_run } = settled {
-                let now = tx.now();
-                let run_id = claimed.run_id.to_string();
-                match &wanted {
-                    Verdict::Failed(why) => {
-                        let detail = json!({ "run": run_id, "why": why, "new_commits": stored });
-                        event::add(tx, Some(&job), &subject, "collect_failed", &detail, now)?;
-                    }
-                    Verdict::Success if stored > 0 => {
-                        let detail = json!({ "run": run_id, "new_commits": stored });
-                        event::add(tx, Some(&job), &subject, "collected", &detail, now)?;
-                    }
-                    Verdict::Success => {}
-                }
-                if completed_run {
-                    event::add(tx, Some(&job), &format!("run:{run_id}"), "run_completed", &json!({}), now)?;
-                }
-            }
-            Ok(settled)
-        });
-        let settled = settled.await?;
-        crate::fail::point("commits.settled");
-        match settled {
-            Settled::Lost => self.after_loss().await,
-            Settled::Done { stored, .. } => {
-                let has_failed = matches!(verdict, Verdict::Failed(_));
-                if let Verdict::Failed(why) = verdict {
-                    let mut findings = lock(&self.findings);
-                    findings.failed += 1;
-                    if findings.failed <= LISTED {
-                        findings.problems.push(format!("{path} {branch}: {why}"));
-                    }
-                }
-                self.bulk.progress.tell(&self.label, Update::Done(1));
-                self.tell_step(|step| {
-                    step.done += 1;
-                    step.failed += i64::from(has_failed);
-                    step.new_commits += stored;
-                    step.target = format!("{path} {branch}");
-                });
-                Ok(true)
-            }
-        }
-    }
-
-    /// Notes how far the run is and tells whoever watches.
-    fn tell_step(&self, change: impl FnOnce(&mut Step)) {
-        let step = {
-            let mut findings = lock(&self.findings);
-            change(&mut findings.step);
-            findings.step.clone()
-        };
-        let Step { failed, new_commits, target, .. } = &step;
-        let failures = if *failed > 0 { format!(" · {failed} failed") } else { String::new() };
-        let now = format!("{new_commits} new commits{failures} · {target}");
-        self.bulk.progress.tell(&self.label, Update::Now(now));
-        if let Some(watch) = &self.bulk.watch {
-            watch(&step);
-        }
-    }
-
-    /// The target is no longer ours: if the run was cancelled there is nothing more to do in it.
-    async fn after_loss(&self) -> db::Result<bool> {
-        let run_id = self.run_id;
-        let run = self.bulk.parts.db.read(move |tx| run::find_run(tx, &run_id)).await?;
-        let running = run.is_some_and(|run| run.status == RunStatus::Running);
-        lock(&self.findings).overtaken |= running;
-        Ok(running)
-    }
-
-    /// Remembers what stops all workers of this host.
-    fn note(&self, halt: Halt) -> db::Result<()> {
-        let mut findings = lock(&self.findings);
-        match halt {
-            Halt::Stopped | Halt::Lost => findings.stopped |= self.bulk.stop.is_cancelled(),
-            Halt::Credentials(why) => findings.credentials = Some(why),
-            Halt::Later(until, why) => {
-                findings.waiting_until = findings.waiting_until.max(Some(until));
-                findings.problems.push(format!("{}: {why}", self.source.host));
-            }
-            Halt::Db(error) => return Err(error),
-        }
-        self.stop.cancel();
-        Ok(())
-    }
-}
-
-/// Renews the lease of a target as long as it lives; its `stop` is cancelled when the lease is lost.
-struct Kept {
-    stop: CancellationToken,
-    done: CancellationToken,
-}
-
-impl Kept {
-    fn keep(worker: &Worker, claimed: Claimed) -> Self {
-        let kept = Self { stop: worker.stop.child_token(), done: CancellationToken::new() };
-        let (stop, done, db) = (kept.stop.clone(), kept.done.clone(), worker.bulk.parts.db.clone());
-        tokio::spawn(async move {
-            loop {
-                tokio::select! {
-                    () = done.cancelled() => return,
-                    () = tokio::time::sleep(LEASE / 3) => {}
-                }
-                let claimed = claimed.clone();
-                // A database that cannot be reached for a while is no lost lease: the fence decides at the next write.
-                if let Ok(false) = db.claim(move |tx| run::renew(tx, &claimed, 0, LEASE)).await {
-                    stop.cancel();
-                    return;
-                }
-            }
-        });
-        kept
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        self.done.cancel();
-    }
+    let of = job.map(|job| format!(" of `{job}`")).unwrap_or_default();
+    Ok(Some(format!(
+        "run {run_id}: {}{of} on {host} given up as failed: {why}; when that is mended, \
+         `tsuzuki bulk retry-failed {run_id}` tries again",
+        counted(failed, "branch")
+    )))
 }

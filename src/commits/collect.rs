@@ -14,6 +14,7 @@ use super::store::pages::{self, Place};
 use super::store::{branches, projects};
 use crate::db::{self, Db, Tx};
 use crate::engine::run::{self, Claimed, Verdict};
+use crate::id::JobName;
 use crate::ledger::event;
 use crate::text::counted;
 use crate::time::{Clock, Timestamp};
@@ -37,6 +38,8 @@ pub struct Collector {
     pub project: Project,
     /// What is older is not stored.
     pub since: Option<Timestamp>,
+    /// The job whose target it is.
+    pub job: JobName,
     /// Cancelled when the work is to stop or the lease is lost.
     pub stop: CancellationToken,
 }
@@ -311,10 +314,10 @@ impl Collector {
         let was_read = state.complete_head.is_some() || state.walking.is_some();
         match self.client.fetch_project(&self.project.remote_id.to_string(), &self.stop).await {
             Err(gitlab::Error::Missing(_)) => {
-                let (subject, now) = (format!("project:{path}"), self.clock.now());
+                let (subject, now, job) = (format!("project:{path}"), self.clock.now(), self.job.clone());
                 self.write(move |tx, place| {
-                    if projects::mark_removed(tx, place.project_id, now)? {
-                        event::add(tx, None, &subject, "project_gone", &json!({}), now)?;
+                    if projects::mark_removed(tx, place.project_id, &job, now)? {
+                        event::add(tx, Some(&job), &subject, "project_gone", &json!({}), now)?;
                     }
                     Ok(())
                 })

@@ -1,6 +1,6 @@
 //! GitLab's REST API, with its manners: what to wait for, what to give up, and what to tell the user to do.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderName};
@@ -12,6 +12,7 @@ use url::Url;
 use super::model::{Page, RemoteProject};
 use super::wire::{self, Emails};
 use crate::fetch::{AllowPrivate, Answer, Fetcher, Limits, Manners, Request, header};
+use crate::text::counted;
 use crate::time::{Clock, Timestamp};
 
 /// Commits, projects and branches a page; GitLab allows no more.
@@ -22,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(10 * 60);
 const ATTEMPTS: u32 = 5;
 /// How often a page with line counts is repeated before it is asked for without them.
 const ATTEMPTS_WITH_STATS: u32 = 3;
+/// How long a GitLab that cannot be reached is tried.
+const UNREACHED_PATIENCE: Duration = Duration::from_secs(30);
 /// How often a request is repeated that was told to come back.
 const ASKED_ATTEMPTS: u32 = 60;
 /// Waiting longer than this is told.
@@ -42,6 +45,8 @@ pub struct Client {
     emails: Emails,
     /// GitLab said that nothing is left until then.
     rest_until: Mutex<Option<Timestamp>>,
+    /// Why the last request that got no answer at all was given up; `None` as soon as something answers.
+    silence: Mutex<Option<String>>,
 }
 
 /// Why GitLab did not give what was asked for; each variant is what the caller does next.
@@ -106,7 +111,13 @@ impl Client {
             manners: Manners { at_once: access.at_once, spacing: Duration::ZERO },
             emails: access.emails,
             rest_until: Mutex::new(None),
+            silence: Mutex::new(None),
         }
+    }
+
+    /// Why there is no answer, if GitLab has given none to the last request that was given up, nor to any since.
+    pub fn find_silence(&self) -> Option<Error> {
+        lock(&self.silence).clone().map(Error::Failed)
     }
 
     /// The project of that path or number.
@@ -206,6 +217,8 @@ impl Client {
     }
 
     /// Asks until there is an answer that settles the matter, or `attempts` failures.
+    ///
+    /// While GitLab is silent every request has one try: what waits in line would otherwise wait as long as the first.
     async fn get_within(
         &self,
         attempts: u32,
@@ -216,8 +229,11 @@ impl Client {
         let request = self.request(path, query);
         let mut failures = 0;
         let mut asked = 0;
+        let began = self.clock.now();
+        let silence = lock(&self.silence).clone();
+        let mut last = None;
         loop {
-            let rest = *self.rest_until.lock().unwrap_or_else(PoisonError::into_inner);
+            let rest = *lock(&self.rest_until);
             if let Some(until) = rest {
                 self.wait_until(until, "the rate limit is used up", stop).await?;
             }
@@ -226,6 +242,9 @@ impl Client {
                 outcome = self.fetcher.fetch_api(&request) => outcome,
             };
             let now = self.clock.now();
+            if outcome.is_ok() {
+                *lock(&self.silence) = None;
+            }
             // What GitLab asks for is granted patiently; an address that does not answer is not asked for ever.
             let (told, why, is_answer) = match outcome {
                 Ok(answer) if answer.head.is_success() => {
@@ -242,9 +261,38 @@ impl Client {
                     }
                     status => return Err(self.refusal(status, &answer.body)),
                 },
+                Err(error) if error.is_retryable() && error.status().is_none() => {
+                    let rest = error.retry_after();
+                    // The fetcher's own rest from this host was no try.
+                    if rest.is_none() {
+                        failures += 1;
+                        last = Some(error.to_string());
+                    }
+                    let why = last.clone().unwrap_or_else(|| error.to_string());
+                    let wait = rest.unwrap_or_else(|| pause_after(failures));
+                    let is_over =
+                        !error.may_have_been_received() && now.plus(wait).since(began) > UNREACHED_PATIENCE;
+                    if let Some(silence) = silence {
+                        return Err(Error::Failed(silence));
+                    }
+                    if is_over || failures >= attempts {
+                        let why = match failures {
+                            0 => why,
+                            tries => format!("{why}, after {}", counted(tries, "try")),
+                        };
+                        // A page with line counts may only be too much to ask for.
+                        if attempts == ATTEMPTS {
+                            *lock(&self.silence) = Some(why.clone());
+                        }
+                        return Err(Error::Failed(why));
+                    }
+                    debug!(?wait, "Waiting for GitLab: {why}");
+                    self.wait_until(now.plus(wait), &why, stop).await?;
+                    continue;
+                }
                 Err(error) if error.is_retryable() => {
                     let told = error.retry_after().map(|wait| now.plus(wait));
-                    (told, error.to_string(), error.status().is_some())
+                    (told, error.to_string(), true)
                 }
                 Err(error) => {
                     let hint = error.hint().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
@@ -257,10 +305,10 @@ impl Client {
             }
             let until = match told {
                 Some(until) => until.min(now.plus(header::LONGEST_WAIT)),
-                None => now.plus(Duration::from_millis(500) * 2_u32.pow(failures)),
+                None => now.plus(pause_after(failures)),
             };
             if failures >= attempts || asked >= ASKED_ATTEMPTS {
-                return Err(Error::Failed(format!("{why}, after {} tries", failures + asked)));
+                return Err(Error::Failed(format!("{why}, after {}", counted(failures + asked, "try"))));
             }
             match until.since(now) > LONG_WAIT {
                 true => info!(%until, "Waiting for GitLab: {why}"),
@@ -320,7 +368,7 @@ impl Client {
     fn note_rest(&self, headers: &HeaderMap, now: Timestamp) {
         let spent = number(headers, "ratelimit-remaining") == Some(0);
         let until = reset_at(headers).filter(|until| spent && *until > now);
-        *self.rest_until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+        *lock(&self.rest_until) = until;
     }
 
     async fn wait_until(&self, until: Timestamp, why: &str, stop: &CancellationToken) -> Result<(), Error> {
@@ -338,6 +386,15 @@ impl Client {
             }
         }
     }
+}
+
+/// How long to wait after so many failures in a row.
+fn pause_after(failures: u32) -> Duration {
+    Duration::from_millis(500) * 2_u32.pow(failures)
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The next page, by `x-next-page` or by `Link`; never by counting what came.

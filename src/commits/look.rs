@@ -7,6 +7,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::gitlab::{self, Client};
+use super::peers::{self, Peer};
 use super::store::{branches, projects};
 use super::{Source, targets};
 use crate::db::Db;
@@ -25,7 +26,12 @@ struct Walked {
 }
 
 /// What a run of `source` would walk now.
-pub(super) async fn look(source: &Source, client: &Client, db: &Db) -> Result<Trial, Failure> {
+pub(super) async fn look(
+    source: &Source,
+    peers: &[Peer],
+    client: &Client,
+    db: &Db,
+) -> Result<Trial, Failure> {
     let stop = CancellationToken::new();
     let named = targets::fetch_named(source, client, &stop).await.map_err(targets::Error::from)?;
     let failed = |problem: String| match problem.split_once(": ") {
@@ -43,7 +49,7 @@ pub(super) async fn look(source: &Source, client: &Client, db: &Db) -> Result<Tr
         looks.extend(problem.map(|why| Look::failed(format!("{} branches", project.path), why)));
         wanted.extend(names.into_iter().map(|name| ((project.remote_id, name), project.path.clone())));
     }
-    let walked = list_walked(source, db, wanted).await?;
+    let walked = list_walked(source, peers, db, wanted).await?;
     let mut notes = Vec::new();
     if walked.is_empty() && looks.is_empty() {
         let words = "a run would walk nothing: neither `projects` nor `group` brings a branch";
@@ -62,20 +68,26 @@ pub(super) async fn look(source: &Source, client: &Client, db: &Db) -> Result<Tr
 /// The branches that are wanted now or were collected before, with what is known of them.
 async fn list_walked(
     source: &Source,
+    peers: &[Peer],
     db: &Db,
     wanted: BTreeMap<(i64, String), String>,
 ) -> Result<Vec<Walked>, Failure> {
-    let host = source.host.clone();
+    let (host, peers, me) = (source.host.clone(), peers.to_vec(), source.peer());
     let walked = db
         .read(move |tx| {
             let mut wanted = wanted.clone();
             let known = projects::list(tx, Some(&host))?;
             let find = |id: i64| known.iter().find(|project| project.project_id == id);
-            for (id, branch) in branches::list_ignored(tx, &host)? {
-                wanted.remove(&(find(id).map_or(id, |project| project.remote_id), branch));
+            for known in branches::list_owned(tx, &host)? {
+                if known.is_ignored || !peers::may_take(&peers, &me, &known.owner) {
+                    let remote_id = find(known.project_id).map(|project| project.remote_id);
+                    wanted.remove(&(remote_id.unwrap_or(known.project_id), known.branch_name));
+                }
             }
             for target in branches::list_collected(tx, &host)? {
-                if let Some(project) = find(target.project_id) {
+                if let Some(project) = find(target.project_id)
+                    && peers::is_heir(&peers, &me, target.job_name.as_deref())
+                {
                     wanted.insert((project.remote_id, target.branch_name), project.path.clone());
                 }
             }

@@ -1,7 +1,5 @@
 //! What is told at the end of a run, and once only: how many commits are new, and what failed.
 
-use std::sync::Arc;
-
 use serde_json::json;
 use tracing::warn;
 
@@ -46,20 +44,31 @@ pub fn render_notice(summary: &Summary, failed: &[(String, String)], language: L
     notice
 }
 
+/// Tells the end of every completed run that was not told yet, whoever ended it.
+pub async fn tell_ended(parts: &Parts) -> db::Result<()> {
+    for (run_id, owner) in parts.db.read(run::list_untold).await? {
+        tell(parts, run_id, owner.as_deref()).await?;
+    }
+    Ok(())
+}
+
 /// Queues the notice about a completed run for the channels of its job, or of all jobs, unless that was done before.
 ///
-/// A run that brought nothing new and failed nowhere is marked as told and stays silent.
-pub async fn tell(parts: &Parts, sources: &[Arc<Source>], run_id: RunId) -> db::Result<()> {
+/// A run that brought nothing new and failed nowhere is marked as told and stays silent. A run of a job that this
+/// config does not have is left to a process that has it.
+async fn tell(parts: &Parts, run_id: RunId, owner: Option<&str>) -> db::Result<()> {
+    let mut listeners = Source::list(parts);
+    listeners.retain(|source| owner.is_none_or(|job| job == source.job.as_str()));
+    if listeners.is_empty() {
+        return Ok(());
+    }
     let Some((summary, failed)) = parts.db.read(move |tx| find_untold(tx, run_id)).await? else {
         return Ok(());
     };
     let is_news = summary.new_commits_count > 0 || summary.run.failed_count > 0;
     let news = render_notice(&summary, &failed, parts.app.language).into();
-    let owner = summary.run.job_name.as_deref();
     let mut messages: Vec<(JobName, Rendered)> = Vec::new();
-    for source in
-        sources.iter().filter(|source| is_news && owner.is_none_or(|job| job == source.job.as_str()))
-    {
+    for source in listeners.iter().filter(|_| is_news) {
         for name in &source.deliver {
             let Some(channel) = parts.channels.find(name) else { continue };
             match channel.render(&parts.outside, &news).await {

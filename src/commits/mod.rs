@@ -21,10 +21,12 @@ pub mod history;
 mod look;
 pub mod message;
 pub mod model;
+pub mod peers;
 pub mod stats;
 pub mod store;
 pub mod targets;
 pub mod wire;
+mod worker;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +36,7 @@ use jiff::tz::TimeZone;
 use self::bulk::{Bulk, Ended, Outcome};
 use self::config::Keys;
 use self::gitlab::{Access, Client};
+use self::peers::Peer;
 use self::wire::Emails;
 use crate::config::Problems;
 use crate::db::{self, Db};
@@ -68,6 +71,8 @@ pub struct Source {
     pub keys: Keys,
     /// The channels that hear of the end of a run.
     pub deliver: Vec<String>,
+    /// Whether it runs by itself.
+    pub enabled: bool,
     zone: TimeZone,
     allow_private: AllowPrivate,
 }
@@ -84,9 +89,21 @@ impl Source {
             host: config::host_of(&keys.gitlab),
             keys,
             deliver: job.deliver.clone(),
+            enabled: job.enabled,
             zone,
             allow_private,
         })
+    }
+
+    /// Every `commits` job of the config, in its order.
+    pub fn list(parts: &Parts) -> Vec<Arc<Self>> {
+        let jobs = parts.jobs.iter().filter(|job| job.kind == KIND);
+        jobs.filter_map(|job| Self::read(job).ok()).map(Arc::new).collect()
+    }
+
+    /// The job, as the others see it.
+    pub fn peer(&self) -> Peer {
+        Peer { job: self.job.clone(), host: self.host.clone(), enabled: self.enabled }
     }
 
     /// What is older is not stored.
@@ -135,7 +152,10 @@ impl Work for Commits {
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
-        Box::pin(async move { look::look(&self.source, &self.source.client(&self.parts)?, db).await })
+        Box::pin(async move {
+            let client = self.source.client(&self.parts)?;
+            look::look(&self.source, &peers::list(&self.parts), &client, db).await
+        })
     }
 
     fn plan<'a>(&'a self, db: &'a Db, _now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
@@ -225,7 +245,7 @@ impl Commits {
             "run {}: {} of {} branches up to date, {} failed, {} new commits",
             row.run_id, row.success_count, row.total_targets, row.failed_count, run.new_commits_count
         );
-        // Targets of another host are another job's; the run is not ours to wait for.
+        // Others work on the rest; the run is not ours to wait for.
         let waiting_until = waiting_until.or_else(|| (run.pending_count > 0).then(|| self.parts.clock.now()));
         let is_in_vain = row.failed_count > 0 && row.success_count == 0 && run.new_commits_count == 0;
         Report { summary, problems, waiting_until, is_in_vain }
@@ -233,7 +253,7 @@ impl Commits {
 
     async fn list_steps(&self, db: &Db) -> db::Result<Plan> {
         let host = self.source.host.clone();
-        let (running, collected, known) = db
+        let (running, mut collected, known) = db
             .read(move |tx| {
                 Ok((
                     run::find_running(tx)?,
@@ -242,6 +262,8 @@ impl Commits {
                 ))
             })
             .await?;
+        let peers = peers::list(&self.parts);
+        collected.retain(|target| peers::is_heir(&peers, &self.source.peer(), target.job_name.as_deref()));
         let mut steps = Vec::new();
         if let Some(run) = running {
             steps.push(format!("go on with run {}: {} targets are pending", run.run_id, run.pending_count()));

@@ -1,6 +1,6 @@
 //! Which branches a run collects: everything collected before, and what the config names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::StreamExt as _;
 use tokio_util::sync::CancellationToken;
@@ -8,8 +8,10 @@ use tokio_util::sync::CancellationToken;
 use super::Source;
 use super::gitlab::{self, Client};
 use super::model::{Project, RemoteProject};
-use super::store::{branches, projects};
-use crate::db::{self, Db};
+use super::peers::{self, Peer};
+use super::store::branches::{self, Owned};
+use super::store::projects;
+use crate::db::{self, Db, Tx};
 use crate::engine::run::Target;
 use crate::time::Timestamp;
 
@@ -49,6 +51,18 @@ pub(super) struct Named {
     gone: Vec<String>,
     /// Names that GitLab had trouble with.
     unsure: Vec<String>,
+    /// Whether that is all there is: GitLab had no trouble with any of it.
+    is_whole: bool,
+}
+
+/// The projects of a job, brought up to date.
+pub struct Synced {
+    /// Those that the config names.
+    pub projects: Vec<Project>,
+    /// One line for each that could not be looked up.
+    pub problems: Vec<String>,
+    /// Whether the config names no others.
+    pub is_whole: bool,
 }
 
 /// Asks GitLab for the projects that the config names.
@@ -66,7 +80,8 @@ pub(super) async fn fetch_named(
         .buffered(source.keys.concurrency)
         .collect()
         .await;
-    let Named { mut found, mut problems, mut gone, mut unsure } = Named::default();
+    let Named { mut found, mut problems, mut gone, mut unsure, .. } = Named::default();
+    let mut is_whole = true;
     for (name, looked) in looked {
         match looked? {
             Looked::Here(remote) => found.push(remote),
@@ -89,11 +104,16 @@ pub(super) async fn fetch_named(
                 .push(format!("group `{group}` does not exist, or the token may not see it; check `group`")),
             Err(gitlab::Error::Failed(why) | gitlab::Error::Forbidden(why)) => {
                 problems.push(format!("group `{group}`: {why}"));
+                is_whole = false;
             }
             Err(error) => return Err(error),
         }
     }
-    Ok(Named { found, problems, gone, unsure })
+    if let Some(silence) = client.find_silence().filter(|_| found.is_empty() && gone.is_empty()) {
+        return Err(silence);
+    }
+    is_whole &= unsure.is_empty();
+    Ok(Named { found, problems, gone, unsure, is_whole })
 }
 
 /// Brings the projects that the config names up to date: added, renamed, or marked as gone; never deleted.
@@ -103,9 +123,9 @@ pub async fn sync_projects(
     db: &Db,
     now: Timestamp,
     stop: &CancellationToken,
-) -> Result<(Vec<Project>, Vec<String>), Error> {
-    let Named { found, problems, gone, unsure } = fetch_named(source, client, stop).await?;
-    let host = source.host.clone();
+) -> Result<Synced, Error> {
+    let Named { found, problems, gone, unsure, is_whole } = fetch_named(source, client, stop).await?;
+    let (host, job) = (source.host.clone(), source.job.clone());
     let projects = db
         .write(move |tx| {
             let known = projects::list(tx, Some(&host))?;
@@ -113,7 +133,7 @@ pub async fn sync_projects(
                 names.iter().any(|name| *name == project.path || *name == project.remote_id.to_string())
             };
             for project in known.iter().filter(|project| named(&gone, project)) {
-                projects::mark_removed(tx, project.project_id, now)?;
+                projects::mark_removed(tx, project.project_id, &job, now)?;
             }
             let mut synced = Vec::with_capacity(found.len());
             for remote in &found {
@@ -126,7 +146,7 @@ pub async fn sync_projects(
             Ok(synced)
         })
         .await?;
-    Ok((projects, problems))
+    Ok(Synced { projects, problems, is_whole })
 }
 
 async fn look_up(client: &Client, name: &str, stop: &CancellationToken) -> Result<Looked, gitlab::Error> {
@@ -158,7 +178,8 @@ pub async fn sync_known(
                 db.write(move |tx| projects::put(tx, &host, &remote, now)).await?;
             }
             Looked::Gone(_) => {
-                db.write(move |tx| projects::mark_removed(tx, project.project_id, now)).await?;
+                let job = source.job.clone();
+                db.write(move |tx| projects::mark_removed(tx, project.project_id, &job, now)).await?;
             }
             Looked::Trouble(why) => problems.push(format!("project `{}`: {why}", project.path)),
         }
@@ -166,38 +187,77 @@ pub async fn sync_known(
     Ok(problems)
 }
 
-/// The targets of a run of `source`.
+/// The targets of a run of `source`, one of `peers`.
 pub async fn find_targets(
     source: &Source,
+    peers: &[Peer],
     client: &Client,
     db: &Db,
     now: Timestamp,
     stop: &CancellationToken,
 ) -> Result<Found, Error> {
-    let (projects, mut problems) = sync_projects(source, client, db, now, stop).await?;
+    let Synced { projects, mut problems, mut is_whole } =
+        sync_projects(source, client, db, now, stop).await?;
     let mut named: BTreeSet<(i64, String)> = BTreeSet::new();
     for Project { project_id, remote_id, path, default_branch, .. } in &projects {
         let (branches, problem) =
             fetch_wanted_branches(source, client, *remote_id, default_branch.as_ref(), stop).await?;
+        is_whole &= problem.is_none();
         problems.extend(problem.map(|why| format!("branches of `{path}`: {why}")));
         named.extend(branches.into_iter().map(|branch| (*project_id, branch)));
     }
-    let host = source.host.clone();
-    let targets = db
-        .read(move |tx| {
-            let mut wanted = named.clone();
-            for (project_id, branch) in branches::list_ignored(tx, &host)? {
-                wanted.remove(&(project_id, branch));
-            }
-            let collected = branches::list_collected(tx, &host)?;
-            wanted.extend(collected.into_iter().map(|target| (target.project_id, target.branch_name)));
-            Ok(wanted
-                .into_iter()
-                .map(|(project_id, branch_name)| Target { project_id, branch_name, host: host.clone() })
-                .collect())
-        })
-        .await?;
+    let (peers, me) = (peers.to_vec(), source.peer());
+    let targets = db.write(move |tx| take_branches(tx, &peers, &me, &named, is_whole)).await?;
     Ok(Found { targets, problems })
+}
+
+/// Notes which branches `me` names, and answers those that it collects: of the named ones what no other job wants, and
+/// what it has collected before.
+fn take_branches(
+    tx: &mut Tx<'_>,
+    peers: &[Peer],
+    me: &Peer,
+    named: &BTreeSet<(i64, String)>,
+    is_whole: bool,
+) -> db::Result<Vec<Target>> {
+    let owned: BTreeMap<(i64, String), Owned> = branches::list_owned(tx, &me.host)?
+        .into_iter()
+        .map(|owned| ((owned.project_id, owned.branch_name.clone()), owned))
+        .collect();
+    let is_mine = |owned: &Owned| owned.owner.job.as_deref() == Some(me.job.as_str());
+    let mut wanted = BTreeSet::new();
+    for (project_id, branch) in named {
+        let known = owned.get(&(*project_id, branch.clone()));
+        match known {
+            Some(known) if known.is_ignored || !peers::may_take(peers, me, &known.owner) => continue,
+            Some(known) if is_mine(known) && known.is_named => {}
+            _ => branches::put_owner(tx, *project_id, branch, &me.job, true)?,
+        }
+        wanted.insert((*project_id, branch.clone()));
+    }
+    // What we no longer name stays ours until another job names it.
+    for ((project_id, branch), _) in owned
+        .iter()
+        .filter(|(at, known)| is_whole && is_mine(known) && known.is_named && !named.contains(*at))
+    {
+        branches::put_owner(tx, *project_id, branch, &me.job, false)?;
+    }
+    for target in branches::list_collected(tx, &me.host)? {
+        if !peers::is_heir(peers, me, target.job_name.as_deref()) {
+            continue;
+        }
+        if target.job_name.as_deref() != Some(me.job.as_str()) {
+            branches::put_owner(tx, target.project_id, &target.branch_name, &me.job, false)?;
+        }
+        wanted.insert((target.project_id, target.branch_name));
+    }
+    let target = |(project_id, branch_name)| Target {
+        project_id,
+        branch_name,
+        host: me.host.clone(),
+        job_name: Some(me.job.to_string()),
+    };
+    Ok(wanted.into_iter().map(target).collect())
 }
 
 /// The branches of a project that the config names, and why some of them may be missing.

@@ -125,6 +125,12 @@ impl Config {
         problems.in_order()
     }
 
+    /// Where the file names a secret that cannot be had; `None` when it does not, because an override does.
+    pub fn find_missing(&self, missing: &MissingSecret) -> Option<Problem> {
+        let used = self.secrets.iter().find(|used| used.secret.reveal().as_ref().err() == Some(missing))?;
+        Some(Problem::at(&self.source, used.span.clone(), missing.to_string()))
+    }
+
     /// Every secret that cannot be had, with the key that names it and the kind of its table.
     pub fn list_missing_secrets(&self) -> Vec<MissingAt> {
         let jobs = self.jobs.iter().map(|job| &job.section);

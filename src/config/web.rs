@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::secret::Secret;
-use super::value::HttpUrl;
+use super::value::{HttpUrl, listen};
 
 /// The keys of `[web]`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -14,9 +14,11 @@ use super::value::HttpUrl;
 pub struct Web {
     /// Where the dashboard listens; an address beyond this machine needs `[web.auth]`.
     #[schemars(with = "String")]
+    #[serde(deserialize_with = "listen::deserialize")]
     pub listen: SocketAddr,
     /// Where the prompt pages listen besides; it may be public and serves nothing else.
     #[schemars(with = "Option<String>")]
+    #[serde(deserialize_with = "listen::deserialize_if_given")]
     pub prompt_listen: Option<SocketAddr>,
     /// How readers of mails reach the prompt pages. `COPY_PAGE_BASE_URL` overrides it.
     pub public_url: Option<HttpUrl>,
@@ -36,7 +38,7 @@ pub struct WebAuth {
 
 impl Default for Web {
     fn default() -> Self {
-        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 8741));
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, listen::PORT));
         Self { listen, prompt_listen: None, public_url: None, auth: None }
     }
 }

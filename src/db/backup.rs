@@ -108,7 +108,7 @@ pub async fn restore(from: &Path, to: &Place, clock: &Clock) -> BackupResult<Bac
 fn put_aside(path: &Path) -> BackupResult<PathBuf> {
     match refuse_if_in_use(path) {
         // Whether anybody uses a damaged file cannot be told; to be rid of it is why one restores.
-        Ok(()) | Err(Error::Damaged(_)) => {}
+        Ok(()) | Err(Error::Damaged(_) | Error::NotADatabase(_)) => {}
         Err(Error::Busy) => return Err(BackupError::InUse(path.to_owned())),
         Err(error) => return Err(error.into()),
     }

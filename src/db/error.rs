@@ -59,6 +59,9 @@ pub enum Error {
     /// The file is damaged. It is never recreated or repaired behind the user's back.
     #[error("the database file is damaged: {0}")]
     Damaged(String),
+    /// The file is something else. It is never overwritten.
+    #[error("the file is not a SQLite database: {0}")]
+    NotADatabase(String),
     /// The file, its directory or the server refuses writes.
     #[error("the database cannot be written: {0}")]
     ReadOnly(String),
@@ -134,6 +137,7 @@ impl Error {
             Error::Left { .. } => {
                 "set [store] url to the new place; `tsuzuki db move --reopen` makes this one usable again"
             }
+            Error::NotADatabase(_) => "nothing was changed; check [store] url",
             Error::Damaged(_) => "nothing was changed; restore a backup with `tsuzuki db restore FILE`",
             Error::ReadOnly(_) => "check the permissions of the database file and of its directory",
             Error::Full(_) => "free some space and run the same command again; nothing is lost",

@@ -33,6 +33,8 @@ pub struct Asked {
     pub segments: Vec<String>,
     /// The parameters, decoded, in their order.
     pub query: Vec<(String, String)>,
+    /// The token that came with it.
+    pub token: Option<String>,
     /// How many requests came before it.
     pub number: usize,
 }

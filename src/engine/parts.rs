@@ -14,6 +14,8 @@ use crate::time::Clock;
 /// The tools of this process.
 #[derive(Clone)]
 pub struct Parts {
+    /// Every `[[job]]` of the file, for a job that has to know what is another's.
+    pub jobs: Arc<[config::Job]>,
     /// `[app]`: zone, language, how we call ourselves.
     pub app: config::App,
     /// The time.

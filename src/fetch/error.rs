@@ -202,6 +202,14 @@ impl Error {
         }
     }
 
+    /// What happened in one line, and what to write into the config if that is the way out.
+    pub fn told(&self) -> String {
+        match (self, self.hint()) {
+            (Error::Blocked { .. }, Some(hint)) => format!("{self} ({hint})"),
+            _ => self.to_string(),
+        }
+    }
+
     /// What the user can do about it, as the text of a `hint:` line.
     pub fn hint(&self) -> Option<String> {
         match self {

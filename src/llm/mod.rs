@@ -184,6 +184,8 @@ pub struct Obstacle {
     pub why: String,
     /// Whether it is our own budget or the provider's quota that is used up.
     pub is_budget: bool,
+    /// Whether the provider does not accept our key, so that waiting alone does not help.
+    pub is_locked: bool,
 }
 
 /// What a model is asked for.
@@ -253,10 +255,10 @@ impl Llm {
         match self.check_rest().await {
             Ok(()) | Err(AskError::Rejected { .. }) => {}
             Err(AskError::Resting { until, why, is_budget }) => {
-                return Ok(Some(Obstacle { until, why, is_budget }));
+                return Ok(Some(Obstacle { until, why, is_budget, is_locked: false }));
             }
             Err(AskError::Locked { until, why }) => {
-                return Ok(Some(Obstacle { until, why, is_budget: false }));
+                return Ok(Some(Obstacle { until, why, is_budget: false, is_locked: true }));
             }
             Err(AskError::Db(error)) => return Err(error),
         }
@@ -264,7 +266,11 @@ impl Llm {
             (self.budget.clone(), self.name.clone(), job.clone(), self.clock.now());
         let tokens = budget::estimate_from_sizes(purpose, sizes);
         let refused = self.db.read(move |tx| budget.find_obstacle(tx, &name, &job, tokens, now)).await?;
-        Ok(refused.map(|refused| Obstacle { until: refused.until, why: refused.why, is_budget: true }))
+        let obstacle = |refused: budget::Refused| {
+            let budget::Refused { until, why } = refused;
+            Obstacle { until, why, is_budget: true, is_locked: false }
+        };
+        Ok(refused.map(obstacle))
     }
 
     async fn ask<T>(

@@ -26,6 +26,8 @@ const RESTS: [Duration; 4] = [
 ];
 /// How long a provider rests that does not accept our key, unless the key changes.
 const LOCKED: Duration = Duration::from_secs(6 * 3600);
+/// How the story of a provider says so.
+const LOCKED_OUT: &str = "provider_locked";
 
 /// The model providers of a config file.
 #[derive(Default)]
@@ -162,17 +164,18 @@ impl Llm {
             .read(move |tx| {
                 let Some(rest) = pause::find(tx, &rest_name(&name), now)? else { return Ok(None) };
                 let rests_with = store::find_health(tx, &name)?.rests_with;
-                Ok(rests_with.is_none_or(|with| with == print).then_some(rest))
+                let newest = event::list_about(tx, &rest_name(&name), 1)?;
+                let is_locked = newest.first().is_some_and(|event| event.code == LOCKED_OUT);
+                Ok(rests_with.is_none_or(|with| with == print).then_some((rest, is_locked)))
             })
             .await?;
-        match rest {
-            None => Ok(()),
-            Some(rest) => Err(AskError::Resting {
-                until: rest.paused_until.unwrap_or_else(|| self.clock.now().plus(LOCKED)),
-                why: format!("`{}` rests: {}", self.name, rest.reason),
-                is_budget: rest.reason.starts_with(USED_UP),
-            }),
-        }
+        let Some((rest, is_locked)) = rest else { return Ok(()) };
+        let until = rest.paused_until.unwrap_or_else(|| self.clock.now().plus(LOCKED));
+        let why = format!("`{}` rests: {}", self.name, rest.reason);
+        Err(match is_locked {
+            true => AskError::Locked { until, why },
+            false => AskError::Resting { until, why, is_budget: rest.reason.starts_with(USED_UP) },
+        })
     }
 
     /// Lets the provider rest, and says until when. What was reserved is given back unless it may have been used.
@@ -195,7 +198,7 @@ impl Llm {
                     Rest::Down { why, after, .. } => {
                         (now.plus(after.unwrap_or(growing).max(growing)), "provider_down", why.clone())
                     }
-                    Rest::Locked { why } => (now.plus(LOCKED), "provider_locked", why.clone()),
+                    Rest::Locked { why } => (now.plus(LOCKED), LOCKED_OUT, why.clone()),
                 };
                 let failed = i64::from(matches!(rest, Rest::Down { .. }));
                 store::put_health(tx, &name, failures + failed, Some(&print))?;

@@ -107,7 +107,7 @@ pub(super) async fn fetch_feed(press: &Press, validators: &Validators) -> Result
     let (head, body) = match press.parts.fetcher.fetch(&request).await {
         Ok(Response::Unchanged(head)) => return Ok(Fetched::Unchanged(head.validators)),
         Ok(Response::Fetched(head, body)) => (head, body),
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(error.told()),
     };
     fail::point("press.feed_fetched");
     let context = feed::Context {

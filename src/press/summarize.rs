@@ -55,7 +55,8 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
             tokens: answered.tokens_in + answered.tokens_out,
         },
         Err(AskError::Resting { until, why, is_budget }) => {
-            return without_model(press, turn, &item, Obstacle { until, why, is_budget }).await;
+            let obstacle = Obstacle { until, why, is_budget, is_locked: false };
+            return without_model(press, turn, &item, obstacle).await;
         }
         Err(error) => match no_answer(error)? {
             Ok(waiting) => return Ok(waiting),
@@ -70,14 +71,17 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
 }
 
 /// What to do when the model cannot be asked: wait, or post title and link if the job prefers that to waiting for a
-/// new budget.
+/// new budget. A key that is still not accepted is told like the first time.
 pub(super) async fn without_model(
     press: &Press,
     turn: &Turn,
     item: &Item,
     obstacle: Obstacle,
 ) -> Result<Step, Failure> {
-    let Obstacle { until, why, is_budget } = obstacle;
+    let Obstacle { until, why, is_budget, is_locked } = obstacle;
+    if is_locked {
+        return Err(Failure::Credentials(why));
+    }
     if is_budget && item.status == Status::Pending && press.keys.on_budget == OnBudget::PostWithoutSummary {
         return post::queue(press, turn, item, &Text::None { why }, None).await;
     }

@@ -128,12 +128,18 @@ pub struct Bound {
     prompts: Option<(TcpListener, Router)>,
 }
 
-/// Listens where `[web]` says; refuses to open the dashboard to other machines without a password.
-pub async fn bind(web: &Web, pages: &Pages) -> Result<Bound, Error> {
-    let guard = web.auth.as_ref().map(Guard::new).transpose()?;
-    if guard.is_none() && !web.listen.ip().to_canonical().is_loopback() {
-        return Err(Error::Open(web.listen));
+/// Refuses to open the dashboard to other machines without a password.
+pub fn refuse_open(web: &Web) -> Result<(), Error> {
+    match web.auth.is_none() && !web.listen.ip().to_canonical().is_loopback() {
+        true => Err(Error::Open(web.listen)),
+        false => Ok(()),
     }
+}
+
+/// Listens where `[web]` says, if that is safe.
+pub async fn bind(web: &Web, pages: &Pages) -> Result<Bound, Error> {
+    refuse_open(web)?;
+    let guard = web.auth.as_ref().map(Guard::new).transpose()?;
     let dashboard = (listen(web.listen).await?, router(pages, guard));
     let prompts = match web.prompt_listen {
         Some(address) => Some((listen(address).await?, prompt_router(pages))),

@@ -408,6 +408,168 @@ fn secrets_never_appear_in_any_output() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_nothing_has_is_refused_with_what_was_meant() {
+    let desk = Desk::new(&format!(
+        "[channel.hook]\nkind = \"webhook\"\nurl = \"https://h.example\"\n[quota.books]\nper_day = 9\n{BLOGS}"
+    ));
+    let db = desk.db().await;
+    db.write(|tx| {
+        let now = tx.now();
+        // A job and a channel that have left the config, but not the database.
+        tx.execute(
+            sql!("INSERT INTO outbox (key, job_name, channel, recipient, topic, subject, payload, state, created_at, not_before) VALUES ('k', 'old', 'gone', 'r', 't', 's', '{}', 'held', ?1, ?1)"),
+            params![now],
+        )?;
+        tx.execute(
+            sql!("INSERT INTO projects (project_id, host, remote_id, path, name, first_seen_at, last_seen_at) VALUES (1, 'h', 1, 'a/b', 'b', ?1, ?1)"),
+            params![now],
+        )?;
+        tx.execute(sql!("INSERT INTO branches (project_id, branch_name) VALUES (1, 'main')"), params![])
+    })
+    .await
+    .unwrap();
+    db.close().await;
+    for (args, told) in [
+        ("run-due --kind blog", "there is no kind of job `blog`\nhint: did you mean `blogs`?"),
+        ("change ls exampel", "there is no blog `exampel`\nhint: did you mean `example`?"),
+        ("change ls --job blog", "there is no job `blog`\nhint: did you mean `blogs`?"),
+        ("change resume zz", "there is no blog `zz`\nhint: "),
+        ("delivery ls --job blog", "hint: did you mean `blogs`?"),
+        ("delivery ls --channel hok", "there is no channel `hok`\nhint: did you mean `hook`?"),
+        ("delivery approve --job blog", "hint: did you mean `blogs`?"),
+        ("delivery skip --job blog", "hint: did you mean `blogs`?"),
+        ("item ls --job blog", "hint: did you mean `blogs`?"),
+        ("job cursor show blog", "hint: did you mean `blogs`?"),
+        ("quota ls boks", "there is no provider `boks`\nhint: did you mean `books`?"),
+        ("quota reset boks --yes", "hint: did you mean `books`?"),
+        ("commits stats --branch mian", "there is no branch `mian`\nhint: did you mean `main`?"),
+        ("commits ls --branch mian", "hint: did you mean `main`?"),
+    ] {
+        for json in [&[][..], &["--json"]] {
+            let refused = desk.run(&args.split(' ').chain(json.iter().copied()).collect::<Vec<_>>());
+            assert_eq!(code(&refused), 2, "{args}: {}", err(&refused));
+            assert!(err(&refused).contains(told), "{args}: {}", err(&refused));
+        }
+    }
+    for args in [
+        "change ls example",
+        "change ls --job blogs",
+        "item ls",
+        "quota ls books",
+        "job cursor show blogs",
+        "token ls",
+    ] {
+        let words: Vec<&str> = args.split(' ').collect();
+        let empty = desk.run(&words);
+        assert_eq!(
+            (code(&empty), out(&empty).as_str(), err(&empty).as_str()),
+            (0, "", "Nothing to list.\n"),
+            "{args}"
+        );
+        let json = desk.run(&[&words[..], &["--json"]].concat());
+        assert_eq!((out(&json).trim(), err(&json).as_str()), ("[]", ""), "{args}");
+    }
+    for args in [
+        "delivery ls --job old",
+        "delivery ls --channel gone",
+        "commits stats --branch main",
+        "delivery skip --job old",
+    ] {
+        let known = desk.run(&args.split(' ').collect::<Vec<_>>());
+        assert_eq!(code(&known), 0, "{args}: {}", err(&known));
+    }
+}
+
+#[test]
+fn what_serve_would_refuse_is_an_error_of_the_file() {
+    for (listen, place, hint) in [
+        ("0.0.0.0:18999", "tsuzuki.toml:2:10", "set `user` and `password` in [web.auth]"),
+        ("localhost:8742", "tsuzuki.toml:2:10", "write an IP address and a port: \"127.0.0.1:8742\""),
+        ("127.0.0.1", "tsuzuki.toml:2:10", "\"127.0.0.1:8741\""),
+        ("::1", "tsuzuki.toml:2:10", "\"[::1]:8741\""),
+        ("here", "tsuzuki.toml:2:10", "\"127.0.0.1:8741\""),
+    ] {
+        let desk = Desk::new(&format!("[web]\nlisten = \"{listen}\"\n"));
+        let checked = desk.run(&["check"]);
+        assert_eq!(code(&checked), 5, "{listen}: {}", err(&checked));
+        assert!(err(&checked).contains(place) && err(&checked).contains(hint), "{listen}: {}", err(&checked));
+    }
+    let guarded =
+        "[web]\nlisten = \"0.0.0.0:18999\"\n[web.auth]\nuser = \"me\"\npassword = \"${WEB_PASSWORD}\"\n";
+    for fine in [guarded, "[web]\nlisten = \"[::1]:8741\"\nprompt_listen = \"0.0.0.0:80\"\n"] {
+        let checked = Desk::new(fine).run(&["check"]);
+        assert_eq!(code(&checked), 0, "{}", err(&checked));
+    }
+}
+
+#[test]
+fn a_file_of_somebody_else_is_named_as_such_and_never_copied() {
+    let desk = Desk::new("[store]\nurl = \"sqlite:notes.txt\"\n");
+    let notes = "my notes, which are longer than the header of a database file is, line by line\n".repeat(20);
+    std::fs::write(desk.dir.path().join("notes.txt"), &notes).unwrap();
+    for args in [&["status"][..], &["db", "migrate"], &["db", "backup", "copy.db"]] {
+        let refused = desk.run(args);
+        assert_eq!(code(&refused), 1, "{args:?}: {}", err(&refused));
+        let said = err(&refused);
+        assert!(
+            said.contains("is not a SQLite database") && said.contains("check [store] url"),
+            "{args:?}: {said}"
+        );
+        assert!(!said.contains("damaged") && !said.contains("restore"), "{args:?}: {said}");
+    }
+    assert_eq!(std::fs::read_to_string(desk.dir.path().join("notes.txt")).unwrap(), notes);
+
+    std::fs::remove_file(desk.dir.path().join("notes.txt")).unwrap();
+    let theirs = rusqlite::Connection::open(desk.dir.path().join("notes.txt")).unwrap();
+    theirs.execute_batch("CREATE TABLE songs (title TEXT)").unwrap();
+    drop(theirs);
+    for args in [&["status"][..], &["db", "backup", "copy.db"]] {
+        let refused = desk.run(args);
+        assert_eq!(code(&refused), 1, "{args:?}: {}", err(&refused));
+        assert!(err(&refused).contains("is not a tsuzuki database"), "{args:?}: {}", err(&refused));
+    }
+    assert_eq!(desk.files(), ["notes.txt", "tsuzuki.toml"]);
+}
+
+#[test]
+fn an_address_of_this_machine_is_refused_with_the_key_that_allows_it() {
+    let desk = Desk::new(&BLOGS.replace("https://example.com", "http://127.0.0.1:18009/"));
+    let allow = "add `allow_private = [\"127.0.0.1\"]` to the job";
+    let ran = desk.run(&["run", "blogs"]);
+    assert!(code(&ran) == 1 && out(&ran).contains(allow), "{}", out(&ran));
+    let why = desk.run(&["why", "example"]);
+    assert!(out(&why).contains(allow), "{}{}", out(&why), err(&why));
+}
+
+#[test]
+fn the_first_interrupt_ends_a_command_that_only_looks() {
+    // Somebody who takes every call and says nothing.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/", listener.local_addr().unwrap());
+    let job = BLOGS.replace("https://example.com", &address) + "allow_private = [\"127.0.0.1\"]\n";
+    let desk = Desk::new(&job);
+    for args in [
+        &["job", "test", "blogs"][..],
+        &["doctor"],
+        &["inspect", "feed", &address, "--allow-private", "127.0.0.1"],
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tsuzuki"))
+            .current_dir(desk.dir.path())
+            .args(args)
+            .env_clear()
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let _call = listener.accept().unwrap();
+        let asked_at = std::time::Instant::now();
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{args:?}");
+        assert!(asked_at.elapsed() < std::time::Duration::from_secs(8), "{args:?}: {:?}", asked_at.elapsed());
+    }
+}
+
 #[test]
 fn a_closed_pipe_is_nobodys_fault() {
     let desk = Desk::new("");

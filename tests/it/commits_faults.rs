@@ -372,13 +372,13 @@ on_both_databases! {
         // One run to make the projects known, so that the targets are real ones.
         world.start().await.unwrap();
         let host = fixture.db.read(|tx| Ok(projects::find(tx, 1)?.map(|project| project.host))).await.unwrap().unwrap();
-        targets.extend((1..=4).map(|project_id| Target { project_id, branch_name: "main".into(), host: host.clone() }));
+        targets.extend((1..=4).map(|project_id| Target { project_id, branch_name: "main".into(), host: host.clone(), job_name: Some("code".into()) }));
         let id = RunId::random();
         fixture.db.write(move |tx| run::register(tx, id, None, &targets)).await.unwrap().unwrap();
         let (mut good, mut bad) = (0, 0);
         for verdict in [run::Verdict::Success, run::Verdict::Failed("as it must".into())] {
             let (me, host) = (Owner::this_process(), host.clone());
-            let claimed = fixture.db.claim(move |tx| run::claim(tx, &id, &host, &me, LEASE)).await.unwrap().unwrap();
+            let claimed = fixture.db.claim(move |tx| run::claim(tx, &id, &host, "code", &me, LEASE)).await.unwrap().unwrap();
             match verdict {
                 run::Verdict::Success => good = claimed.project_id,
                 run::Verdict::Failed(_) => bad = claimed.project_id,

@@ -64,7 +64,7 @@ async fn check_books(db: &Db) -> Vec<RunRow> {
 
 on_both_databases! {
     async fn a_run_and_its_targets_are_registered_at_once_and_only_one_runs(fixture) {
-        let targets: Vec<Target> = (0..120).map(|n| Target { project_id: n, branch_name: "main".into(), host: "h".into() }).collect();
+        let targets: Vec<Target> = (0..120).map(|n| Target { project_id: n, branch_name: "main".into(), host: "h".into(), job_name: Some("code".into()) }).collect();
         let (first, again) = (targets.clone(), targets.clone());
         let (one, two) = (RunId::random(), RunId::random());
         let run = fixture.db.write(move |tx| run::register(tx, one, Some("code"), &first)).await.unwrap().unwrap();
@@ -81,7 +81,7 @@ on_both_databases! {
                 let mut mine = Vec::new();
                 loop {
                     let me = owner.clone();
-                    let Some(claimed) = db.claim(move |tx| run::claim(tx, &one, "h", &me, LEASE)).await.unwrap() else { return mine };
+                    let Some(claimed) = db.claim(move |tx| run::claim(tx, &one, "h", "code", &me, LEASE)).await.unwrap() else { return mine };
                     mine.push(claimed.project_id);
                     let verdict = if claimed.project_id % 10 == 0 { run::Verdict::Failed("as it must".into()) } else { run::Verdict::Success };
                     db.claim(move |tx| run::settle(tx, &claimed, &verdict)).await.unwrap();
@@ -102,7 +102,7 @@ on_both_databases! {
         let tries = (0..6).map(|_| {
             let db = fixture.db.clone();
             tokio::spawn(async move {
-                let (id, targets) = (RunId::random(), vec![Target { project_id: 1, branch_name: "main".into(), host: "h".into() }]);
+                let (id, targets) = (RunId::random(), vec![Target { project_id: 1, branch_name: "main".into(), host: "h".into(), job_name: Some("code".into()) }]);
                 db.write(move |tx| run::register(tx, id, None, &targets)).await.unwrap()
             })
         });
@@ -117,12 +117,12 @@ on_both_databases! {
     }
 
     async fn a_worker_that_stalled_or_was_cancelled_writes_nothing_more(fixture) {
-        let targets = vec![Target { project_id: 1, branch_name: "main".into(), host: "h".into() }];
+        let targets = vec![Target { project_id: 1, branch_name: "main".into(), host: "h".into(), job_name: Some("code".into()) }];
         let id = RunId::random();
         fixture.db.write(move |tx| run::register(tx, id, None, &targets)).await.unwrap().unwrap();
         let claim = |db: Db| async move {
             let me = Owner::this_process();
-            db.claim(move |tx| run::claim(tx, &id, "h", &me, LEASE)).await.unwrap()
+            db.claim(move |tx| run::claim(tx, &id, "h", "code", &me, LEASE)).await.unwrap()
         };
         let stalled = claim(fixture.db.clone()).await.unwrap();
         assert_eq!(claim(fixture.db.clone()).await, None, "one at a time");

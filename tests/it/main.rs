@@ -6,6 +6,7 @@
 mod databases;
 
 mod architecture;
+mod attention;
 mod backups;
 mod blogs;
 mod books_cli;
@@ -26,6 +27,7 @@ mod commits;
 mod commits_faults;
 mod commits_jobs;
 mod commits_runs;
+mod commits_together;
 mod concurrency;
 mod config;
 mod demo;

@@ -179,7 +179,7 @@ async fn a_damaged_file_is_refused_and_never_recreated() {
 
     std::fs::write(&path, b"this is no database, and long enough to have a header of 100 bytes or more ............................").unwrap();
     let error = Db::open(Place::File(path), Open::Create, Clock::system()).await.err().unwrap();
-    assert!(matches!(error, Error::Damaged(_)), "{error:?}");
+    assert!(matches!(error, Error::NotADatabase(_)), "{error:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

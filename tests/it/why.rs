@@ -120,6 +120,38 @@ on_both_databases! {
         has(&told, &["nothing is known about `twn`", "did you mean `twin`?"]);
     }
 
+    async fn an_address_tells_its_entry_its_blog_and_where_it_was_told(fixture) {
+        let site = Site::start(Content::with_articles(3, fixture.clock.now())).await.unwrap();
+        let hook = WebhookServer::start().await.unwrap();
+        write_config(&fixture, &format!(
+            "[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\n{ALLOW}\n\
+             [[job]]\nname = \"mine\"\nkind = \"blogs\"\ndeliver = [\"hook\"]\nhold_above = 2\n{ALLOW}\nblog = [{{ id = \"alpha\", url = \"{}\" }}]\n",
+            hook.url, site.url
+        ));
+        let why = async |slug: &str| tsuzuki(&fixture, &["why", &format!("{}{slug}", site.url)]).await;
+        assert_eq!(tsuzuki(&fixture, &["run", "mine"]).await.0, 0);
+        for number in 0..2 {
+            let (count, day) = (1 + number * 3, std::time::Duration::from_secs(24 * 3600));
+            fixture.clock.advance(day);
+            site.edit(|content| (0..count).for_each(|n| content.publish(&format!("n{number}{n}"), "New", fixture.clock.now())));
+            assert_eq!(tsuzuki(&fixture, &["run", "mine"]).await.0, 0);
+        }
+
+        let (code, told) = why("n00?utm_source=mail").await;
+        assert_eq!(code, 0, "{told}");
+        has(&told, &["entry of blog alpha: New", "first seen      2026-01-16 09:02 +09:00", "told            yes", "change 1: ", "delivery 1 through hook: sent"]);
+        has(&why("n13").await.1, &["told            held for a decision", "change 2: ", "delivery 2 through hook: held (`tsuzuki delivery approve 2`"]);
+        has(&why("article-2").await.1, &["told            no: it was not news", "was there at the first look: remembered, not told"]);
+        has(&why("").await.1, &["blog alpha\n", "checks\n"]);
+        let (code, told) = why("never-seen").await;
+        assert_eq!(code, 1);
+        has(&told, &["nothing is known about `http://"]);
+        has(&tsuzuki(&fixture, &["why", "alpa"]).await.1, &["did you mean `alpha`?"]);
+        let (_, json) = tsuzuki(&fixture, &["why", &format!("{}n00", site.url), "--json"]).await;
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json[0]["entry"]["changes"][0]["deliveries"][0]["state"], "sent");
+    }
+
     async fn branches_projects_and_messages_need_no_kind_before_their_name(fixture) {
         write_config(&fixture, "");
         fixture.db.write(|tx| {

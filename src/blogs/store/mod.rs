@@ -1,6 +1,7 @@
 //! The SQL of blogs: their state, their history, everything seen on them, and what is to be told.
 
 mod changes;
+mod entries;
 mod export;
 mod history;
 mod import;
@@ -11,6 +12,7 @@ pub use changes::{
     ChangeRow, Delivery, Filter, are_untold, find_change, list_changes, list_deliveries_of, list_untold,
     mark_digest, prune_changes,
 };
+pub use entries::{EntryRow, list_entries_at};
 pub use export::{list_changes_after, list_feeds};
 pub use history::{CheckRow, list_checks, prune_history};
 pub use import::{ImportedCheck, ImportedState, add_check as add_imported_check, add_state};

@@ -148,13 +148,30 @@ pub struct Filter {
 
 /// The newest messages first.
 pub fn list(tx: &mut Tx<'_>, filter: &Filter, limit: usize) -> db::Result<Vec<Row>> {
-    tx.list(
-        sql!(concat!(
+    // A condition that may be absent is one that SQLite cannot look up. Hardly any message is in another state than
+    // `sent`, so those are found by it, and of the sent ones the newest are near.
+    let text = match (filter.state, &filter.job) {
+        (Some(state), _) if state != State::Sent => sql!(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM outbox WHERE state = ?1 AND job_name = COALESCE(?2, job_name)
+              AND channel = COALESCE(?3, channel) ORDER BY id DESC LIMIT ?4"
+        )),
+        (_, Some(_)) => sql!(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM outbox WHERE job_name = ?2 AND state = COALESCE(?1, state)
+              AND channel = COALESCE(?3, channel) ORDER BY id DESC LIMIT ?4"
+        )),
+        _ => sql!(concat!(
             "SELECT ",
             columns!(),
             " FROM outbox WHERE state = COALESCE(?1, state) AND job_name = COALESCE(?2, job_name)
               AND channel = COALESCE(?3, channel) ORDER BY id DESC LIMIT ?4"
         )),
+    };
+    tx.list(
+        text,
         params![filter.state.map(State::as_str), filter.job.as_deref(), filter.channel.as_deref(), limit],
         read,
     )

@@ -11,7 +11,7 @@ use super::{Column, Context, Error, Exit, Result};
 use crate::app;
 use crate::channel::outbox;
 use crate::config::value::Span;
-use crate::db::{self, BackupError, Open, Place, SchemaState};
+use crate::db::{self, BackupError, Db, Open, Place, SchemaState};
 use crate::text::counted;
 
 /// Options of `db`.
@@ -64,6 +64,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         Command::Migrate => migrate(context).await,
         Command::Check => check(context).await,
         Command::Backup { file } => {
+            refuse_strangers(context).await?;
             let report = db::backup(&context.place().await?, &file).await?;
             context.out.note(format!("Wrote {} ({} bytes)", file.display(), report.bytes));
             Ok(Exit::Fine)
@@ -201,6 +202,16 @@ async fn reset(yes: bool, context: &Context) -> Result {
     })?;
     context.out.note(format!("{place} is empty again"));
     Ok(Exit::Fine)
+}
+
+/// Refuses a file that is not ours; one that only has another version of our schema is worth a copy.
+async fn refuse_strangers(context: &Context) -> Result<()> {
+    match Db::open(context.place().await?, Open::Look, context.clock.clone()).await {
+        Ok(db) => db.close().await,
+        Err(error @ (db::Error::NotOurs { .. } | db::Error::NotADatabase(_))) => return Err(error.into()),
+        Err(_) => {}
+    }
+    Ok(())
 }
 
 impl From<BackupError> for Error {

@@ -6,7 +6,7 @@ mod keys;
 use futures_util::future::join_all;
 use serde::Serialize;
 
-use super::{Column, Context, Error, Exit, Result};
+use super::{Column, Context, Error, Exit, Result, waiting};
 use crate::app::App;
 use crate::channel::outbox;
 use crate::config::{Colour, Config};
@@ -120,7 +120,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
                     format!("{} at {}", db.dialect().name(), db.place()),
                 ));
                 findings.push(clocks(context, db).await);
-                findings.extend(waiting(&app).await);
+                findings.extend(find_waiting(&app).await);
             }
             Err(error) => findings.push(Finding::error("database", &error)),
         },
@@ -190,15 +190,20 @@ fn findings(who: &str, kind: &str, checks: Vec<Check>) -> Vec<Finding> {
     checks.into_iter().map(finding).collect()
 }
 
-/// What waits for a channel that rests or is not there any more.
-async fn waiting(app: &App) -> Vec<Finding> {
+/// What waits for a person, or for a channel that rests or is not there any more.
+async fn find_waiting(app: &App) -> Vec<Finding> {
     let mut findings = Vec::new();
     let names = app.parts.channels.names();
     let now = app.parts.clock.now();
-    let waiting =
-        app.parts.db.read(move |tx| Ok((outbox::list_orphans(tx, &names)?, pause::list(tx, now)?))).await;
-    match waiting {
-        Ok((orphans, rests)) => {
+    let waiting = app.parts.db.read(move |tx| {
+        let of_people = waiting::sum(waiting::list(tx, now)?.values());
+        Ok((outbox::list_orphans(tx, &names)?, pause::list(tx, now)?, of_people))
+    });
+    match waiting.await {
+        Ok((orphans, rests, of_people)) => {
+            for sentence in [of_people.held_sentence(), of_people.failed_sentence()].into_iter().flatten() {
+                findings.push(Finding::new("messages", Verdict::Warning, sentence));
+            }
             for (channel, count) in orphans {
                 let detail =
                     format!("the config does not name it, but it has {} waiting", counted(count, "message"));

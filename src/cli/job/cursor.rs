@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 
+use super::super::names::{Named, refuse_unknown_if_given};
 use super::super::{Column, Context, Error, Exit, Result};
 use crate::hash;
 use crate::ledger::cursor::{self, Cursor};
@@ -32,7 +33,9 @@ pub(super) async fn run(command: Command, context: &Context) -> Result {
 }
 
 async fn show(name: Option<String>, context: &Context) -> Result {
-    let cursors = context.view().await?.read(move |tx| cursor::list(tx, name.as_deref())).await?;
+    let db = context.view().await?;
+    refuse_unknown_if_given(Named::Job, name.as_deref(), &db, context).await?;
+    let cursors = db.read(move |tx| cursor::list(tx, name.as_deref())).await?;
     let times = context.times().await?;
     let columns = [
         Column::left("job"),

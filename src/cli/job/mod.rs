@@ -9,6 +9,7 @@ mod test;
 use clap::Subcommand;
 use serde::Serialize;
 
+use super::names::{Named, no_such};
 use super::{Column, Context, Error, Exit, Result};
 use crate::app;
 use crate::config::ScheduleSpec;
@@ -16,7 +17,6 @@ use crate::config::value::Span;
 use crate::engine::runner::pause_name;
 use crate::id::JobName;
 use crate::ledger::{event, pause};
-use crate::text::nearest;
 use crate::time::Timestamp;
 
 /// Options of `job`.
@@ -95,7 +95,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         Command::Rm { name, yes } => edit::remove(&name, yes, context),
         Command::Pause { name, span, reason } => pause(&name, span, reason, context).await,
         Command::Resume { name } => resume(&name, context).await,
-        Command::Test { name } => test::run(&name, context).await,
+        Command::Test { name } => context.unless_stopped(test::run(&name, context)).await,
         Command::Cursor(command) => cursor::run(command, context).await,
     }
 }
@@ -145,11 +145,7 @@ async fn list(context: &Context) -> Result {
 
 /// The error for a name that no job has, with the nearest one that exists.
 fn no_such_job(name: &str, config: &crate::config::Config) -> Error {
-    let error = Error::usage(format!("there is no job `{name}`"));
-    match nearest(name, config.jobs.iter().map(|job| job.name.as_str())) {
-        Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error.hint("`tsuzuki job ls` lists the jobs"),
-    }
+    no_such(Named::Job, name, config.jobs.iter().map(|job| job.name.as_str()))
 }
 
 async fn pause(name: &str, span: Option<Span>, reason: String, context: &Context) -> Result {

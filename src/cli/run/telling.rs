@@ -65,14 +65,16 @@ impl<'a> Telling<'a> {
         told.problems.iter().try_for_each(|problem| out.line(format!("  {}", self.times.told(problem))))
     }
 
-    /// All of it as data or in a sentence, and as one exit code.
-    pub(super) fn conclude(&self, finished: &[(JobName, Finished)]) -> Result {
+    /// All of it as one exit code, and as data or in a sentence.
+    pub(super) fn conclude(&self, finished: &[(JobName, Finished)]) -> (Exit, Result<()>) {
         let out = &self.context.out;
-        if out.is_json() {
-            let told: Vec<Told<'_>> =
-                finished.iter().map(|(job, finished)| Told::new(job, finished)).collect();
-            out.json(&told)?;
-        }
+        let written = match out.is_json() {
+            true => {
+                let told = finished.iter().map(|(job, finished)| Told::new(job, finished));
+                out.json(&told.collect::<Vec<_>>())
+            }
+            false => Ok(()),
+        };
         let exit = exit_code(finished, self.held);
         match exit {
             Exit::Interrupted => {
@@ -85,7 +87,7 @@ impl<'a> Telling<'a> {
             }
             _ => {}
         }
-        Ok(exit)
+        (exit, written)
     }
 }
 

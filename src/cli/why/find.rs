@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::job::{self, JobStory};
-use crate::blogs::look as blogs;
+use crate::blogs::entry::{self, EntryStory};
+use crate::blogs::{self as blog, look as blogs};
 use crate::books::{model::Isbn13, view as books};
 use crate::channel::outbox::{self, Row};
 use crate::commits::model::Project;
@@ -16,6 +17,7 @@ use crate::engine::{Job, store};
 use crate::id::RunId;
 use crate::ledger::event::{self, Event};
 use crate::ledger::pause::{self, Pause};
+use crate::parse::url::{Url, comparison_key};
 use crate::press::{Item, look as press, store as items};
 use crate::time::Timestamp;
 
@@ -24,6 +26,7 @@ use crate::time::Timestamp;
 #[serde(rename_all = "lowercase")]
 pub(super) enum Story {
     Item(press::Story),
+    Entry(EntryStory),
     Blog(blogs::Story),
     Book(books::BookStory),
     Branch(Told<BranchRow>),
@@ -64,6 +67,7 @@ impl Story {
     pub(super) fn name(&self) -> String {
         match self {
             Story::Item(story) => format!("item:{}", story.item.id),
+            Story::Entry(story) => story.entry.url.clone().unwrap_or_default(),
             Story::Blog(story) => format!("blog:{}", story.blog_id),
             Story::Book(story) => format!("book:{}", story.book.isbn13),
             Story::Branch(story) => format!("branch:{}/{}", story.thing.project, story.thing.branch_name),
@@ -75,6 +79,11 @@ impl Story {
             Story::Other(story) => story.thing.subject.clone(),
         }
     }
+}
+
+/// An address of a page.
+pub(super) fn read_address(text: &str) -> Option<Url> {
+    text.parse::<Url>().ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
 /// Where to look.
@@ -90,6 +99,7 @@ type Find = fn(&Look, &mut Tx<'_>, &str) -> db::Result<Vec<Story>>;
 /// The kinds of things by the word that may stand before their name.
 const KINDS: &[(&str, Find)] = &[
     ("item", Look::items),
+    ("entry", Look::entries),
     ("blog", Look::blogs),
     ("book", Look::books),
     ("branch", Look::branches),
@@ -145,8 +155,33 @@ impl Look {
         Ok(Story::Item(press::find_story(tx, item, self.limit)?))
     }
 
+    fn entries(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {
+        let Some(url) = read_address(name) else { return Ok(Vec::new()) };
+        Ok(entry::list_stories(tx, &url)?.into_iter().map(Story::Entry).collect())
+    }
+
+    /// By id, or by an address that the config gives it.
     fn blogs(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {
-        Ok(blogs::find_story(tx, name, self.limit, self.now)?.map(Story::Blog).into_iter().collect())
+        let ids = match read_address(name) {
+            Some(url) => self.list_blogs_at(&url),
+            None => vec![name.to_owned()],
+        };
+        let mut stories = Vec::new();
+        for id in ids {
+            stories.extend(blogs::find_story(tx, &id, self.limit, self.now)?.map(Story::Blog));
+        }
+        Ok(stories)
+    }
+
+    fn list_blogs_at(&self, url: &Url) -> Vec<String> {
+        let key = comparison_key(url);
+        let is_there = |blog: &blog::config::Blog| {
+            let addresses = [Some(&blog.url), blog.feed.as_ref(), blog.sitemap.as_ref()];
+            addresses.into_iter().flatten().any(|address| comparison_key(address) == key)
+        };
+        let jobs = self.config.jobs.iter().filter(|job| job.kind == blog::KIND);
+        let listed = jobs.filter_map(|job| blog::config::read(job).ok()).flat_map(|(blogs, _)| blogs);
+        listed.filter(is_there).map(|blog| blog.id).collect()
     }
 
     fn books(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {

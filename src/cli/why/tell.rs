@@ -4,7 +4,8 @@ use super::find::{Outside, Story, Told};
 use super::job::{self, tell_rest, way_out};
 use super::page::Page;
 use super::words;
-use crate::blogs::look::Story as BlogStory;
+use crate::blogs::entry::EntryStory;
+use crate::blogs::look::{Listed, Story as BlogStory};
 use crate::blogs::store::{ChangeRow, CheckRow};
 use crate::books::prompt;
 use crate::books::view::BookStory;
@@ -20,6 +21,7 @@ use crate::text::Language;
 pub(super) fn tell(story: &Story, page: &mut Page<'_>) {
     match story {
         Story::Item(story) => tell_item(story, page),
+        Story::Entry(story) => tell_entry(story, page),
         Story::Blog(story) => tell_blog(story, page),
         Story::Book(story) => tell_book(story, page),
         Story::Branch(story) => tell_branch(story, page),
@@ -76,6 +78,35 @@ fn times_over(count: u32) -> String {
 fn message(id: i64, channel: &str, state: &str, why: &str) -> String {
     let way_out = way_out(state, id).map_or_else(String::new, |way_out| format!(" ({way_out})"));
     format!("delivery {id} through {channel}: {state}{why}{way_out}")
+}
+
+fn tell_entry(story: &EntryStory, page: &mut Page<'_>) {
+    let (entry, times) = (&story.entry, page.times);
+    page.title(format!("entry of blog {}: {}", entry.blog_id, entry.title.as_deref().unwrap_or("-")));
+    page.fact("address", entry.url.clone());
+    page.fact("published", entry.published_at.map(|at| times.line(at)));
+    page.fact("first seen", times.line(entry.first_seen_at));
+    let was_held = story.changes.iter().any(|listed| listed.change.held);
+    page.fact(
+        "told",
+        match story.changes.is_empty() {
+            true => "no: it was not news when it was seen first".to_owned(),
+            false if was_held => "held for a decision, see below".to_owned(),
+            false => "yes, see below".to_owned(),
+        },
+    );
+    page.section(
+        "changes",
+        story.changes.iter().map(|Listed { change, .. }| {
+            format!("{}  change {}: {}", times.line(change.found_at), change.id, change_words(change))
+        }),
+    );
+    let deliveries = story.changes.iter().flat_map(|listed| &listed.deliveries);
+    page.section(
+        "messages",
+        deliveries.map(|delivery| message(delivery.id, &delivery.channel, &delivery.state, "")),
+    );
+    tell_events(&story.events, page);
 }
 
 fn tell_blog(story: &BlogStory, page: &mut Page<'_>) {

@@ -104,6 +104,7 @@ pub(super) fn meaning(kind: &str, code: &str) -> Option<&'static str> {
         ("job", "waiting") => "ended early, the rest waits",
         ("job", "partly") => "failed in part",
         ("run", "run_told") => "told",
+        ("run", "targets_given_up") => "gave up what nobody could collect",
         _ => return None,
     })
 }

@@ -1,8 +1,10 @@
 //! Branches: which are collected, how far each has been read, and how its books balance.
 
 use crate::commits::model::{BranchState, Walk};
+use crate::commits::peers::Owner;
 use crate::db::{self, Row, Tx};
 use crate::engine::run::Target;
+use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -96,16 +98,79 @@ pub fn add(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<bo
     Ok(added == 1)
 }
 
-/// Collects a branch from now on, though the config does not name it (`branch add`).
-pub fn put_added(tx: &mut Tx<'_>, project_id: i64, branch_name: &str, now: Timestamp) -> db::Result<()> {
+/// Collects a branch by `job` from now on, though the config does not name it (`branch add`).
+pub fn put_added(
+    tx: &mut Tx<'_>,
+    project_id: i64,
+    branch_name: &str,
+    job: &JobName,
+    now: Timestamp,
+) -> db::Result<()> {
     tx.execute(
         sql!(
-            "INSERT INTO branches (project_id, branch_name, added_at) VALUES (?1, ?2, ?3)
-             ON CONFLICT (project_id, branch_name) DO UPDATE SET added_at = excluded.added_at, ignored_at = NULL"
+            "INSERT INTO branches (project_id, branch_name, job_name, added_at) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (project_id, branch_name) DO UPDATE SET job_name = excluded.job_name,
+               added_at = excluded.added_at, ignored_at = NULL"
         ),
-        params![project_id, branch_name, now],
+        params![project_id, branch_name, job, now],
     )?;
     Ok(())
+}
+
+/// Gives a branch to `job`, whose config names it or not.
+pub fn put_owner(
+    tx: &mut Tx<'_>,
+    project_id: i64,
+    branch_name: &str,
+    job: &JobName,
+    is_named: bool,
+) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "INSERT INTO branches (project_id, branch_name, job_name, is_named) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (project_id, branch_name) DO UPDATE SET job_name = excluded.job_name,
+               is_named = excluded.is_named"
+        ),
+        params![project_id, branch_name, job, is_named],
+    )?;
+    Ok(())
+}
+
+/// A branch, and what decides who collects it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owned {
+    /// The project's number.
+    pub project_id: i64,
+    /// The branch.
+    pub branch_name: String,
+    /// Whose it is.
+    pub owner: Owner,
+    /// Whether the config of that job names it.
+    pub is_named: bool,
+    /// Whether `branch rm` took it out.
+    pub is_ignored: bool,
+}
+
+/// Whose each branch of a host is.
+pub fn list_owned(tx: &mut Tx<'_>, host: &str) -> db::Result<Vec<Owned>> {
+    tx.list(
+        sql!(
+            "SELECT b.project_id, b.branch_name, b.job_name, b.is_named,
+               CASE WHEN b.added_at IS NULL THEN 0 ELSE 1 END, CASE WHEN b.ignored_at IS NULL THEN 0 ELSE 1 END
+             FROM branches b JOIN projects p ON p.project_id = b.project_id WHERE p.host = ?1"
+        ),
+        params![host],
+        |row| {
+            let (is_named, is_added) = (row.get(3)?, row.get(4)?);
+            Ok(Owned {
+                project_id: row.get(0)?,
+                branch_name: row.get(1)?,
+                owner: Owner { job: row.get(2)?, is_wanted: is_named || is_added },
+                is_named,
+                is_ignored: row.get(5)?,
+            })
+        },
+    )
 }
 
 /// Stops collecting a branch (`branch rm`); what is stored stays. `false` when it is not known.
@@ -141,7 +206,7 @@ pub fn reset_deleted(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db:
     Ok(())
 }
 
-/// The seed's "pairs that have been collected", of one host, plus those added by hand.
+/// The seed's "pairs that have been collected", of one host, plus those added by hand, each with its job.
 ///
 /// The seed's `SELECT DISTINCT` reads every commit; this steps from pair to pair through the index.
 pub fn list_collected(tx: &mut Tx<'_>, host: &str) -> db::Result<Vec<Target>> {
@@ -165,26 +230,14 @@ pub fn list_collected(tx: &mut Tx<'_>, host: &str) -> db::Result<Vec<Target>> {
                UNION
                SELECT project_id, branch_name FROM branches
                WHERE added_at IS NOT NULL OR complete_head IS NOT NULL OR walking_head IS NOT NULL)
-             SELECT w.project_id, w.branch_name, p.host FROM wanted w
+             SELECT w.project_id, w.branch_name, p.host, b.job_name FROM wanted w
              JOIN projects p ON p.project_id = w.project_id
              LEFT JOIN branches b ON b.project_id = w.project_id AND b.branch_name = w.branch_name
              WHERE p.host = ?1 AND p.removed_at IS NULL AND b.ignored_at IS NULL
              ORDER BY w.project_id, w.branch_name"
         ),
         params![host],
-        |row| Ok(Target { project_id: row.get(0)?, branch_name: row.get(1)?, host: row.get(2)? }),
-    )
-}
-
-/// The branches of one project that `branch rm` took out.
-pub fn list_ignored(tx: &mut Tx<'_>, host: &str) -> db::Result<Vec<(i64, String)>> {
-    tx.list(
-        sql!(
-            "SELECT b.project_id, b.branch_name FROM branches b JOIN projects p ON p.project_id = b.project_id
-             WHERE p.host = ?1 AND b.ignored_at IS NOT NULL"
-        ),
-        params![host],
-        |row| Ok((row.get(0)?, row.get(1)?)),
+        Target::read,
     )
 }
 

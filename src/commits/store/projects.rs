@@ -2,6 +2,7 @@
 
 use crate::commits::model::{Project, RemoteProject};
 use crate::db::{self, Row, Tx};
+use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -103,11 +104,19 @@ pub fn list(tx: &mut Tx<'_>, host: Option<&str>) -> db::Result<Vec<Project>> {
     )
 }
 
-/// Marks a project as gone; `true` if it was not marked before. Its commits stay.
-pub fn mark_removed(tx: &mut Tx<'_>, project_id: i64, now: Timestamp) -> db::Result<bool> {
+/// Marks a project as gone for `job`; `true` if it was not marked before. Its commits stay.
+///
+/// What another job wants is left alone: its token may see what ours does not.
+pub fn mark_removed(tx: &mut Tx<'_>, project_id: i64, job: &JobName, now: Timestamp) -> db::Result<bool> {
     let marked = tx.execute(
-        sql!("UPDATE projects SET removed_at = ?2 WHERE project_id = ?1 AND removed_at IS NULL"),
-        params![project_id, now],
+        sql!(
+            "UPDATE projects SET removed_at = ?2 WHERE project_id = ?1 AND removed_at IS NULL
+               AND NOT EXISTS (
+                 SELECT 1 FROM branches b
+                 WHERE b.project_id = ?1 AND b.job_name <> ?3 AND b.ignored_at IS NULL
+                   AND (b.is_named = 1 OR b.added_at IS NOT NULL))"
+        ),
+        params![project_id, now, job],
     )?;
     Ok(marked == 1)
 }

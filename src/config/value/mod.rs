@@ -4,6 +4,7 @@ mod address;
 mod cron;
 mod first_run;
 mod hours;
+pub mod listen;
 mod size;
 mod span;
 mod zone;

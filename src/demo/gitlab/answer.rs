@@ -15,7 +15,8 @@ pub(super) fn read_request(request: &Request<Body>, number: usize) -> Asked {
     let path = request.uri().path();
     let segments = path.trim_start_matches("/api/v4/").split('/').map(decode).collect();
     let query = url::form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
-    Asked { segments, query: query.into_owned().collect(), number }
+    let token = request.headers().get("private-token").and_then(|value| value.to_str().ok());
+    Asked { segments, query: query.into_owned().collect(), token: token.map(str::to_owned), number }
 }
 
 impl Asked {

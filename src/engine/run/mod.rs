@@ -8,6 +8,7 @@
 //!              ▲                 │        │   │
 //!              └── lease over ───┘        └── cancel ──▶ cancelled (terminal)
 //!           leased ──settle──▶ success | failed
+//!           pending ──give up──▶ failed (nobody can take it, and it is in the way of others)
 //! ```
 //!
 //! Every write for a target carries the fence of its lease, so a worker that stalled, was overtaken or belongs to a
@@ -22,10 +23,12 @@ pub use decide::{Begin, Reopen, Running};
 pub use import::{ImportedResult, ImportedRun, add_imported_result, add_imported_run};
 pub use rows::{
     RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus, count_pending, find_latest, find_run,
-    find_running, find_summary, is_told, list_failed, list_leased, list_pending, list_results, list_runs,
+    find_running, find_summary, is_told, list_failed, list_leased, list_pending, list_pending_jobs,
+    list_results, list_runs, list_untold,
 };
 pub use store::{
-    Claimed, Settled, Verdict, cancel, claim, mark_told, register, release, release_owner, renew, settle,
+    Claimed, Settled, Verdict, cancel, claim, give_up, mark_told, reassign, register, release, release_owner,
+    renew, settle,
 };
 
 /// The name of the lease by which the first process of a run shows that it is alive.

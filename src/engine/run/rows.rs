@@ -85,6 +85,20 @@ pub struct Target {
     pub branch_name: String,
     /// The host that has it; a worker takes only targets of hosts that it can reach.
     pub host: String,
+    /// The job whose settings it is collected with; `None` until somebody takes it over.
+    pub job_name: Option<String>,
+}
+
+impl Target {
+    /// Reads the columns project, branch, host and job, in that order.
+    pub fn read(row: &Row<'_>) -> db::Result<Self> {
+        Ok(Self {
+            project_id: row.get(0)?,
+            branch_name: row.get(1)?,
+            host: row.get(2)?,
+            job_name: row.get(3)?,
+        })
+    }
 }
 
 /// A target of a run, as it is stored.
@@ -246,11 +260,11 @@ pub fn list_leased(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Vec<TargetRow>
 pub fn list_failed(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Vec<Target>> {
     tx.list(
         sql!(
-            "SELECT project_id, branch_name, host FROM bulk_collection_results
+            "SELECT project_id, branch_name, host, job_name FROM bulk_collection_results
              WHERE run_id = ?1 AND status = 'failed' ORDER BY project_id, branch_name"
         ),
         params![run_id],
-        |row| Ok(Target { project_id: row.get(0)?, branch_name: row.get(1)?, host: row.get(2)? }),
+        Target::read,
     )
 }
 
@@ -258,11 +272,35 @@ pub fn list_failed(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Vec<Target>> {
 pub fn list_pending(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Vec<Target>> {
     tx.list(
         sql!(
-            "SELECT project_id, branch_name, host FROM bulk_collection_results
+            "SELECT project_id, branch_name, host, job_name FROM bulk_collection_results
              WHERE run_id = ?1 AND status = 'pending' ORDER BY project_id, branch_name"
         ),
         params![run_id],
-        |row| Ok(Target { project_id: row.get(0)?, branch_name: row.get(1)?, host: row.get(2)? }),
+        Target::read,
+    )
+}
+
+/// The hosts and jobs that still have something to do in a run.
+pub fn list_pending_jobs(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Vec<(String, Option<String>)>> {
+    tx.list(
+        sql!(
+            "SELECT DISTINCT host, job_name FROM bulk_collection_results
+             WHERE run_id = ?1 AND status = 'pending' ORDER BY host, job_name"
+        ),
+        params![run_id],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
+/// The completed runs whose end was not told, oldest first, each with its job.
+pub fn list_untold(tx: &mut Tx<'_>) -> db::Result<Vec<(RunId, Option<String>)>> {
+    tx.list(
+        sql!(
+            "SELECT run_id, job_name FROM bulk_collection_runs
+             WHERE told_at IS NULL AND status = 'completed' ORDER BY started_at_utc, run_id"
+        ),
+        params![],
+        |row| Ok((row.get(0)?, row.get(1)?)),
     )
 }
 

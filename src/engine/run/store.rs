@@ -76,16 +76,29 @@ pub fn register(
                 target.project_id.to_value(),
                 target.branch_name.to_value(),
                 target.host.to_value(),
+                target.job_name.to_value(),
                 "pending".to_value(),
             ]
         })
         .collect();
     tx.execute_rows(
         &[
-            (50, sql!("INSERT INTO bulk_collection_results (run_id, project_id, branch_name, host, status) {values 50x5}")),
-            (1, sql!("INSERT INTO bulk_collection_results (run_id, project_id, branch_name, host, status) {values 1x5}")),
+            (
+                50,
+                sql!(
+                    "INSERT INTO bulk_collection_results (run_id, project_id, branch_name, host, job_name, status)
+                     {values 50x6}"
+                ),
+            ),
+            (
+                1,
+                sql!(
+                    "INSERT INTO bulk_collection_results (run_id, project_id, branch_name, host, job_name, status)
+                     {values 1x6}"
+                ),
+            ),
         ],
-        5,
+        6,
         &values,
     )?;
     match find_run(tx, &run_id)? {
@@ -94,7 +107,7 @@ pub fn register(
     }
 }
 
-/// Takes a pending target of `host` that nobody works on.
+/// Takes a pending target of `job` on `host` that nobody works on.
 ///
 /// The outer `WHERE` repeats the inner one on purpose: on PostgreSQL two workers can pick the same row in the
 /// subquery, and only the repeated test stops the second.
@@ -102,6 +115,7 @@ pub fn claim(
     tx: &mut Tx<'_>,
     run_id: &RunId,
     host: &str,
+    job: &str,
     owner: &Owner,
     length: Duration,
 ) -> db::Result<Option<Claimed>> {
@@ -112,14 +126,14 @@ pub fn claim(
              SET lease_owner = ?3, lease_fence = lease_fence + 1, lease_until = ?5
              WHERE (run_id, project_id, branch_name) IN (
                  SELECT r.run_id, r.project_id, r.branch_name FROM bulk_collection_results r
-                 WHERE r.run_id = ?1 AND r.status = 'pending' AND r.host = ?2
+                 WHERE r.run_id = ?1 AND r.status = 'pending' AND r.host = ?2 AND r.job_name = ?6
                    AND (r.lease_until IS NULL OR r.lease_until <= ?4)
                  LIMIT 1 {skip_locked})
                AND status = 'pending' AND (lease_until IS NULL OR lease_until <= ?4)
                AND EXISTS (SELECT 1 FROM bulk_collection_runs b WHERE b.run_id = ?1 AND b.status = 'running')
              RETURNING project_id, branch_name, lease_fence"
         ),
-        params![run_id, host, owner, now, now.plus(length)],
+        params![run_id, host, owner, now, now.plus(length), job],
         |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     )?;
     Ok(claimed.map(|(project_id, branch_name, fence)| Claimed {
@@ -210,21 +224,72 @@ pub fn settle(tx: &mut Tx<'_>, claimed: &Claimed, verdict: &Verdict) -> db::Resu
     )?;
     let Some(stored) = stored else { return Ok(Settled::Lost) };
     let (good, bad) = if error.is_none() { (1, 0) } else { (0, 1) };
+    let completed_run = count_settled(tx, &claimed.run_id, good, bad)?;
+    Ok(Settled::Done { stored, completed_run })
+}
+
+/// Moves the counters of a run; `true` when that was its last target.
+fn count_settled(tx: &mut Tx<'_>, run_id: &RunId, good: u64, bad: u64) -> db::Result<bool> {
+    let now = tx.now();
     tx.execute(
         sql!(
             "UPDATE bulk_collection_runs SET completed_count = completed_count + ?2,
                success_count = success_count + ?2, failed_count = failed_count + ?3 WHERE run_id = ?1"
         ),
-        params![claimed.run_id, good, bad],
+        params![run_id, good, bad],
     )?;
     let completed = tx.execute(
         sql!(
             "UPDATE bulk_collection_runs SET status = 'completed', completed_at_utc = ?2
              WHERE run_id = ?1 AND status = 'running' AND completed_count + failed_count = total_targets"
         ),
-        params![claimed.run_id, now],
+        params![run_id, now],
     )?;
-    Ok(Settled::Done { stored, completed_run: completed == 1 })
+    Ok(completed == 1)
+}
+
+/// Hands what `from` has pending on `host`, and nobody works on, to the job `to`.
+pub fn reassign(
+    tx: &mut Tx<'_>,
+    run_id: &RunId,
+    host: &str,
+    from: Option<&str>,
+    to: &str,
+) -> db::Result<u64> {
+    let now = tx.now();
+    tx.execute(
+        sql!(
+            "UPDATE bulk_collection_results SET job_name = ?4
+             WHERE run_id = ?1 AND host = ?2 AND COALESCE(job_name, '') = ?3 AND status = 'pending'
+               AND (lease_until IS NULL OR lease_until <= ?5)"
+        ),
+        params![run_id, host, from.unwrap_or_default(), to, now],
+    )
+}
+
+/// Settles as failed what `job` has pending on `host` and nobody works on; how many, and whether the run has ended.
+pub fn give_up(
+    tx: &mut Tx<'_>,
+    run_id: &RunId,
+    host: &str,
+    job: Option<&str>,
+    why: &str,
+) -> db::Result<(u64, bool)> {
+    let now = tx.now();
+    let failed = tx.execute(
+        sql!(
+            "UPDATE bulk_collection_results
+             SET status = 'failed', error_message = ?4, processed_at_utc = ?5, lease_owner = NULL, lease_until = NULL
+             WHERE run_id = ?1 AND host = ?2 AND COALESCE(job_name, '') = ?3 AND status = 'pending'
+               AND (lease_until IS NULL OR lease_until <= ?5)
+               AND EXISTS (SELECT 1 FROM bulk_collection_runs b WHERE b.run_id = ?1 AND b.status = 'running')"
+        ),
+        params![run_id, host, job.unwrap_or_default(), why, now],
+    )?;
+    match failed {
+        0 => Ok((0, false)),
+        failed => Ok((failed, count_settled(tx, run_id, 0, failed)?)),
+    }
 }
 
 /// Ends a running run early; its workers lose their leases at once. `false` when it is not running.

@@ -1,0 +1,46 @@
+//! The story of one entry: on which blog it was seen, when, and in which message it was told or why not.
+
+use serde::Serialize;
+
+use super::look::{self, Listed};
+use super::model::url_key;
+use super::store::{self, EntryRow, Filter};
+use crate::db::{self, Tx};
+use crate::ledger::event::{self, Event};
+use crate::parse::url::Url;
+
+/// Changes and decisions of a blog that are searched for an entry, newest first.
+const SEARCHED: usize = 1_000;
+
+/// Everything that is known about an entry.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EntryStory {
+    /// The entry.
+    #[serde(flatten)]
+    pub entry: EntryRow,
+    /// What tells it, and what became of that; empty when it was not news.
+    pub changes: Vec<Listed>,
+    /// What was decided about its blog when it was seen first, oldest first.
+    pub events: Vec<Event>,
+}
+
+/// The stories of all entries at an address.
+pub fn list_stories(tx: &mut Tx<'_>, url: &Url) -> db::Result<Vec<EntryStory>> {
+    let entries = store::list_entries_at(tx, &url_key(url))?;
+    entries.into_iter().map(|entry| find_story(tx, entry)).collect()
+}
+
+fn find_story(tx: &mut Tx<'_>, entry: EntryRow) -> db::Result<EntryStory> {
+    let filter = Filter { blog: Some(entry.blog_id.clone()), code: Some("new"), ..Filter::default() };
+    let mut changes = look::list_changes(tx, &filter, SEARCHED)?;
+    changes.retain(|listed| {
+        let detail = &listed.change.detail;
+        let is_named = detail.entries.iter().any(|told| told.key == entry.key);
+        // A change names its first entries only; the others were written down in the same moment.
+        is_named || (detail.more > 0 && listed.change.found_at == entry.first_seen_at)
+    });
+    changes.reverse();
+    let mut events = event::list_about(tx, &store::subject(&entry.blog_id), SEARCHED)?;
+    events.retain(|event| event.at == entry.first_seen_at);
+    Ok(EntryStory { entry, changes, events })
+}

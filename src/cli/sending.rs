@@ -1,0 +1,120 @@
+//! Sending beside the jobs: what one of them has queued does not wait for the slowest.
+
+use std::collections::BTreeSet;
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use super::{Exit, Output};
+use crate::channel::outbox::{SendReport, Sender};
+use crate::db;
+use crate::text::counted;
+
+/// How far the jobs are.
+#[derive(Default)]
+pub(super) struct Jobs {
+    /// Told whenever one ends.
+    pub(super) ended: Notify,
+    /// Cancelled when all have ended.
+    pub(super) done: CancellationToken,
+}
+
+/// What several passes over the outbox did together.
+#[derive(Debug, Default)]
+pub(super) struct Sent {
+    sent: u64,
+    unknown: u64,
+    pub(super) failed: u64,
+    /// Messages that turned out to need a person.
+    pub(super) held: u64,
+    locked: BTreeSet<String>,
+    orphans: BTreeSet<String>,
+}
+
+impl From<SendReport> for Sent {
+    fn from(pass: SendReport) -> Self {
+        let mut sent = Self::default();
+        sent.add(pass);
+        sent
+    }
+}
+
+impl Sent {
+    fn add(&mut self, pass: SendReport) {
+        self.sent += pass.sent;
+        self.unknown += pass.unknown;
+        self.failed += pass.failed;
+        self.held += pass.held;
+        self.locked.extend(pass.locked);
+        self.orphans.extend(pass.orphans);
+    }
+
+    /// Says what was sent, and what keeps the rest.
+    pub(super) fn tell(&self, out: &Output) {
+        if self.sent > 0 {
+            out.note(format!("delivered {}", counted(self.sent, "message")));
+        }
+        if self.unknown > 0 {
+            let count = counted(self.unknown, "message");
+            out.warn(format!("{count} may or may not have been sent: the next run looks into it"));
+        }
+        for channel in &self.locked {
+            out.warn(format!("channel `{channel}` refuses our credentials and rests: see `tsuzuki doctor`"));
+        }
+        for channel in &self.orphans {
+            out.warn(format!("messages wait for channel `{channel}`, which the config does not name"));
+        }
+    }
+
+    /// The exit code of a command whose jobs ended with `exit`.
+    pub(super) fn judge(&self, exit: Exit) -> Exit {
+        match exit {
+            Exit::Fine if !self.locked.is_empty() => Exit::Credentials,
+            Exit::Fine if self.failed > 0 => Exit::Partly,
+            exit => exit,
+        }
+    }
+}
+
+/// Sends what is due: at once, whenever a job ends, and when all have ended.
+pub(super) async fn send_beside(jobs: &Jobs, sender: &Sender, stop: &CancellationToken) -> db::Result<Sent> {
+    let mut sent = Sent::default();
+    while !stop.is_cancelled() {
+        let is_last = jobs.done.is_cancelled();
+        match sender.send_due(stop).await {
+            Ok(pass) => sent.add(pass),
+            Err(error) if is_last => return Err(error),
+            Err(error) => warn!("The outbox cannot be worked on now: {error}"),
+        }
+        if is_last {
+            break;
+        }
+        tokio::select! {
+            () = jobs.ended.notified() => {}
+            () = jobs.done.cancelled() => {}
+        }
+    }
+    Ok(sent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_change_the_exit_code_only_of_jobs_that_went_well() {
+        let well = Sent { sent: 3, unknown: 1, ..Sent::default() };
+        let failed = Sent { sent: 3, failed: 1, ..Sent::default() };
+        let locked = Sent { failed: 1, locked: BTreeSet::from(["hook".to_owned()]), ..Sent::default() };
+        for (sent, jobs, together) in [
+            (&well, Exit::Fine, Exit::Fine),
+            (&failed, Exit::Fine, Exit::Partly),
+            (&locked, Exit::Fine, Exit::Credentials),
+            (&locked, Exit::Failed, Exit::Failed),
+            (&failed, Exit::Interrupted, Exit::Interrupted),
+        ] {
+            assert_eq!(sent.judge(jobs), together, "{sent:?} {jobs:?}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! An address to listen on, read with a hint for what people write instead.
+
+use std::net::{IpAddr, SocketAddr};
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+use super::BadValue;
+
+/// The port of the pages unless the config names one.
+pub const PORT: u16 = 8741;
+
+fn parse(text: &str) -> Result<SocketAddr, BadValue> {
+    text.parse().map_err(|_| {
+        let meant = match (text.parse::<IpAddr>(), text.strip_prefix("localhost")) {
+            (Ok(ip), _) => SocketAddr::from((ip, PORT)).to_string(),
+            (_, Some(rest)) if rest.starts_with(':') => format!("127.0.0.1{rest}"),
+            _ => format!("127.0.0.1:{PORT}"),
+        };
+        BadValue::new(format!("`{text}` is not an address to listen on"))
+            .with_hint(format!("write an IP address and a port: \"{meant}\""))
+    })
+}
+
+/// Reads the address of a listener.
+pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse(&text).map_err(|bad| D::Error::custom(bad.for_serde()))
+}
+
+/// Reads the address of a listener that need not be there.
+pub fn deserialize_if_given<'de, D>(deserializer: D) -> Result<Option<SocketAddr>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    deserialize(deserializer).map(Some)
+}

@@ -1,0 +1,218 @@
+//! What needs a person is said where people look, and commands that act finish their work whoever reads along.
+
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tsuzuki::demo::faults::Fault;
+use tsuzuki::demo::gemini::Gemini;
+use tsuzuki::demo::site::{Content, Site};
+use tsuzuki::demo::webhook::WebhookServer;
+use tsuzuki::time::Timestamp;
+
+const ALLOW: &str = "allow_private = [\"127.0.0.1\"]";
+
+/// A directory with a config file, and the program run in it at a moment of its own.
+struct Desk {
+    dir: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new(config: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("tsuzuki.toml"), config).unwrap();
+        Self { dir }
+    }
+
+    fn command(&self, args: &[&str], now: Timestamp) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command.current_dir(self.dir.path()).args(args).env_clear().env("HOME", self.dir.path());
+        command.env("TSUZUKI_NOW", now.to_string());
+        command
+    }
+
+    async fn run(&self, args: &[&str], now: Timestamp) -> Said {
+        let mut command = self.command(args, now);
+        tokio::task::spawn_blocking(move || Said::of(&command.output().unwrap())).await.unwrap()
+    }
+}
+
+#[derive(Debug)]
+struct Said {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Said {
+    fn of(output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let code = output.status.code().unwrap_or(-1);
+        Self { code, out: text(&output.stdout), err: text(&output.stderr) }
+    }
+
+    /// That nothing went wrong, and that these words stand on stderr.
+    #[track_caller]
+    fn warns(&self, code: i32, words: &str) {
+        assert_eq!(self.code, code, "{self:?}");
+        assert!(self.err.contains(words), "`{words}` in {self:?}");
+    }
+}
+
+fn day(number: u32) -> Timestamp {
+    format!("2026-01-{number:02}T00:00:00Z").parse().unwrap()
+}
+
+fn hook(server: &WebhookServer) -> String {
+    format!("[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\n{ALLOW}\n", server.url)
+}
+
+fn blogs(name: &str, keys: &str, site: &Site) -> String {
+    format!(
+        "[[job]]\nname = \"{name}\"\nkind = \"blogs\"\ndeliver = [\"hook\"]\n{ALLOW}\n{keys}\nblog = [{{ id = \"{name}\", url = \"{}\" }}]\n",
+        site.url
+    )
+}
+
+const HELD: &str = "1 message waits for your decision: `tsuzuki delivery ls --state held`";
+const FAILED: &str = "1 message failed and will not be sent: `tsuzuki delivery ls --state failed`";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_held_is_said_by_the_run_that_holds_it_and_by_status_until_it_is_decided() {
+    let site = Site::start(Content::with_articles(3, day(1))).await.unwrap();
+    let server = WebhookServer::start().await.unwrap();
+    let desk = Desk::new(&(hook(&server) + &blogs("mine", "hold_above = 2", &site)));
+    let first = desk.run(&["run-due", "-q"], day(2)).await;
+    assert_eq!((first.code, first.err.as_str()), (0, ""));
+    site.edit(|content| (0..11).for_each(|n| content.publish(&format!("n{n}"), &format!("New {n}"), day(3))));
+
+    let held = desk.run(&["run-due", "-q"], day(4)).await;
+    held.warns(0, HELD);
+    assert_eq!(held.out, "", "cron mails what is on stderr, and nothing else is there to tell");
+    let again = desk.run(&["run-due", "-q"], day(5)).await;
+    assert_eq!((again.code, again.err.as_str()), (0, ""), "told once, not with every line of a crontab");
+    desk.run(&["run", "mine"], day(6)).await.warns(0, HELD);
+    desk.run(&["status"], day(6)).await.warns(0, HELD);
+    let json = desk.run(&["status", "--json"], day(6)).await;
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(json[0]["messages_held"], 1);
+    let doctor = desk.run(&["doctor", "--offline"], day(6)).await;
+    assert!(doctor.out.contains(HELD), "{doctor:?}");
+    desk.run(&["change", "ls"], day(6)).await.warns(0, "1 held: `tsuzuki change approve ID` or `skip ID`");
+
+    assert_eq!(desk.run(&["change", "skip", "1"], day(6)).await.code, 0);
+    let status = desk.run(&["status"], day(6)).await;
+    assert_eq!((status.code, status.err.as_str()), (0, ""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_failed_for_good_changes_the_exit_code_and_stays_in_status() {
+    let site = Site::start(Content::with_articles(2, day(1))).await.unwrap();
+    let server = WebhookServer::start().await.unwrap();
+    server.script.always(Some(Fault::Status(400, Vec::new())));
+    let desk = Desk::new(&(hook(&server) + &blogs("mine", "first_run = \"all\"", &site)));
+    desk.run(&["run-due", "-q"], day(2)).await.warns(3, FAILED);
+    let again = desk.run(&["run-due", "-q"], day(3)).await;
+    assert_eq!((again.code, again.err.as_str()), (0, ""));
+    desk.run(&["status"], day(3)).await.warns(0, FAILED);
+    assert_eq!(desk.run(&["status"], day(12)).await.err, "", "an old failure is in the listing only");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_that_refuses_our_credentials_ends_with_4_every_time() {
+    let site = Site::start(Content::with_articles(2, day(1))).await.unwrap();
+    let server = WebhookServer::start().await.unwrap();
+    server.script.always(Some(Fault::Status(401, Vec::new())));
+    let desk = Desk::new(&(hook(&server) + &blogs("mine", "first_run = \"all\"", &site)));
+    for day in [day(2), day(3)] {
+        desk.run(&["run-due"], day).await.warns(4, "channel `hook` refuses our credentials and rests");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_still_missing_ends_with_4_like_the_first_time() {
+    let site = Site::start(Content::with_articles(2, day(1))).await.unwrap();
+    let gemini = Gemini::start().await.unwrap();
+    let desk = Desk::new(&format!(
+        "[llm.model]\nkind = \"gemini\"\napi_key = \"${{NO_SUCH_KEY}}\"\nbase_url = \"{}\"\n{ALLOW}\n\
+         [[job]]\nname = \"p\"\nkind = \"press\"\nfeed = \"{}feed.xml\"\nllm = \"model\"\nfirst_run = \"all\"\n{ALLOW}\n",
+        gemini.url, site.url
+    ));
+    for day in [day(2), day(2).plus(Duration::from_secs(60))] {
+        let ran = desk.run(&["run", "p"], day).await;
+        assert_eq!(ran.code, 4, "{ran:?}");
+        assert!(ran.out.contains("NO_SUCH_KEY"), "{ran:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_of_the_database_address_is_named_with_its_place() {
+    let desk = Desk::new("[store]\nurl = \"postgres://a:${NOPE}@127.0.0.1:1/none\"\n");
+    let said = desk.run(&["status"], day(2)).await;
+    said.warns(5, "tsuzuki.toml:2:7");
+    assert!(said.err.contains("`NOPE` is not set") && said.err.contains("database needs it"), "{said:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_reader_has_gone_sends_and_ends_as_it_would() {
+    let site = Site::start(Content::with_articles(2, day(1))).await.unwrap();
+    let server = WebhookServer::start().await.unwrap();
+    let dead = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}/", listener.local_addr().unwrap())
+    };
+    let config = hook(&server) + &blogs("mine", "first_run = \"all\"", &site);
+    let dead_job = format!(
+        "[[job]]\nname = \"dead\"\nkind = \"blogs\"\n{ALLOW}\nblog = [{{ id = \"dead\", url = \"{dead}\" }}]\n"
+    );
+    let desk = Desk::new(&(config + &dead_job));
+    for (args, code) in [(&["run", "mine"][..], 0), (&["run", "dead"], 1), (&["run", "dead", "--json"], 1)] {
+        let mut command = desk.command(args, day(2));
+        let output = tokio::task::spawn_blocking(move || {
+            let (reader, writer) = std::io::pipe().unwrap();
+            drop(reader);
+            command.stdout(writer).stderr(Stdio::piped()).output().unwrap()
+        });
+        let said = Said::of(&output.await.unwrap());
+        assert_eq!(said.code, code, "{args:?}: {said:?}");
+    }
+    assert_eq!(server.posts().len(), 1, "the digest has left");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quick_job_is_sent_while_a_slow_one_still_runs_and_what_was_killed_is_due() {
+    let quick = Site::start(Content::with_articles(2, day(1))).await.unwrap();
+    let hanging = Content { fault: Some(Fault::Hang), ..Content::with_articles(2, day(1)) };
+    let slow = Site::start(hanging).await.unwrap();
+    let server = WebhookServer::start().await.unwrap();
+    let config = hook(&server) + &blogs("slow", "", &slow) + &blogs("quick", "first_run = \"all\"", &quick);
+    let desk = Desk::new(&config);
+    let mut child = desk.command(&["run-due", "-q"], day(2)).stderr(Stdio::null()).spawn().unwrap();
+    let patience = Instant::now() + Duration::from_secs(20);
+    while server.posts().is_empty() {
+        assert!(
+            Instant::now() < patience && child.try_wait().unwrap().is_none(),
+            "nothing was sent beside it"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(child.try_wait().unwrap().is_none(), "the slow job still runs");
+
+    let status = |now: Timestamp| {
+        let desk = &desk;
+        async move {
+            let said = desk.run(&["status", "--json"], now).await;
+            let rows: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+            (
+                rows[0]["state"].as_str().unwrap().to_owned(),
+                rows[0]["next_run_at"].as_str().unwrap().to_owned(),
+            )
+        }
+    };
+    let soon = day(2).plus(Duration::from_secs(2));
+    assert_eq!(status(soon).await.0, "running");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (state, next) = status(soon).await;
+    assert_eq!(state, "cut off");
+    assert!(next.starts_with("2026-01-02T00:00:0"), "due at once, not at the next point: {next}");
+}
