@@ -237,6 +237,18 @@ on_both_databases! {
         }
     }
 
+    async fn a_job_that_was_renamed_goes_on_with_its_run(fixture) {
+        let gitlab = GitLab::start().await.unwrap();
+        add_project(&gitlab, 1, "team/p1");
+        let named = |name: &str| app(&fixture.db, &job(name, &gitlab, "t", "projects = [\"team/p1\"]"));
+        let cut_off = interrupt(&named("old"), &gitlab, "old").await;
+        let report = report(&named("new"), "new").await;
+        assert!(report.problems.is_empty() && report.summary.contains(&cut_off.to_string()), "{report:?}");
+        let all = runs(&fixture.db).await;
+        assert_eq!((all.len(), all[0].success_count), (1, 1));
+        assert_eq!(rows(&fixture.db).await.len(), 2);
+    }
+
     async fn a_token_that_stays_bad_stops_only_its_own_job(fixture) {
         let (one, two) = (GitLab::start().await.unwrap(), GitLab::start().await.unwrap());
         add_project(&one, 1, "team/p1");

@@ -62,7 +62,7 @@ on_both_databases! {
             "last run        2026-01-15 09:02 +09:00",
             "last success    2026-01-15 09:02 +09:00",
             "not running: it is not due before 2026-01-15 12:00 +09:00",
-            "runs\n    2026-01-15 09:02 +09:00  ended well: checked 1 of 1 blogs",
+            "runs\n    2026-01-15 09:02 +09:00  ended well: checked 1 of 1 blog",
             "story\n",
             "blog site: was there at the first look: remembered, not told (detector feed, 3 entries",
         ]);
@@ -194,7 +194,7 @@ on_both_databases! {
         write_config(&fixture, &config);
         let (code, told) = tsuzuki(&fixture, &["run", "dead"]).await;
         assert_eq!(code, 1, "{told}");
-        assert!(told.starts_with("dead: failed: checked 1 of 1 blogs") && told.contains("\n  dead0: "), "{told}");
+        assert!(told.starts_with("dead: failed: checked 1 of 1 blog") && told.contains("\n  dead0: "), "{told}");
         let (code, told) = tsuzuki(&fixture, &["run", "half"]).await;
         assert_eq!(code, 3, "{told}");
         assert!(told.starts_with("half: partly: "), "{told}");

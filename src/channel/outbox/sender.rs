@@ -273,7 +273,7 @@ impl Sender {
             match renewed {
                 Ok(true) => budget.renew(moment),
                 Ok(false) => {
-                    tracing::warn!(delivery = row.id, "Its lease was over before it could be renewed")
+                    tracing::warn!(delivery = row.id, "Its lease was over before it could be renewed");
                 }
                 Err(error) => tracing::warn!(delivery = row.id, "Its lease cannot be renewed yet: {error}"),
             }
