@@ -167,7 +167,8 @@ fn quoted(name: &str) -> String {
 fn plain(error: &Error) -> String {
     match error {
         Error::Foreign(why) => why.clone(),
-        Error::Damaged(why) => format!("is damaged: {why}"),
+        // Its first bytes are right, so it was one.
+        Error::Damaged(why) | Error::NotADatabase(why) => format!("is damaged: {why}"),
         other => format!("cannot be read: {other}"),
     }
 }
