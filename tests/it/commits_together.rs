@@ -307,8 +307,8 @@ on_both_databases! {
         let gitlab = GitLab::start().await.unwrap();
         let p1 = add_project(&gitlab, 1, "team/p1");
         let both = "projects = [\"team/p1\"]";
-        let hidden = |more: &str| job("hidden", &gitlab, "hidden", &format!("hide_emails = true\n{more}"));
-        let plain = job("plain", &gitlab, "plain", both);
+        let hidden = |more: &str| job("hidden", &gitlab, "token-hidden", &format!("hide_emails = true\n{more}"));
+        let plain = job("plain", &gitlab, "token-plain", both);
         let shown = |rows: &[crate::commits::world::Stored]| rows.iter().filter(|row| row.author_email.contains('@')).count();
         // Whoever comes first keeps it while it names it, …
         let first = app(&fixture.db, &(hidden(both) + &plain));

@@ -88,9 +88,9 @@ on_both_databases! {
         assert!(matches!(&failure, Failure::Credentials(why) if why.contains("API key not valid")), "{failure:?}");
         assert!(!format!("{failure:?}{}", world.everything_told().await).contains("wrong-key"));
         world.clock.advance(5 * MINUTE);
-        let report = world.run().await;
-        assert!(report.waiting_until.is_some(), "it is not asked again: {report:?}");
-        assert_eq!(world.gemini.questions().len(), 1);
+        let again = failed(world.finish().await);
+        assert!(matches!(&again, Failure::Credentials(_)), "it is still locked, and said so: {again:?}");
+        assert_eq!(world.gemini.questions().len(), 1, "it is not asked again");
         world.config = read_config(&good);
         world.parts = fast_parts(&world.config, &fixture);
         world.live(2).await;
