@@ -49,7 +49,7 @@ CREATE INDEX idx_check_history_blog_time ON check_history (blog_id, checked_at D
 CREATE INDEX idx_check_history_changed ON check_history (changed) WHERE changed = 1;
 
 -- Everything that was ever seen on a blog. `url_key` is the address as it is compared: without scheme and tracking
--- parameters; NULL where the address does not tell entries apart.
+-- parameters; NULL where the address does not tell entries apart, and where it is the `entry_key` itself.
 CREATE TABLE blog_entries (
   blog_id TEXT NOT NULL,
   entry_key TEXT NOT NULL,

@@ -42,6 +42,33 @@ impl Timestamp {
         jiff::Timestamp::from_millisecond(self.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
     }
 
+    /// Its text; for every row that is stored, hence without a formatter.
+    pub fn to_text(self) -> String {
+        String::from_utf8(self.digits().to_vec()).unwrap_or_default()
+    }
+
+    fn digits(self) -> [u8; 24] {
+        const DAY: i64 = 24 * 60 * 60 * 1000;
+        let (year, month, day) = civil(self.0.div_euclid(DAY));
+        let time = self.0.rem_euclid(DAY);
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        for (from, to, mut number) in [
+            (0, 4, year),
+            (5, 7, month),
+            (8, 10, day),
+            (11, 13, time / 3_600_000),
+            (14, 16, time / 60_000 % 60),
+            (17, 19, time / 1000 % 60),
+            (20, 23, time % 1000),
+        ] {
+            for place in text[from..to].iter_mut().rev() {
+                *place = b'0' + (number % 10) as u8;
+                number /= 10;
+            }
+        }
+        text
+    }
+
     /// The calendar date of this moment in `zone`.
     pub fn date_in(self, zone: &TimeZone) -> Date {
         zone.to_datetime(self.to_jiff()).date()
@@ -68,6 +95,22 @@ impl Timestamp {
     }
 }
 
+/// Year, month and day of the day that many days after 1970-01-01.
+///
+/// Counted in eras of 400 years, which all have the same number of days, and in years that begin in March, so that the leap
+/// day is a year's last.
+fn civil(days: i64) -> (i64, i64, i64) {
+    const ERA: i64 = 146_097;
+    let since_march = days + 719_468;
+    let (era, day) = (since_march.div_euclid(ERA), since_march.rem_euclid(ERA));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day_of_month = day_of_year - (153 * month + 2) / 5 + 1;
+    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (era * 400 + year + later, month, day_of_month)
+}
+
 impl From<jiff::Timestamp> for Timestamp {
     fn from(at: jiff::Timestamp) -> Self {
         Self::from_millis(at.as_millisecond())
@@ -76,36 +119,7 @@ impl From<jiff::Timestamp> for Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = TimeZone::UTC.to_datetime(self.to_jiff());
-        if let Ok(year @ 0..=9999) = u16::try_from(at.year()) {
-            // Written for every row that is stored, hence by hand.
-            let mut text = *b"0000-00-00T00:00:00.000Z";
-            let mut put = |from: usize, to: usize, mut number: u16| {
-                for place in text[from..to].iter_mut().rev() {
-                    *place = b'0' + (number % 10) as u8;
-                    number /= 10;
-                }
-            };
-            put(0, 4, year);
-            for (from, number) in
-                [(5, at.month()), (8, at.day()), (11, at.hour()), (14, at.minute()), (17, at.second())]
-            {
-                put(from, from + 2, number.unsigned_abs().into());
-            }
-            put(20, 23, at.millisecond().unsigned_abs());
-            return f.write_str(std::str::from_utf8(&text).unwrap_or_default());
-        }
-        write!(
-            f,
-            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
-            at.year(),
-            at.month(),
-            at.day(),
-            at.hour(),
-            at.minute(),
-            at.second(),
-            at.millisecond()
-        )
+        f.write_str(std::str::from_utf8(&self.digits()).unwrap_or_default())
     }
 }
 
@@ -218,6 +232,24 @@ mod tests {
             assert_eq!(text.parse::<Timestamp>().unwrap(), at);
         }
         assert_eq!(Timestamp::MAX.to_string().len(), "2026-01-15T00:02:11.123Z".len());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn every_moment_is_written_as_the_calendar_has_it(millis in Timestamp::MIN.0..=Timestamp::MAX.0) {
+            let at = TimeZone::UTC.to_datetime(Timestamp::from_millis(millis).to_jiff());
+            let expected = at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string();
+            proptest::prop_assert_eq!(Timestamp::from_millis(millis).to_text(), expected);
+        }
+    }
+
+    #[test]
+    fn every_day_of_four_centuries_is_written_as_the_calendar_has_it() {
+        for day in -150_000..150_000 {
+            let at = Timestamp::from_millis(day * 86_400_000);
+            let date = at.date_in(&TimeZone::UTC);
+            assert_eq!(civil(day), (date.year().into(), date.month().into(), date.day().into()), "{day}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::hash;
 use crate::parse::feed::{self, Feed};
 use crate::parse::html::{BadSelector, Html};
 use crate::parse::sitemap::Location;
-use crate::parse::url::{Url, resolve_web};
+use crate::parse::url::{Url, plain_key, resolve_web};
 use crate::text;
 
 /// Characters of a title that are kept.
@@ -37,25 +37,41 @@ pub fn feed_entries(feed: Feed, blog: &Blog) -> Vec<Found> {
                 && !home.iter().any(|home| home.as_deref() == key)
         })
         .collect();
-    for (entry, _) in found.iter_mut().zip(tells).filter(|(_, tells)| !tells) {
-        entry.url_key = None;
+    for (entry, tells) in found.iter_mut().zip(tells) {
+        match tells {
+            true => entry.prefer_address(),
+            false => entry.url_key = None,
+        }
     }
     found
 }
 
-fn feed_entry(entry: feed::Entry, blog: &Blog) -> Option<Found> {
-    let url = entry.link.as_deref().and_then(|link| resolve_web(Some(&blog.url), link));
-    if !blog.patterns.admit(url.as_ref()) {
-        return None;
-    }
-    let url = url.filter(|url| url.as_str().len() <= LONGEST_URL);
+fn feed_entry(mut entry: feed::Entry, blog: &Blog) -> Option<Found> {
+    let (url_key, url) = match plain_url_key(&entry, blog) {
+        Some(key) => (Some(key), entry.link.take()),
+        None => {
+            let url = entry.link.as_deref().and_then(|link| resolve_web(Some(&blog.url), link));
+            if !blog.patterns.admit(url.as_ref()) {
+                return None;
+            }
+            let url = url.filter(|url| url.as_str().len() <= LONGEST_URL);
+            (url.as_ref().map(url_key), url.map(String::from))
+        }
+    };
     Some(Found {
-        url_key: url.as_ref().map(url_key),
+        url_key,
         title: entry.title.as_deref().map(title).filter(|title| !title.is_empty()),
         published_at: entry.date(),
         key: bounded_key(entry.into_key()),
-        url: url.map(String::from),
+        url,
     })
+}
+
+/// The key of an entry's address, if it can be told without reading the address.
+fn plain_url_key(entry: &feed::Entry, blog: &Blog) -> Option<String> {
+    let link = entry.link.as_deref().filter(|link| link.len() <= LONGEST_URL)?;
+    let key = if blog.patterns.is_empty() { plain_key(&blog.url, link)? } else { return None };
+    Some(bounded_key(key.to_owned()))
 }
 
 /// The addresses of a sitemap that count, in its order.
@@ -281,5 +297,36 @@ mod tests {
         let found = feed_entries(feed, &blog("https://x.example/"));
         let keys: Vec<_> = found.iter().map(|entry| entry.url_key.as_deref()).collect();
         assert_eq!(keys, [None, None, None, Some("//x.example/four")]);
+    }
+
+    #[test]
+    fn an_entry_whose_id_is_its_address_is_recognised_as_a_sitemap_would() {
+        let item = |id: &str, link: &str| {
+            format!("<item><guid>{id}</guid><link>{link}</link><title>{id}</title></item>")
+        };
+        let feed = [
+            item("https://x.example/same", "https://x.example/same"),
+            item("http://x.example/before-https", "https://x.example/before-https"),
+            item("https://x.example/?p=3", "https://x.example/three"),
+            item("https://x.example/four#a", "https://x.example/four#a"),
+            item("https://x.example/five?utm_id=1", "https://x.example/five?utm_id=1"),
+            "<item><link>https://x.example/six</link></item>".to_owned(),
+        ]
+        .concat();
+        let feed = format!(r#"<rss version="2.0"><channel>{feed}</channel></rss>"#);
+        let feed = feed::parse(feed.as_bytes(), &feed::Context::default()).unwrap();
+        let found = feed_entries(feed, &blog("https://x.example/"));
+        let keys: Vec<&str> = found.iter().map(|entry| entry.key.as_str()).collect();
+        assert_eq!(
+            keys,
+            [
+                "//x.example/same",
+                "//x.example/before-https",
+                "id:https://x.example/?p=3",
+                "id:https://x.example/four#a",
+                "id:https://x.example/five?utm_id=1",
+                "//x.example/six",
+            ]
+        );
     }
 }

@@ -224,6 +224,19 @@ pub struct Found {
     pub published_at: Option<Timestamp>,
 }
 
+impl Found {
+    /// An id that is nothing but the address says no more than the address: then that is the key, as on sitemaps and
+    /// pages. An id with a fragment or with parameters that addresses are compared without is more, and stays.
+    pub fn prefer_address(&mut self) {
+        let Some(address) = &self.url_key else { return };
+        let id = self.key.strip_prefix("id:");
+        let id = id.and_then(|id| id.strip_prefix("https:").or_else(|| id.strip_prefix("http:")));
+        if id.or_else(|| self.key.strip_prefix("link:")) == Some(address) {
+            self.key.clone_from(address);
+        }
+    }
+}
+
 /// Longer keys are stored as their hash: indexes have limits, and hostile feeds have none.
 const LONGEST_KEY: usize = 400;
 
@@ -314,6 +327,11 @@ pub struct Patterns {
 }
 
 impl Patterns {
+    /// Whether every address counts.
+    pub fn is_empty(&self) -> bool {
+        self.include.is_empty() && self.exclude.is_empty()
+    }
+
     /// Whether `url` counts.
     pub fn admit(&self, url: Option<&Url>) -> bool {
         let matches = |pattern: &String| url.is_some_and(|url| matches_pattern(pattern, url));

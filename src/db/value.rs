@@ -84,7 +84,7 @@ impl ToValue for f64 {
 
 impl ToValue for Timestamp {
     fn to_value(&self) -> Value<'_> {
-        Value::Text(Cow::Owned(self.to_string()))
+        Value::Text(Cow::Owned(self.to_text()))
     }
 }
 

@@ -34,6 +34,10 @@ impl Article {
     pub fn new(slug: &str, title: &str, published: Timestamp) -> Self {
         Self { slug: slug.into(), title: title.into(), guid: format!("urn:{slug}"), published }
     }
+
+    fn has_usual_guid(&self) -> bool {
+        self.guid.strip_prefix("urn:") == Some(&self.slug)
+    }
 }
 
 /// What a site shows, and how it misbehaves.
@@ -53,6 +57,8 @@ pub struct Content {
     pub links: bool,
     /// How the page looks; another number is another design.
     pub design: u32,
+    /// Whether the feed calls its articles by their links, unless they have a guid of their own.
+    pub permalinks: bool,
     /// What is added to every link, such as `?utm_source=x`.
     pub link_suffix: String,
     /// Answers by path, instead of what would be there: status, media type and body.
@@ -94,6 +100,7 @@ impl Content {
             sitemap: Some("/sitemap.xml".into()),
             links: true,
             design: 0,
+            permalinks: false,
             link_suffix: String::new(),
             instead: BTreeMap::new(),
             redirects: BTreeMap::new(),
@@ -159,11 +166,12 @@ impl Content {
         );
         for article in &self.articles {
             let (link, date) = (self.link(base, article), article.published);
+            let guid = if self.permalinks && article.has_usual_guid() { &link } else { &article.guid };
             let _ = write!(
                 feed,
-                "<item><guid isPermaLink=\"false\">{}</guid><title>{}</title><link>{link}</link>\
+                "<item><guid isPermaLink=\"false\">{guid}</guid><title>{}</title><link>{link}</link>\
                  <dc:date xmlns:dc=\"http://purl.org/dc/elements/1.1/\">{date}</dc:date></item>",
-                article.guid, article.title
+                article.title
             );
         }
         feed.push_str("</channel></rss>");

@@ -33,6 +33,19 @@ fn in_same_site<'a>(base: &Url, href: &'a str) -> Option<&'a str> {
     }
 }
 
+/// The [`comparison_key`] of an address of `base`'s site that is written in its normal form, as nearly all links of feeds
+/// are; `None` when only reading it can tell.
+pub fn plain_key<'a>(base: &Url, href: &'a str) -> Option<&'a str> {
+    let path = in_same_site(base, href)?;
+    let host = base.host_str()?;
+    let has_plain_host =
+        without_root_dot(host) == host && base.username().is_empty() && base.password().is_none();
+    let is_plain = has_plain_host
+        && path.bytes().all(|byte| is_unreserved(byte) || byte == b'/')
+        && !path.contains("/.");
+    is_plain.then(|| &href[base.scheme().len() + ":".len()..])
+}
+
 /// Like [`resolve`], but only addresses that can be fetched: `http` and `https` with a host.
 pub fn resolve_web(base: Option<&Url>, href: &str) -> Option<Url> {
     resolve(base, href).filter(is_web)
@@ -287,6 +300,28 @@ mod tests {
     }
 
     #[test]
+    fn plain_links_of_a_site_need_no_reading_and_all_others_do() {
+        let base = Url::parse("https://example.com/").unwrap();
+        for (href, expected) in [
+            ("https://example.com/2026/a-b_c~d.html", Some("//example.com/2026/a-b_c~d.html")),
+            ("https://example.com/", Some("//example.com/")),
+            ("https://example.com", None),
+            ("http://example.com/a", None),
+            ("https://example.com:8443/a", None),
+            ("https://example.com/a/../b", None),
+            ("https://example.com/a?b", None),
+            ("https://example.com/a#b", None),
+            ("https://example.com/%7Ea", None),
+            ("https://example.com/あ", None),
+            ("/a", None),
+        ] {
+            assert_eq!(plain_key(&base, href), expected, "{href}");
+        }
+        let rooted = Url::parse("https://example.com./").unwrap();
+        assert_eq!(plain_key(&rooted, "https://example.com./a"), None);
+    }
+
+    #[test]
     fn the_list_of_tracking_names_is_sorted_for_its_search() {
         assert!(TRACKING_NAMES.is_sorted());
     }
@@ -312,6 +347,21 @@ mod tests {
             if let Ok(base) = Url::parse(&format!("{site}/dir/page?q#f")) {
                 let href = format!("{site}{rest}");
                 prop_assert_eq!(resolve(Some(&base), &href), Url::parse(&href).ok(), "{}", href);
+            }
+        }
+
+        #[test]
+        fn an_address_in_its_normal_form_is_its_own_key(
+            site in r"https?://(me@)?[a-z.]{1,9}(:8[0-9]?)?",
+            rest in r"(/[a-z.~%\\?# あ-]{0,3}){0,4}"
+        ) {
+            if let Ok(base) = Url::parse(&format!("{site}/dir/page?q#f")) {
+                let href = format!("{site}{rest}");
+                if let Some(key) = plain_key(&base, &href) {
+                    let read = Url::parse(&href).unwrap();
+                    prop_assert_eq!(read.as_str(), &href);
+                    prop_assert_eq!(comparison_key(&read), key);
+                }
             }
         }
 

@@ -23,7 +23,12 @@ enum Cut {
     BeforeAnswer,
     /// The client is cut off at once, the server sees it only later: in between it is still open.
     ServerIsLate,
+    /// As `BeforeAnswer`, and the question what became of it is cut off, too.
+    TheQuestionToo,
 }
+
+const CUT: u32 = 2;
+const CUT_AGAIN: u32 = 3;
 
 /// A way to the server that breaks inside the first COMMIT after `armed` was set to 1.
 async fn start(server: String, cut: Cut, armed: Arc<AtomicU32>) -> u16 {
@@ -48,14 +53,21 @@ async fn pass(client: TcpStream, server: TcpStream, cut: Cut, armed: Arc<AtomicU
     let mut buffer = vec![0; 65536];
     while let Ok(count @ 1..) = from_client.read(&mut buffer).await {
         let said = &buffer[..count];
+        let is_question = said.windows(14).any(|part| part == b"pg_xact_status");
+        if cut == Cut::TheQuestionToo
+            && is_question
+            && armed.compare_exchange(CUT, CUT_AGAIN, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        {
+            break;
+        }
         let is_commit = said.ends_with(COMMIT);
-        if is_commit && armed.compare_exchange(1, 2, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+        if is_commit && armed.compare_exchange(1, CUT, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
             // From here on the client hears nothing.
             back.abort();
             let _ = back.await;
             match cut {
                 Cut::BeforeServer => {}
-                Cut::BeforeAnswer => {
+                Cut::BeforeAnswer | Cut::TheQuestionToo => {
                     to_server.write_all(said).await.unwrap();
                     // A server that is told good-bye ends after what it was told before.
                     to_server.shutdown().await.unwrap();
@@ -97,7 +109,8 @@ fn cut_inside_commit(cut: Cut, expected_runs: u32) {
             Ok(run)
         });
         let answered = added.await.unwrap();
-        assert_eq!(armed.load(Ordering::SeqCst), 2, "the connection was never cut");
+        let cuts = if cut == Cut::TheQuestionToo { CUT_AGAIN } else { CUT };
+        assert_eq!(armed.load(Ordering::SeqCst), cuts, "the connection was never cut");
         assert_eq!(answered, expected_runs, "{cut:?}: the answer is that of the run that was committed");
         assert_eq!(runs.load(Ordering::SeqCst), expected_runs, "{cut:?}");
         let events = fixture.db.read(|tx| event::list_about(tx, "subject", 10)).await.unwrap();
@@ -118,4 +131,9 @@ fn a_commit_whose_answer_was_lost_is_not_done_again() {
 #[test]
 fn a_commit_that_arrives_late_is_waited_for() {
     cut_inside_commit(Cut::ServerIsLate, 1);
+}
+
+#[test]
+fn a_question_that_is_lost_too_is_asked_again() {
+    cut_inside_commit(Cut::TheQuestionToo, 1);
 }

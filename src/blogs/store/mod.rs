@@ -100,26 +100,25 @@ pub fn list_paused(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<HashMap<String
         .collect())
 }
 
-/// What the memory has of `entries`.
+/// What the memory has of `entries`: each under its key, and at its address.
 pub fn find_seen(tx: &mut Tx<'_>, blog_id: &str, entries: &[Found]) -> db::Result<Seen> {
+    let addresses = || entries.iter().filter_map(|entry| entry.url_key.as_deref());
+    let other_addresses =
+        entries.iter().filter_map(|entry| entry.url_key.as_deref().filter(|address| **address != entry.key));
     let keys = find_known(
         tx,
         sql!("SELECT entry_key FROM blog_entries WHERE blog_id = ?101 AND entry_key IN ({values 100x1})"),
         blog_id,
-        entries.iter().map(|entry| entry.key.as_str()),
+        entries.iter().map(|entry| entry.key.as_str()).chain(other_addresses),
     )?;
-    // Where the address is the key itself, the answer is there already.
-    let (known, asked): (Vec<&Found>, Vec<&Found>) = entries
-        .iter()
-        .filter(|entry| entry.url_key.is_some())
-        .partition(|entry| entry.url_key.as_ref() == Some(&entry.key) && keys.contains(&entry.key));
+    // An address that is a key stands in no other column.
     let mut url_keys = find_known(
         tx,
         sql!("SELECT url_key FROM blog_entries WHERE blog_id = ?101 AND url_key IN ({values 100x1})"),
         blog_id,
-        asked.into_iter().filter_map(|entry| entry.url_key.as_deref()),
+        addresses().filter(|address| !keys.contains(*address)),
     )?;
-    url_keys.extend(known.into_iter().map(|entry| entry.key.clone()));
+    url_keys.extend(addresses().filter(|address| keys.contains(*address)).map(str::to_owned));
     Ok(Seen { keys, url_keys })
 }
 
@@ -286,7 +285,10 @@ fn add_entries(tx: &mut Tx<'_>, blog_id: &str, entries: &[Found], now: Timestamp
             blog_id.to_value(),
             entry.key.to_value(),
             entry.url.to_value(),
-            entry.url_key.to_value(),
+            match &entry.url_key {
+                Some(address) if *address != entry.key => address.to_value(),
+                _ => Value::Null,
+            },
             entry.title.to_value(),
             entry.published_at.to_value(),
             now.to_value(),

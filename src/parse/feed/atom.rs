@@ -65,6 +65,10 @@ pub(super) fn read_text<'a>(xml: &mut Xml<'a>, tag: Tag<'a>, default: Default) -
 
 /// The inside of an element, and whether there are elements in it; those are written out again as HTML.
 fn collect<'a>(xml: &mut Xml<'a>, leaf: Tag<'a>, inline: bool, base: Option<&Arc<Url>>) -> (String, bool) {
+    if let Some(text) = xml.plain_text(leaf) {
+        xml.damaged |= text.len() > TEXT_LIMIT;
+        return (text[..text.floor_char_boundary(TEXT_LIMIT)].to_owned(), false);
+    }
     let depth = xml.depth();
     // Most texts end at the next tag, and are then copied once.
     let mut out = String::with_capacity(xml.text_ahead().min(TEXT_AT_ONCE));

@@ -16,7 +16,7 @@ use crate::parse::markup::single_spaced;
 
 /// Room is made for so many entries at once, by how long the document is.
 const USUAL_ENTRIES: usize = 64;
-const USUAL_ENTRY: usize = 400;
+const USUAL_ENTRY: usize = 256;
 
 /// Reads `text` as XML.
 pub(super) fn read(

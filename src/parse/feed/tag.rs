@@ -28,7 +28,12 @@ impl<'a> Tag<'a> {
         attributes(self.inner, self.name_length)
     }
 
-    /// Whether there is anything behind the name.
+    /// Its name as written.
+    pub(super) fn name(&self) -> &'a str {
+        &self.inner[..self.name_length]
+    }
+
+    /// Whether there is nothing behind the name.
     pub(super) fn is_bare(&self) -> bool {
         self.inner.len() == self.name_length
     }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use url::Url;
@@ -47,7 +47,7 @@ pub(super) struct Open<'a> {
 pub(super) struct Xml<'a> {
     pub(super) text: &'a str,
     reader: Reader<&'a [u8]>,
-    /// Where in `text` the tokenizer was started.
+    /// What is to be added to the place that the tokenizer tells: where it was started, and what it was led past.
     start: usize,
     pub(super) open: Vec<Open<'a>>,
     /// Ends still to be reported: an end tag may close several elements.
@@ -132,13 +132,32 @@ impl<'a> Xml<'a> {
             },
             None => self.text_ahead(),
         };
-        let name = &tag.inner[..tag.name_length];
-        let ends = ahead[length..].strip_prefix("</").and_then(|end| end.strip_prefix(name));
+        let ends = ahead[length..].strip_prefix("</").and_then(|end| end.strip_prefix(tag.name()));
         if self.closing > 0 || !ends.is_some_and(|rest| rest.starts_with('>')) {
             return false;
         }
-        self.restart(from + length, from + length);
+        self.pass(length);
         true
+    }
+
+    /// The text of the element that was just started, if there is nothing else in it: read as a whole, up to its end tag.
+    pub(super) fn plain_text(&mut self, tag: Tag<'a>) -> Option<&'a str> {
+        let ahead = self.text.get(self.position()..)?;
+        let length = memchr2(b'<', b'&', ahead.as_bytes())?;
+        let ends = ahead[length..].strip_prefix("</")?.strip_prefix(tag.name())?;
+        if self.closing > 0 || !ends.starts_with('>') {
+            return None;
+        }
+        self.pass(length);
+        self.next();
+        Some(&ahead[..length])
+    }
+
+    /// Moves on within a text, without telling the tokenizer.
+    fn pass(&mut self, length: usize) {
+        let rest = self.reader.get_mut();
+        *rest = &rest[length..];
+        self.start += length;
     }
 
     /// How many bytes there are before the next tag.

@@ -153,7 +153,7 @@ fn utf16(bytes: &[u8]) -> Option<Box<str>> {
     let text = match bytes {
         [byte] => char::from(*byte).to_string(),
         _ => {
-            let units = bytes.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
+            let units = bytes.as_chunks().0.iter().map(|pair| u16::from_be_bytes(*pair));
             char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
         }
     };

@@ -100,7 +100,7 @@ fn component(name: &str, text: &mut String) -> Option<()> {
     }
     let is_hex = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     if let Some(digits) = name.strip_prefix("uni").filter(|digits| digits.len() >= 4 && is_hex(digits)) {
-        for four in digits.as_bytes().chunks_exact(4).take(8) {
+        for four in digits.as_bytes().as_chunks::<4>().0.iter().take(8) {
             let four = u32::from_str_radix(std::str::from_utf8(four).ok()?, 16).ok()?;
             text.push(char::from_u32(four)?);
         }
@@ -183,7 +183,7 @@ impl Wide {
             (Wide::Glyphs, _) => None,
             (Wide::Utf8, _) => std::str::from_utf8(code).ok()?.chars().next(),
             (Wide::Utf16, _) => {
-                let units = code.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
+                let units = code.as_chunks().0.iter().map(|pair| u16::from_be_bytes(*pair));
                 char::decode_utf16(units).next()?.ok()
             }
             (Wide::Utf32, [a, b, c, d]) => char::from_u32(u32::from_be_bytes([*a, *b, *c, *d])),

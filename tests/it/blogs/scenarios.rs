@@ -195,6 +195,7 @@ on_both_databases! {
                 ("sitemap", Kind::Sitemap, sitemap_only),
                 ("html", Kind::Html, html_only),
                 ("mixed", Kind::Mixed, |_: &mut Content| {}),
+                ("permalinks", Kind::Mixed, |content: &mut Content| content.permalinks = true),
             ] {
                 let site = site(make).await;
                 blogs.push(format!("id = \"{number}-{name}\"\nurl = \"{}\"", site.url));
@@ -256,12 +257,12 @@ on_both_databases! {
         assert!(messages.iter().all(|message| message.state == tsuzuki::channel::outbox::State::Ready));
 
         // What moved was adopted; what failed was told once, and its recovery too.
-        for name in ["feed", "mixed"] {
+        for name in ["feed", "mixed", "permalinks"] {
             let feed = world.state(&format!("2-{name}")).await.feed_url.unwrap();
             assert_eq!(feed.path(), "/moved");
         }
         assert_eq!(world.state("2-sitemap").await.sitemap_url.unwrap().path(), "/moved");
-        for name in ["feed", "sitemap", "html", "mixed"] {
+        for name in ["feed", "sitemap", "html", "mixed", "permalinks"] {
             assert_eq!(world.alerts(&format!("4-{name}")).await, ["failing", "recovered"], "{name}");
         }
     }

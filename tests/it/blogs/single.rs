@@ -8,7 +8,7 @@ use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::site::{Site, Versions};
 use tsuzuki::ledger::event;
 
-use super::{DAY, HOUR, World, config_text, feed_only, html_only, name_of, site, sitemap_only};
+use super::{DAY, HOUR, World, config_text, feed_only, html_only, name_of, newest, site, sitemap_only};
 
 fn blog(id: &str, site: &Site, more: &str) -> String {
     format!("id = \"{id}\"\nurl = \"{}\"\n{more}", site.url)
@@ -66,6 +66,49 @@ on_both_databases! {
         world.run_times(2).await;
         assert_eq!(world.state("b").await.feed_url.unwrap().path(), "/other.xml");
         assert_eq!(world.told("b").await, ["x", "y"], "the feed does not tell it again");
+    }
+
+    async fn an_entry_told_by_its_address_is_not_told_by_another_detector_or_guid(fixture) {
+        let site = site(|content| content.permalinks = true).await;
+        let world = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
+        world.run_times(1).await;
+        site.edit(|content| content.publish("x", "x", fixture.clock.now()));
+        world.run_times(1).await;
+        assert_eq!(world.told("b").await, ["x"]);
+        let address = site.url.join("x").unwrap();
+        let key = tsuzuki::parse::url::comparison_key(&address);
+        let found = fixture.db.read(move |tx| store::list_entries_at(tx, &key)).await.unwrap();
+        let found: Vec<_> = found.iter().map(|entry| (entry.url.as_deref(), entry.title.as_deref())).collect();
+        assert_eq!(found, [(Some(address.as_str()), Some("x"))], "the address is the key, and is found by it");
+        // The generator changes: all guids are new, the addresses stay.
+        site.edit(|content| content.permalinks = false);
+        world.run_times(2).await;
+        site.edit(|content| (content.feed, content.names_feed) = (None, false));
+        world.run_times(5).await;
+        assert_eq!(world.state("b").await.decided_by.unwrap().word(), "sitemap");
+        assert_eq!(world.told("b").await, ["x"], "known under every name");
+    }
+
+    async fn a_list_of_hundreds_is_compared_in_full(fixture) {
+        let site = site(sitemap_only).await;
+        site.edit(|content| {
+            for number in 0..250 {
+                content.publish(&format!("old-{number}"), "old", newest());
+            }
+        });
+        let world = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
+        world.run_times(1).await;
+        assert_eq!(world.state("b").await.url_count, 256);
+        // Before, among and behind the known ones, across the borders of every hundred.
+        let names = ["first", "at-99", "at-100", "at-101", "at-200", "last"];
+        site.edit(|content| {
+            for (name, at) in names.iter().zip([0, 99, 100, 101, 200, 261]) {
+                let article = tsuzuki::demo::site::Article::new(name, name, fixture.clock.now());
+                content.articles.insert(at, article);
+            }
+        });
+        world.run_times(2).await;
+        assert_eq!(world.told("b").await, names);
     }
 
     async fn an_equal_strong_tag_without_304_is_skipped_and_head_comes_first_when_asked(fixture) {

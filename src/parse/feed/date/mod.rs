@@ -47,7 +47,7 @@ fn usual(text: &str) -> Option<Timestamp> {
         return None;
     };
     let month = [*m, *n, *o].map(|byte| byte.to_ascii_lowercase());
-    let month = MONTHS.chunks_exact(3).position(|known| known == month)? + 1;
+    let month = MONTHS.as_chunks::<3>().0.iter().position(|known| *known == month)? + 1;
     let year = two(*y, *e)? * 100 + two(*a, *r)?;
     let (hour, minute, second) = (two(*h, *i)?, two(*j, *k)?, two(*s, *t)?);
     let offset = match zone {
@@ -110,7 +110,7 @@ fn plain(text: &str) -> (String, i64) {
         match c {
             '（' | '(' | '[' => {
                 // A remark such as (JST) or (木) repeats what is said; without a time before it there is nothing to lose.
-                let close = rest.find(['）', ')', ']']).map_or(rest.len(), |at| at);
+                let close = rest.find(['）', ')', ']']).unwrap_or(rest.len());
                 rest = rest[close..].trim_start_matches(['）', ')', ']']);
                 out.push(' ');
             }
