@@ -66,6 +66,11 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
+/// A text of several lines without other control characters, for a terminal.
+pub fn printable(text: &str) -> String {
+    text.chars().filter(|c| *c == '\n' || !is_unprintable(*c)).collect()
+}
+
 /// Whether `text` is a line of printable ASCII with single spaces between words: nothing is to be done to it.
 pub fn is_plain_line(text: &str) -> bool {
     let mut before = b' ';

@@ -37,7 +37,7 @@ pub use notice::{Entry, MailBody, News, Notice};
 pub use progress::Progress;
 pub use settings::Settings;
 pub use slack::SlackConfig;
-pub use trial::Preview;
+pub use trial::{Preview, as_text};
 pub use webhook::WebhookConfig;
 
 use crate::config::value::Zone;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::email::test_mail;
 use super::error::{SendError, Sent};
+use super::mastodon::Status;
 use super::notice::News;
 use super::outbox::{Row, State};
 use super::{Channel, NotRendered, Outside, Place, Progress};
@@ -33,8 +34,7 @@ impl Channel {
         for rendered in self.render(outside, news).await? {
             let (text, measure) = match &self.place {
                 Place::Mastodon(place) => place.show(self, outside, &rendered.payload).await,
-                Place::Email(_) => (show_mail(&rendered.payload), None),
-                Place::Slack(_) | Place::Webhook(_) => (rendered.payload.clone(), None),
+                Place::Email(_) | Place::Slack(_) | Place::Webhook(_) => (as_text(&rendered.payload), None),
             };
             previews.push(Preview {
                 channel: rendered.channel,
@@ -107,9 +107,15 @@ fn test_row(channel: &Channel, recipient: &str, payload: &str, outside: &Outside
     }
 }
 
-fn show_mail(payload: &str) -> String {
-    match serde_json::from_str::<super::MailBody>(payload) {
-        Ok(mail) => format!("Subject: {}\n\n{}", mail.subject, mail.text),
-        Err(_) => payload.to_owned(),
+/// A rendered message as its reader would see it, as far as text can show it: mails and posts by what they say, everything
+/// else as indented JSON.
+pub fn as_text(payload: &str) -> String {
+    if let Ok(mail) = serde_json::from_str::<super::MailBody>(payload) {
+        return format!("Subject: {}\n\n{}", mail.subject, mail.text.trim_end());
     }
+    if let Ok(status) = serde_json::from_str::<Status>(payload) {
+        return status.into_text();
+    }
+    let json = serde_json::from_str::<serde_json::Value>(payload);
+    json.and_then(|json| serde_json::to_string_pretty(&json)).unwrap_or_else(|_| payload.to_owned())
 }

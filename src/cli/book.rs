@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 
+use super::names::{Named, refuse_unknown_if_given};
 use super::{Column, Context, Error, Exit, Result};
 use crate::books::model::Isbn13;
 use crate::books::{prompt, store, view};
@@ -54,11 +55,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 
 async fn list(job: Option<JobName>, undelivered: bool, limit: usize, context: &Context) -> Result {
     let times = context.times().await?;
-    let rows = context
-        .view()
-        .await?
-        .read(move |tx| view::list(tx, store::Filter { job: job.as_ref(), undelivered, limit }))
-        .await?;
+    let db = context.view().await?;
+    refuse_unknown_if_given(Named::Job, job.as_ref().map(JobName::as_str), &db, context).await?;
+    let rows =
+        db.read(move |tx| view::list(tx, store::Filter { job: job.as_ref(), undelivered, limit })).await?;
     let columns = [
         Column::left("isbn"),
         Column::long("title"),

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::names::{Named, no_such, refuse_unknown, refuse_unknown_if_given};
 use super::{Column, Context, Error, Exit, Result};
 use crate::app;
+use crate::channel;
 use crate::channel::outbox::{self, Answer, Filter, Row, State};
 use crate::ledger::event::{self, Event};
 use crate::text;
@@ -182,7 +183,8 @@ async fn show(id: i64, context: &Context) -> Result {
         let why = event.detail["why"].as_str().unwrap_or_default();
         line(format!("- {} {} {why}", times.line(event.at), event.code))?;
     }
-    context.out.line(serde_json::to_string_pretty(&shown.payload).unwrap_or_default())?;
+    context.out.line("")?;
+    context.out.text(&channel::as_text(&shown.row.payload))?;
     Ok(Exit::Fine)
 }
 

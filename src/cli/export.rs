@@ -10,7 +10,7 @@ use super::{Context, Error, Exit, Result};
 use crate::commits::config::{Keys as CommitKeys, Since, host_of};
 use crate::db::Open;
 use crate::export::{self, Filter, Format, Style, What, Writer};
-use crate::text::counted;
+use crate::text::{self, counted};
 use crate::time::Timestamp;
 
 /// Options of `export`.
@@ -136,8 +136,15 @@ fn format_of(args: &Args, context: &Context) -> Result<Format> {
         Some("ndjson" | "jsonl") => Ok(Format::Ndjson),
         Some("opml" | "xml") => Err(Error::usage("only blogs can be written as OPML")
             .hint("run `tsuzuki export opml`, or name a format with --format")),
-        _ if context.out.is_json() => Ok(Format::Json),
-        _ => Ok(Format::Csv),
+        Some(other) => Err(Error::usage(format!(
+            "no format is known by the ending `.{}`",
+            text::one_line(other)
+        ))
+        .hint(
+            "csv, tsv, json and ndjson are; spreadsheets open csv. --format writes one of them into any file",
+        )),
+        None if context.out.is_json() => Ok(Format::Json),
+        None => Ok(Format::Csv),
     }
 }
 

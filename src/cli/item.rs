@@ -19,7 +19,7 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List items, newest first
+    /// List items, those found last first
     Ls {
         /// Only this job
         #[arg(long, value_name = "NAME")]

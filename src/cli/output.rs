@@ -96,6 +96,11 @@ impl Output {
         Ok(())
     }
 
+    /// Writes a text of several lines that came from outside, without what a terminal would obey.
+    pub fn text(&self, text: &str) -> Result<()> {
+        self.line(text::printable(text))
+    }
+
     /// Writes text that already ends as it should, such as a script.
     pub fn raw(&self, bytes: &[u8]) -> Result<()> {
         let mut stdout = std::io::stdout().lock();

@@ -51,7 +51,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         return Ok(Exit::Fine);
     }
     for preview in previews {
-        context.out.line(&preview.text)?;
+        context.out.text(&preview.text)?;
         if let (Some(length), Some(limit)) = (preview.length, preview.limit) {
             context.out.note(format!("{length} of {limit} characters"));
         }

@@ -13,7 +13,7 @@ fn compare(path: &str, wanted: &str) {
         found == wanted,
         "{} is out of date from line {}: run UPDATE_FIXTURES=1 cargo test --test it reference",
         path.display(),
-        differing.map_or(found.lines().count(), |line| line) + 1
+        differing.unwrap_or_else(|| found.lines().count()) + 1
     );
 }
 

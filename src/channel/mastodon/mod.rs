@@ -200,11 +200,9 @@ impl Mastodon {
     ) -> (String, Option<(usize, usize)>) {
         let Ok(status) = serde_json::from_str::<Status>(payload) else { return (payload.to_owned(), None) };
         let limits = self.limits(channel, outside).await;
-        let warning = status.spoiler_text.unwrap_or_default();
-        let length =
-            count::count(&status.status, limits.url_chars) + count::count(&warning, limits.url_chars);
-        let text = if warning.is_empty() { status.status } else { format!("[{warning}]\n{}", status.status) };
-        (text, Some((length, limits.max_chars)))
+        let warning = status.spoiler_text.as_deref().unwrap_or_default();
+        let length = count::count(&status.status, limits.url_chars) + count::count(warning, limits.url_chars);
+        (status.into_text(), Some((length, limits.max_chars)))
     }
 
     pub(super) fn credentials(&self) -> String {
@@ -233,6 +231,14 @@ impl Mastodon {
 }
 
 impl Status {
+    /// The post as its readers see it, its content warning first.
+    pub(super) fn into_text(self) -> String {
+        match self.spoiler_text.filter(|warning| !warning.is_empty()) {
+            Some(warning) => format!("[{warning}]\n{}", self.status),
+            None => self.status,
+        }
+    }
+
     /// A post that no account has.
     fn nothing() -> Self {
         Self {
