@@ -119,3 +119,30 @@ pub fn as_text(payload: &str) -> String {
     let json = serde_json::from_str::<serde_json::Value>(payload);
     json.and_then(|json| serde_json::to_string_pretty(&json)).unwrap_or_else(|_| payload.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mails_and_posts_are_shown_by_what_they_say_and_the_rest_as_json() {
+        for (payload, expected) in [
+            (
+                r#"{"subject":"Books","text":"Two books\n\n- a\n","html":"<p>Two</p>"}"#,
+                "Subject: Books\n\nTwo books\n\n- a",
+            ),
+            (
+                r#"{"status":"News https://a.example/","visibility":"unlisted","language":"ja"}"#,
+                "News https://a.example/",
+            ),
+            (
+                r#"{"status":"News","visibility":"unlisted","language":"ja","spoiler_text":"War"}"#,
+                "[War]\nNews",
+            ),
+            (r#"{"text":"*News*"}"#, "{\n  \"text\": \"*News*\"\n}"),
+            ("broken", "broken"),
+        ] {
+            assert_eq!(as_text(payload), expected);
+        }
+    }
+}

@@ -167,6 +167,19 @@ fn a_file_is_written_whole_and_never_over_another() {
 }
 
 #[test]
+fn a_file_that_promises_another_format_is_not_written() {
+    let desk = desk_with_items(1);
+    let wrong = desk.run(&["export", "items", "-o", "items.xlsx"]);
+    assert_eq!(code(&wrong), 2);
+    assert!(err(&wrong).contains("by the ending `.xlsx`\nhint: csv, tsv, json and ndjson"), "{}", err(&wrong));
+    assert!(!desk.path().join("items.xlsx").exists());
+    assert_eq!(code(&desk.run(&["export", "items", "-o", "items.txt", "--format", "tsv"])), 0);
+    assert_eq!(code(&desk.run(&["export", "items", "-o", "items"])), 0);
+    let written = std::fs::read_to_string(desk.path().join("items")).unwrap();
+    assert_eq!(written.lines().count(), 2, "a name without an ending is CSV");
+}
+
+#[test]
 fn a_job_that_nobody_knows_is_an_error_and_not_an_empty_file() {
     let desk = desk_with_items(1);
     let job =
