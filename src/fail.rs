@@ -45,8 +45,8 @@ mod armed {
         }
         if STOP.as_ref().is_some_and(|chosen| chosen.is_here(name)) {
             // The signal stops every thread; we are back here when somebody sends SIGCONT.
-            let me = std::process::id().to_string();
-            let _ = std::process::Command::new("kill").args(["-STOP", &me]).status();
+            #[cfg(unix)]
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::desk::{Desk, output_beside};
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::gemini::Gemini;
 use tsuzuki::demo::site::{Content, Site};
@@ -11,29 +12,15 @@ use tsuzuki::time::Timestamp;
 
 const ALLOW: &str = "allow_private = [\"127.0.0.1\"]";
 
-/// A directory with a config file, and the program run in it at a moment of its own.
-struct Desk {
-    dir: tempfile::TempDir,
+/// The program at a moment of its own.
+fn command(desk: &Desk, args: &[&str], now: Timestamp) -> Command {
+    let mut command = desk.command(args);
+    command.env("TSUZUKI_NOW", now.to_string());
+    command
 }
 
-impl Desk {
-    fn new(config: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("tsuzuki.toml"), config).unwrap();
-        Self { dir }
-    }
-
-    fn command(&self, args: &[&str], now: Timestamp) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-        command.current_dir(self.dir.path()).args(args).env_clear().env("HOME", self.dir.path());
-        command.env("TSUZUKI_NOW", now.to_string());
-        command
-    }
-
-    async fn run(&self, args: &[&str], now: Timestamp) -> Said {
-        let mut command = self.command(args, now);
-        tokio::task::spawn_blocking(move || Said::of(&command.output().unwrap())).await.unwrap()
-    }
+async fn run(desk: &Desk, args: &[&str], now: Timestamp) -> Said {
+    Said::of(&output_beside(command(desk, args, now)).await)
 }
 
 #[derive(Debug)]
@@ -81,26 +68,26 @@ async fn what_is_held_is_said_by_the_run_that_holds_it_and_by_status_until_it_is
     let site = Site::start(Content::with_articles(3, day(1))).await.unwrap();
     let server = WebhookServer::start().await.unwrap();
     let desk = Desk::new(&(hook(&server) + &blogs("mine", "hold_above = 2", &site)));
-    let first = desk.run(&["run-due", "-q"], day(2)).await;
+    let first = run(&desk, &["run-due", "-q"], day(2)).await;
     assert_eq!((first.code, first.err.as_str()), (0, ""));
     site.edit(|content| (0..11).for_each(|n| content.publish(&format!("n{n}"), &format!("New {n}"), day(3))));
 
-    let held = desk.run(&["run-due", "-q"], day(4)).await;
+    let held = run(&desk, &["run-due", "-q"], day(4)).await;
     held.warns(0, HELD);
     assert_eq!(held.out, "", "cron mails what is on stderr, and nothing else is there to tell");
-    let again = desk.run(&["run-due", "-q"], day(5)).await;
+    let again = run(&desk, &["run-due", "-q"], day(5)).await;
     assert_eq!((again.code, again.err.as_str()), (0, ""), "told once, not with every line of a crontab");
-    desk.run(&["run", "mine"], day(6)).await.warns(0, HELD);
-    desk.run(&["status"], day(6)).await.warns(0, HELD);
-    let json = desk.run(&["status", "--json"], day(6)).await;
+    run(&desk, &["run", "mine"], day(6)).await.warns(0, HELD);
+    run(&desk, &["status"], day(6)).await.warns(0, HELD);
+    let json = run(&desk, &["status", "--json"], day(6)).await;
     let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!(json[0]["messages_held"], 1);
-    let doctor = desk.run(&["doctor", "--offline"], day(6)).await;
+    let doctor = run(&desk, &["doctor", "--offline"], day(6)).await;
     assert!(doctor.out.contains(HELD), "{doctor:?}");
-    desk.run(&["change", "ls"], day(6)).await.warns(0, "1 held: `tsuzuki change approve ID` or `skip ID`");
+    run(&desk, &["change", "ls"], day(6)).await.warns(0, "1 held: `tsuzuki change approve ID` or `skip ID`");
 
-    assert_eq!(desk.run(&["change", "skip", "1"], day(6)).await.code, 0);
-    let status = desk.run(&["status"], day(6)).await;
+    assert_eq!(run(&desk, &["change", "skip", "1"], day(6)).await.code, 0);
+    let status = run(&desk, &["status"], day(6)).await;
     assert_eq!((status.code, status.err.as_str()), (0, ""));
 }
 
@@ -110,11 +97,11 @@ async fn a_message_that_failed_for_good_changes_the_exit_code_and_stays_in_statu
     let server = WebhookServer::start().await.unwrap();
     server.script.always(Some(Fault::Status(400, Vec::new())));
     let desk = Desk::new(&(hook(&server) + &blogs("mine", "first_run = \"all\"", &site)));
-    desk.run(&["run-due", "-q"], day(2)).await.warns(3, FAILED);
-    let again = desk.run(&["run-due", "-q"], day(3)).await;
+    run(&desk, &["run-due", "-q"], day(2)).await.warns(3, FAILED);
+    let again = run(&desk, &["run-due", "-q"], day(3)).await;
     assert_eq!((again.code, again.err.as_str()), (0, ""));
-    desk.run(&["status"], day(3)).await.warns(0, FAILED);
-    assert_eq!(desk.run(&["status"], day(12)).await.err, "", "an old failure is in the listing only");
+    run(&desk, &["status"], day(3)).await.warns(0, FAILED);
+    assert_eq!(run(&desk, &["status"], day(12)).await.err, "", "an old failure is in the listing only");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,7 +111,7 @@ async fn a_channel_that_refuses_our_credentials_ends_with_4_every_time() {
     server.script.always(Some(Fault::Status(401, Vec::new())));
     let desk = Desk::new(&(hook(&server) + &blogs("mine", "first_run = \"all\"", &site)));
     for day in [day(2), day(3)] {
-        desk.run(&["run-due"], day).await.warns(4, "channel `hook` refuses our credentials and rests");
+        run(&desk, &["run-due"], day).await.warns(4, "channel `hook` refuses our credentials and rests");
     }
 }
 
@@ -138,7 +125,7 @@ async fn a_key_that_is_still_missing_ends_with_4_like_the_first_time() {
         gemini.url, site.url
     ));
     for day in [day(2), day(2).plus(Duration::from_secs(60))] {
-        let ran = desk.run(&["run", "p"], day).await;
+        let ran = run(&desk, &["run", "p"], day).await;
         assert_eq!(ran.code, 4, "{ran:?}");
         assert!(ran.out.contains("NO_SUCH_KEY"), "{ran:?}");
     }
@@ -147,7 +134,7 @@ async fn a_key_that_is_still_missing_ends_with_4_like_the_first_time() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_of_the_database_address_is_named_with_its_place() {
     let desk = Desk::new("[store]\nurl = \"postgres://a:${NOPE}@127.0.0.1:1/none\"\n");
-    let said = desk.run(&["status"], day(2)).await;
+    let said = run(&desk, &["status"], day(2)).await;
     said.warns(5, "tsuzuki.toml:2:7");
     assert!(said.err.contains("`NOPE` is not set") && said.err.contains("database needs it"), "{said:?}");
 }
@@ -166,7 +153,7 @@ async fn a_run_whose_reader_has_gone_sends_and_ends_as_it_would() {
     );
     let desk = Desk::new(&(config + &dead_job));
     for (args, code) in [(&["run", "mine"][..], 0), (&["run", "dead"], 1), (&["run", "dead", "--json"], 1)] {
-        let mut command = desk.command(args, day(2));
+        let mut command = command(&desk, args, day(2));
         let output = tokio::task::spawn_blocking(move || {
             let (reader, writer) = std::io::pipe().unwrap();
             drop(reader);
@@ -186,7 +173,7 @@ async fn a_quick_job_is_sent_while_a_slow_one_still_runs_and_what_was_killed_is_
     let server = WebhookServer::start().await.unwrap();
     let config = hook(&server) + &blogs("slow", "", &slow) + &blogs("quick", "first_run = \"all\"", &quick);
     let desk = Desk::new(&config);
-    let mut child = desk.command(&["run-due", "-q"], day(2)).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command(&desk, &["run-due", "-q"], day(2)).stderr(Stdio::null()).spawn().unwrap();
     let patience = Instant::now() + Duration::from_secs(20);
     while server.posts().is_empty() {
         assert!(
@@ -200,7 +187,7 @@ async fn a_quick_job_is_sent_while_a_slow_one_still_runs_and_what_was_killed_is_
     let status = |now: Timestamp| {
         let desk = &desk;
         async move {
-            let said = desk.run(&["status", "--json"], now).await;
+            let said = run(&desk, &["status", "--json"], now).await;
             let rows: serde_json::Value = serde_json::from_str(&said.out).unwrap();
             (
                 rows[0]["state"].as_str().unwrap().to_owned(),

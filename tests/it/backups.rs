@@ -1,81 +1,50 @@
 //! Backups and resets: what is refused, in which words, and what is left alone.
 
-use std::path::Path;
-use std::process::{Command, Output};
-
+use crate::desk::{Desk, code, err};
 use tsuzuki::db::{self, Db, Open, Place};
 use tsuzuki::time::Clock;
 
-struct Desk {
-    dir: tempfile::TempDir,
-}
-
-impl Desk {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("tsuzuki.toml"), "").unwrap();
-        Self { dir }
-    }
-
-    fn path(&self) -> &Path {
-        self.dir.path()
-    }
-
-    fn run(&self, args: &[&str], store: Option<&str>) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-        command.current_dir(self.path()).args(args).env_clear().env("HOME", self.path());
-        command.envs(store.map(|store| ("TSUZUKI_STORE_URL", store))).output().unwrap()
-    }
-
-    #[track_caller]
-    fn refuses(&self, args: &[&str], code: i32, words: &[&str]) {
-        let output = self.run(args, None);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
-        for word in words {
-            assert!(said.contains(word), "{args:?}: `{word}` in {said}");
-        }
-    }
-
-    fn files(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.path()).unwrap();
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
+#[track_caller]
+fn refuses(desk: &Desk, args: &[&str], expected: i32, words: &[&str]) {
+    let output = desk.run(args);
+    let said = err(&output);
+    assert_eq!(code(&output), expected, "{args:?}: {said}");
+    for word in words {
+        assert!(said.contains(word), "{args:?}: `{word}` in {said}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_refusal_names_the_right_next_step() {
-    let desk = Desk::new();
-    desk.refuses(&["db", "backup", "b.db"], 1, &["there is no database at", "there is nothing to back up"]);
-    assert!(desk.run(&["db", "migrate"], None).status.success());
-    assert!(desk.run(&["db", "backup", "b.db"], None).status.success());
-    desk.refuses(&["db", "backup", "b.db"], 1, &["b.db exists already", "name a new file"]);
-    desk.refuses(
+    let desk = Desk::new("");
+    refuses(&desk, &["db", "backup", "b.db"], 1, &["there is no database at", "there is nothing to back up"]);
+    assert!(desk.run(&["db", "migrate"]).status.success());
+    assert!(desk.run(&["db", "backup", "b.db"]).status.success());
+    refuses(&desk, &["db", "backup", "b.db"], 1, &["b.db exists already", "name a new file"]);
+    refuses(
+        &desk,
         &["db", "backup", "no/such/b.db"],
         1,
         &["there is no directory no/such", "mkdir -p no/such"],
     );
     let wants_backup = "name a file that `tsuzuki db backup` has written";
-    desk.refuses(&["db", "restore", "nope.db"], 2, &["there is no file nope.db", wants_backup]);
-    desk.refuses(&["db", "restore", "tsuzuki.db", "--yes"], 2, &["is the database itself", wants_backup]);
+    refuses(&desk, &["db", "restore", "nope.db"], 2, &["there is no file nope.db", wants_backup]);
+    refuses(&desk, &["db", "restore", "tsuzuki.db", "--yes"], 2, &["is the database itself", wants_backup]);
     for (name, bytes) in [("empty.db", &b""[..]), ("text.db", b"not a database, but some text")] {
         std::fs::write(desk.path().join(name), bytes).unwrap();
         let said = format!("{name} is no backup that can be used");
-        desk.refuses(&["db", "restore", name, "--yes"], 1, &[&said, "nothing was changed", wants_backup]);
+        refuses(&desk, &["db", "restore", name, "--yes"], 1, &[&said, "nothing was changed", wants_backup]);
     }
     let files = desk.files();
     let place = Place::File(desk.path().join("tsuzuki.db"));
     let held = Db::open(place, Open::Existing, Clock::system()).await.unwrap();
-    desk.refuses(&["db", "restore", "b.db", "--yes"], 6, &["is in use", "stop `tsuzuki serve`"]);
+    refuses(&desk, &["db", "restore", "b.db", "--yes"], 6, &["is in use", "stop `tsuzuki serve`"]);
     held.close().await;
     assert_eq!(desk.files(), files, "nothing half-done is left");
 
     let schema = crate::databases::Schema::create();
     for args in [&["db", "backup", "x.db"][..], &["db", "restore", "b.db", "--yes"]] {
-        let output = desk.run(args, Some(&schema.url));
+        let output = desk.run_on(&schema.url, args);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(2) && said.contains("`pg_dump`"), "{said}");
     }
@@ -83,15 +52,15 @@ async fn every_refusal_names_the_right_next_step() {
 
 #[test]
 fn a_damaged_database_is_replaced_with_all_that_belongs_to_it() {
-    let desk = Desk::new();
-    assert!(desk.run(&["db", "migrate"], None).status.success());
-    assert!(desk.run(&["db", "backup", "b.db"], None).status.success());
+    let desk = Desk::new("");
+    assert!(desk.run(&["db", "migrate"]).status.success());
+    assert!(desk.run(&["db", "backup", "b.db"]).status.success());
     std::fs::write(desk.path().join("tsuzuki.db"), "broken").unwrap();
     std::fs::write(desk.path().join("tsuzuki.db-wal"), "of the broken one").unwrap();
-    desk.refuses(&["status"], 1, &["is not a SQLite database", "check [store] url"]);
-    let restored = desk.run(&["db", "restore", "b.db", "--yes"], None);
+    refuses(&desk, &["status"], 1, &["is not a SQLite database", "check [store] url"]);
+    let restored = desk.run(&["db", "restore", "b.db", "--yes"]);
     assert!(restored.status.success(), "{restored:?}");
-    assert!(desk.run(&["db", "check"], None).status.success());
+    assert!(desk.run(&["db", "check"]).status.success());
     let kept = std::fs::read(desk.path().join("tsuzuki.db.before-restore")).unwrap();
     assert_eq!(kept, b"broken");
 }

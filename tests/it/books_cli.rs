@@ -7,6 +7,8 @@ use tsuzuki::demo::google_books::{isbn, volumes};
 
 use crate::books_world::World;
 use crate::databases::{self, Fixture};
+use crate::desk::send_signal;
+use rustix::process::Signal;
 
 /// A folder with a config file, and the program in it.
 struct Shell<'a> {
@@ -79,8 +81,7 @@ fn serve_shows_the_pages_and_stops_when_asked() {
         assert_eq!((health.status, health.body.as_str()), (200, "ok\n"));
         // The port is taken now, and this config names it.
         assert!(shell.refuse("serve", 1).await.contains("cannot listen on"));
-        let sent = Command::new("kill").args(["-TERM", &daemon.0.id().to_string()]).status().unwrap();
-        assert!(sent.success());
+        send_signal(daemon.0.id(), Signal::TERM);
         assert_eq!(daemon.0.wait().unwrap().code(), Some(0), "asked to stop is not a failure");
         drop(log);
         shell.write("[web]\nlisten = \"0.0.0.0:0\"\n");
@@ -113,7 +114,7 @@ fn books_mails_and_tokens_are_shown_and_reset() {
         let books = shell.say("book ls").await;
         assert_eq!(books.lines().count(), 8, "{books}");
         assert_eq!(shell.say("book ls --undelivered --job shelf").await.lines().count(), 6);
-        assert_eq!(shell.say("book ls --job other").await, "Nothing to list.\n");
+        assert!(shell.refuse("book ls --job other", 2).await.contains("there is no job `other`"));
         let json: serde_json::Value =
             serde_json::from_str(&shell.say("book ls --json --limit 3").await).unwrap();
         assert_eq!(json.as_array().unwrap().len(), 3);

@@ -1,34 +1,19 @@
 //! `check`: everything that is wrong with a config file, in one go and with its place, for people and for programs.
 
 use std::path::Path;
-use std::process::Output;
 
+use crate::desk::Desk;
 use serde_json::Value as Json;
 
-struct Desk(tempfile::TempDir);
-
-impl Desk {
-    fn with(config: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("tsuzuki.toml"), config).unwrap();
-        Self(dir)
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-        command.current_dir(self.0.path()).env_clear().args(args).output().unwrap()
-    }
-
-    /// The problems of `check --json` as `LINE:COLUMN MESSAGE`, and its exit code.
-    fn check(&self) -> (Vec<String>, Option<i32>) {
-        let output = self.run(&["check", "--json"]);
-        let said: Json = serde_json::from_slice(&output.stdout).unwrap();
-        let line = |problem: &Json| {
-            assert_eq!(Path::new(problem["file"].as_str().unwrap()), Path::new("tsuzuki.toml"));
-            format!("{}:{} {}", problem["line"], problem["column"], problem["message"].as_str().unwrap())
-        };
-        (said["problems"].as_array().unwrap().iter().map(line).collect(), output.status.code())
-    }
+/// The problems of `check --json` as `LINE:COLUMN MESSAGE`, and its exit code.
+fn check(desk: &Desk) -> (Vec<String>, Option<i32>) {
+    let output = desk.run(&["check", "--json"]);
+    let said: Json = serde_json::from_slice(&output.stdout).unwrap();
+    let line = |problem: &Json| {
+        assert_eq!(Path::new(problem["file"].as_str().unwrap()), Path::new("tsuzuki.toml"));
+        format!("{}:{} {}", problem["line"], problem["column"], problem["message"].as_str().unwrap())
+    };
+    (said["problems"].as_array().unwrap().iter().map(line).collect(), output.status.code())
 }
 
 /// Every line with a comment is wrong in the way that the comment says; no other is.
@@ -96,14 +81,14 @@ fn every_problem_of_every_table_is_told_in_one_go() {
         let (column, message) = told.split_once(' ')?;
         Some(format!("{}:{column} {message}", number + 1))
     });
-    let (problems, code) = Desk::with(EVERYTHING_WRONG).check();
+    let (problems, code) = check(&Desk::new(EVERYTHING_WRONG));
     assert_eq!(problems.join("\n"), wanted.collect::<Vec<_>>().join("\n"));
     assert_eq!(code, Some(5));
 }
 
 #[test]
 fn people_see_the_same_problems_with_the_lines_and_what_was_meant() {
-    let output = Desk::with(EVERYTHING_WRONG).run(&["check"]);
+    let output = Desk::new(EVERYTHING_WRONG).run(&["check"]);
     let said = String::from_utf8(output.stderr).unwrap();
     for words in [
         "--> tsuzuki.toml:4:1",
@@ -121,10 +106,10 @@ fn people_see_the_same_problems_with_the_lines_and_what_was_meant() {
 
 #[test]
 fn a_file_that_is_not_there_or_not_toml_is_json_too() {
-    let desk = Desk::with("[app\n");
-    assert_eq!(desk.check().1, Some(5));
-    assert!(desk.check().0[0].starts_with("1:5 "), "{:?}", desk.check().0);
-    std::fs::remove_file(desk.0.path().join("tsuzuki.toml")).unwrap();
+    let desk = Desk::new("[app\n");
+    assert_eq!(check(&desk).1, Some(5));
+    assert!(check(&desk).0[0].starts_with("1:5 "), "{:?}", check(&desk).0);
+    std::fs::remove_file(desk.file("tsuzuki.toml")).unwrap();
     let output = desk.run(&["check", "--json", "-c", "tsuzuki.toml"]);
     let said: Json = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(said["problems"][0]["message"], "there is no such file");
@@ -133,8 +118,8 @@ fn a_file_that_is_not_there_or_not_toml_is_json_too() {
 
 #[test]
 fn a_good_file_has_no_problems_and_one_job() {
-    let desk = Desk::with("[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"rust\"]\n");
-    assert_eq!(desk.check(), (vec![], Some(0)));
+    let desk = Desk::new("[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"rust\"]\n");
+    assert_eq!(check(&desk), (vec![], Some(0)));
     let said = String::from_utf8(desk.run(&["check"]).stderr).unwrap();
     assert_eq!(said, "tsuzuki.toml: 1 job, no errors\n");
 }

@@ -1,56 +1,17 @@
 //! The program as its users meet it: real processes, exit codes, words and files.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
+use crate::desk::{Desk, code, err, out, send_signal};
+use rustix::process::Signal;
 use tsuzuki::db::{Db, Open, Place};
 use tsuzuki::ledger::cursor;
 use tsuzuki::time::Clock;
 use tsuzuki::{params, sql};
 
-/// A directory with a config file, and the program run in it.
-struct Desk {
-    dir: tempfile::TempDir,
-}
-
-impl Desk {
-    fn new(config: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("tsuzuki.toml"), config).unwrap();
-        Self { dir }
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-        command.current_dir(self.dir.path()).args(args).env_clear().env("HOME", self.dir.path());
-        command.output().unwrap()
-    }
-
-    fn files(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.dir.path()).unwrap();
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
-    async fn db(&self) -> Db {
-        Db::open(Place::File(self.dir.path().join("tsuzuki.db")), Open::Create, Clock::system())
-            .await
-            .unwrap()
-    }
-}
-
-fn out(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap_or(-1)
+async fn db_of(desk: &Desk) -> Db {
+    Db::open(Place::File(desk.file("tsuzuki.db")), Open::Create, Clock::system()).await.unwrap()
 }
 
 const BLOGS: &str = "[[job]]\nname = \"blogs\"\nkind = \"blogs\"\nblog = [{ id = \"example\", url = \"https://example.com\" }]\n";
@@ -82,7 +43,7 @@ fn usage_errors_exit_2_and_help_goes_to_stdout() {
 #[test]
 fn without_a_config_file_the_way_out_is_told() {
     let desk = Desk::new("");
-    std::fs::remove_file(desk.dir.path().join("tsuzuki.toml")).unwrap();
+    std::fs::remove_file(desk.path().join("tsuzuki.toml")).unwrap();
     let output = desk.run(&["status"]);
     assert_eq!(code(&output), 5);
     assert!(err(&output).contains("hint: run `tsuzuki init`"), "{}", err(&output));
@@ -95,7 +56,7 @@ fn without_a_config_file_the_way_out_is_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cursor_is_reset_only_with_yes_and_in_the_documents_words() {
     let desk = Desk::new("");
-    let db = desk.db().await;
+    let db = db_of(&desk).await;
     db.write(|tx| {
         cursor::put(tx, "ai-books", &"a".repeat(64), 120, true, tx.now())?;
         cursor::put(tx, "ai-books", &"b".repeat(64), 40, false, tx.now())
@@ -140,7 +101,7 @@ fn listings_are_json_when_asked_and_tables_align_for_full_width_names() {
 #[test]
 fn jobs_are_edited_in_place_and_comments_stay() {
     let desk = Desk::new(&format!("# my jobs\n\n{BLOGS}\n# the end\n"));
-    let file = desk.dir.path().join("tsuzuki.toml");
+    let file = desk.path().join("tsuzuki.toml");
     assert_eq!(code(&desk.run(&["job", "disable", "blogs"])), 0);
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("# my jobs\n") && text.contains("enabled = false"), "{text}");
@@ -165,22 +126,20 @@ fn a_dry_run_creates_no_file_and_changes_no_row() {
     assert_eq!(desk.files(), ["tsuzuki.toml"]);
 
     assert_eq!(code(&desk.run(&["db", "migrate"])), 0);
-    let before = (checksums(desk.dir.path()), std::fs::read(desk.dir.path().join("tsuzuki.db")).unwrap());
+    let before = (checksums(desk.path()), std::fs::read(desk.path().join("tsuzuki.db")).unwrap());
     assert_eq!(code(&desk.run(&["run-due", "--dry-run"])), 0);
     assert_eq!(desk.files(), ["tsuzuki.db", "tsuzuki.toml"]);
-    assert!(
-        before == (checksums(desk.dir.path()), std::fs::read(desk.dir.path().join("tsuzuki.db")).unwrap())
-    );
+    assert!(before == (checksums(desk.path()), std::fs::read(desk.path().join("tsuzuki.db")).unwrap()));
 }
 
 #[test]
 fn a_first_file_has_the_zone_of_its_machine() {
     let desk = Desk::new("");
-    let path = desk.dir.path().join("first.toml");
+    let path = desk.path().join("first.toml");
     let init = |args: &[&str], zone: &str| {
         let _ = std::fs::remove_file(&path);
         let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-        command.current_dir(desk.dir.path()).args(["init", "-c", "first.toml"]).args(args).env("TZ", zone);
+        command.current_dir(desk.path()).args(["init", "-c", "first.toml"]).args(args).env("TZ", zone);
         (code(&command.output().unwrap()), std::fs::read_to_string(&path).unwrap_or_default())
     };
     for (args, machine, zone) in [
@@ -251,26 +210,26 @@ fn checksums(dir: &Path) -> std::collections::BTreeMap<String, tsuzuki::db::Tabl
 fn the_database_is_backed_up_restored_and_reset() {
     let desk = Desk::new(BLOGS);
     assert_eq!(code(&desk.run(&["job", "pause", "blogs", "--reason", "holiday"])), 0);
-    let before = checksums(desk.dir.path());
+    let before = checksums(desk.path());
     assert_eq!(code(&desk.run(&["db", "backup", "copy.db"])), 0);
     assert_eq!(code(&desk.run(&["db", "backup", "copy.db"])), 1, "an existing file is not overwritten");
     assert_eq!(code(&desk.run(&["db", "reset"])), 2);
     assert_eq!(code(&desk.run(&["db", "reset", "--yes"])), 0);
-    assert_ne!(checksums(desk.dir.path()), before);
+    assert_ne!(checksums(desk.path()), before);
     assert_eq!(code(&desk.run(&["db", "restore", "copy.db"])), 2);
     for kept in ["tsuzuki.db.before-restore", "tsuzuki.db.before-restore-2"] {
         let restored = desk.run(&["db", "restore", "copy.db", "--yes"]);
         assert_eq!(code(&restored), 0);
-        assert_eq!(checksums(desk.dir.path()), before);
+        assert_eq!(checksums(desk.path()), before);
         assert!(String::from_utf8_lossy(&restored.stderr).contains(kept), "{restored:?}");
-        assert!(desk.dir.path().join(kept).exists(), "what was there is kept, each time");
+        assert!(desk.path().join(kept).exists(), "what was there is kept, each time");
     }
     let status = out(&desk.run(&["status"]));
     assert!(status.contains("paused: holiday"), "{status}");
     assert_eq!(code(&desk.run(&["db", "check"])), 0);
-    std::fs::write(desk.dir.path().join("copy.db"), b"not a database").unwrap();
+    std::fs::write(desk.path().join("copy.db"), b"not a database").unwrap();
     assert_eq!(code(&desk.run(&["db", "restore", "copy.db", "--yes"])), 1);
-    assert_eq!(checksums(desk.dir.path()), before, "a bad backup replaces nothing");
+    assert_eq!(checksums(desk.path()), before, "a bad backup replaces nothing");
 }
 
 #[test]
@@ -290,14 +249,14 @@ fn status_makes_nothing_and_says_that_nothing_has_run() {
     assert_eq!(desk.files(), ["tsuzuki.toml"]);
 
     assert_eq!(code(&desk.run(&["db", "migrate"])), 0);
-    let bytes = std::fs::read(desk.dir.path().join("tsuzuki.db")).unwrap();
+    let bytes = std::fs::read(desk.path().join("tsuzuki.db")).unwrap();
     assert_eq!(err(&desk.run(&["status"])), "");
-    assert!(bytes == std::fs::read(desk.dir.path().join("tsuzuki.db")).unwrap());
+    assert!(bytes == std::fs::read(desk.path().join("tsuzuki.db")).unwrap());
 
     let schema = crate::databases::Schema::create();
     let on_server = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-        command.current_dir(desk.dir.path()).args(args).env_clear().env("TSUZUKI_STORE_URL", &schema.url);
+        command.current_dir(desk.path()).args(args).env_clear().env("TSUZUKI_STORE_URL", &schema.url);
         command.output().unwrap()
     };
     for _ in 0..2 {
@@ -310,7 +269,7 @@ fn status_makes_nothing_and_says_that_nothing_has_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn times_are_local_for_people_and_utc_as_json() {
     let desk = Desk::new(&format!("[app]\ntimezone = \"Europe/Berlin\"\n{BLOGS}"));
-    let db = desk.db().await;
+    let db = db_of(&desk).await;
     db.write(|tx| {
         let at = "2026-07-15T22:30:00.000Z".parse().unwrap();
         cursor::put(tx, "x", &"a".repeat(64), 40, false, at)?;
@@ -363,7 +322,7 @@ async fn times_are_local_for_people_and_utc_as_json() {
 async fn status_all_names_single_blogs_that_left_the_config() {
     let two = BLOGS.replace("}]", "}, { id = \"old\", url = \"https://old.example\" }]");
     let desk = Desk::new(&two);
-    let db = desk.db().await;
+    let db = db_of(&desk).await;
     db.write(|tx| {
         for (blog, job) in [("example", "blogs"), ("old", "blogs"), ("gone-with-its-job", "other")] {
             tx.execute(
@@ -378,7 +337,7 @@ async fn status_all_names_single_blogs_that_left_the_config() {
     db.close().await;
     let all = out(&desk.run(&["status", "--all"]));
     assert!(!all.contains("not in the config"), "both blogs are in the file: {all}");
-    std::fs::write(desk.dir.path().join("tsuzuki.toml"), BLOGS).unwrap();
+    std::fs::write(desk.path().join("tsuzuki.toml"), BLOGS).unwrap();
     let all = out(&desk.run(&["status", "--all"]));
     assert!(all.contains("blog `old` is not in the config"), "{all}");
     assert!(!all.contains("example") && !all.contains("gone-with-its-job"), "{all}");
@@ -413,7 +372,7 @@ async fn a_name_that_nothing_has_is_refused_with_what_was_meant() {
     let desk = Desk::new(&format!(
         "[channel.hook]\nkind = \"webhook\"\nurl = \"https://h.example\"\n[quota.books]\nper_day = 9\n{BLOGS}"
     ));
-    let db = desk.db().await;
+    let db = db_of(&desk).await;
     db.write(|tx| {
         let now = tx.now();
         // A job and a channel that have left the config, but not the database.
@@ -509,7 +468,7 @@ fn what_serve_would_refuse_is_an_error_of_the_file() {
 fn a_file_of_somebody_else_is_named_as_such_and_never_copied() {
     let desk = Desk::new("[store]\nurl = \"sqlite:notes.txt\"\n");
     let notes = "my notes, which are longer than the header of a database file is, line by line\n".repeat(20);
-    std::fs::write(desk.dir.path().join("notes.txt"), &notes).unwrap();
+    std::fs::write(desk.path().join("notes.txt"), &notes).unwrap();
     for args in [&["status"][..], &["db", "migrate"], &["db", "backup", "copy.db"]] {
         let refused = desk.run(args);
         assert_eq!(code(&refused), 1, "{args:?}: {}", err(&refused));
@@ -520,10 +479,10 @@ fn a_file_of_somebody_else_is_named_as_such_and_never_copied() {
         );
         assert!(!said.contains("damaged") && !said.contains("restore"), "{args:?}: {said}");
     }
-    assert_eq!(std::fs::read_to_string(desk.dir.path().join("notes.txt")).unwrap(), notes);
+    assert_eq!(std::fs::read_to_string(desk.path().join("notes.txt")).unwrap(), notes);
 
-    std::fs::remove_file(desk.dir.path().join("notes.txt")).unwrap();
-    let theirs = rusqlite::Connection::open(desk.dir.path().join("notes.txt")).unwrap();
+    std::fs::remove_file(desk.path().join("notes.txt")).unwrap();
+    let theirs = rusqlite::Connection::open(desk.path().join("notes.txt")).unwrap();
     theirs.execute_batch("CREATE TABLE songs (title TEXT)").unwrap();
     drop(theirs);
     for args in [&["status"][..], &["db", "backup", "copy.db"]] {
@@ -557,7 +516,7 @@ fn the_first_interrupt_ends_a_command_that_only_looks() {
         &["inspect", "feed", &address, "--allow-private", "127.0.0.1"],
     ] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tsuzuki"))
-            .current_dir(desk.dir.path())
+            .current_dir(desk.path())
             .args(args)
             .env_clear()
             .stdout(std::process::Stdio::null())
@@ -566,7 +525,7 @@ fn the_first_interrupt_ends_a_command_that_only_looks() {
             .unwrap();
         let _call = listener.accept().unwrap();
         let asked_at = std::time::Instant::now();
-        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        send_signal(child.id(), Signal::INT);
         assert_eq!(child.wait().unwrap().code(), Some(130), "{args:?}");
         assert!(asked_at.elapsed() < std::time::Duration::from_secs(8), "{args:?}: {:?}", asked_at.elapsed());
     }
@@ -577,7 +536,7 @@ fn a_closed_pipe_is_nobodys_fault() {
     let desk = Desk::new("");
     let script =
         format!("{} man | head -c 1 >/dev/null; echo ${{PIPESTATUS[0]}}", env!("CARGO_BIN_EXE_tsuzuki"));
-    let output = Command::new("bash").args(["-c", &script]).current_dir(desk.dir.path()).output().unwrap();
+    let output = Command::new("bash").args(["-c", &script]).current_dir(desk.path()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "0", "{}", err(&output));
 }
 
@@ -585,7 +544,7 @@ fn a_closed_pipe_is_nobodys_fault() {
 fn the_daemon_stops_cleanly_on_sigterm() {
     let desk = Desk::new("");
     let mut child = Command::new(env!("CARGO_BIN_EXE_tsuzuki"))
-        .current_dir(desk.dir.path())
+        .current_dir(desk.path())
         .arg("serve")
         .stderr(std::process::Stdio::piped())
         .spawn()
@@ -594,7 +553,7 @@ fn the_daemon_stops_cleanly_on_sigterm() {
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
     assert!(lines.any(|line| line.unwrap().contains("Serving 0 jobs")));
     assert!(lines.any(|line| line.unwrap().contains("No job starts by itself")));
-    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    send_signal(child.id(), Signal::TERM);
     let rest: Vec<String> = lines.map(Result::unwrap).collect();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{rest:?}");
     assert_eq!(desk.files(), ["tsuzuki.db", "tsuzuki.toml"], "the WAL is tidied away");

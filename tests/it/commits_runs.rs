@@ -17,6 +17,8 @@ use tsuzuki::id::{Owner, RunId};
 use tsuzuki::time::Clock;
 
 use crate::commits::world::{Repo, TOKEN, World, config_text, rows};
+use crate::desk::send_signal;
+use rustix::process::Signal;
 
 const LEASE: Duration = Duration::from_secs(60);
 const GROUP: &str = "group = \"team\"";
@@ -487,8 +489,7 @@ fn ctrl_c_says_how_to_continue() {
         while asked.load(Ordering::SeqCst) < 2 {
             tokio::task::yield_now().await;
         }
-        let pid = child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        send_signal(child.id(), Signal::INT);
         let began = std::time::Instant::now();
         let ended = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap()).await.unwrap();
         assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());

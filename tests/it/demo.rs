@@ -6,6 +6,8 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+use crate::desk::send_signal;
+use rustix::process::Signal;
 use serde_json::Value as Json;
 use tsuzuki::db::{Db, Open, Place};
 use tsuzuki::demo::world::{self, World};
@@ -218,8 +220,7 @@ fn get(address: &str, path: &str) -> (String, String) {
 }
 
 fn interrupt(child: &Child) {
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
+    send_signal(child.id(), Signal::INT);
 }
 
 #[test]

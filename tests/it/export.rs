@@ -8,7 +8,7 @@ use tsuzuki::time::Timestamp;
 use tsuzuki::{params, sql};
 
 use crate::databases::Fixture;
-use crate::import::lists::{Desk, code, err, out};
+use crate::desk::{Desk, code, err, out};
 
 async fn csv(fixture: &Fixture, what: What, filter: &Filter) -> Vec<String> {
     let mut writer = Writer::new(Vec::new(), Format::Csv, Style::default());
@@ -171,7 +171,11 @@ fn a_file_that_promises_another_format_is_not_written() {
     let desk = desk_with_items(1);
     let wrong = desk.run(&["export", "items", "-o", "items.xlsx"]);
     assert_eq!(code(&wrong), 2);
-    assert!(err(&wrong).contains("by the ending `.xlsx`\nhint: csv, tsv, json and ndjson"), "{}", err(&wrong));
+    assert!(
+        err(&wrong).contains("by the ending `.xlsx`\nhint: csv, tsv, json and ndjson"),
+        "{}",
+        err(&wrong)
+    );
     assert!(!desk.path().join("items.xlsx").exists());
     assert_eq!(code(&desk.run(&["export", "items", "-o", "items.txt", "--format", "tsv"])), 0);
     assert_eq!(code(&desk.run(&["export", "items", "-o", "items"])), 0);

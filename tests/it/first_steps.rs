@@ -1,7 +1,6 @@
 //! What a newcomer meets: a first file, a first job, and a doctor who says what is missing and where to get it.
 
-use std::process::Output;
-
+use crate::desk::{Desk, ends_with, said};
 use tsuzuki::demo::gemini::{Gemini, KEY};
 use tsuzuki::demo::gitlab::GitLab;
 use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
@@ -9,48 +8,6 @@ use tsuzuki::demo::site::{Content, Site};
 use tsuzuki::demo::smtp::SmtpServer;
 use tsuzuki::demo::webhook::WebhookServer;
 use tsuzuki::time::Clock;
-
-/// An empty directory, and the program run in it.
-struct Desk {
-    dir: tempfile::TempDir,
-}
-
-impl Desk {
-    fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap() }
-    }
-
-    fn with(config: &str) -> Self {
-        let desk = Self::new();
-        std::fs::write(desk.dir.path().join("tsuzuki.toml"), config).unwrap();
-        desk
-    }
-
-    fn config(&self) -> String {
-        std::fs::read_to_string(self.dir.path().join("tsuzuki.toml")).unwrap()
-    }
-
-    fn command(&self, args: &[&str]) -> std::process::Command {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-        command.current_dir(self.dir.path()).args(args).env_clear().env("HOME", self.dir.path());
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
-    }
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
-
-#[track_caller]
-fn ends_with(output: &Output, code: i32) -> String {
-    let said = said(output);
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    said
-}
 
 #[test]
 fn a_first_file_passes_the_check_and_is_never_overwritten() {
@@ -60,7 +17,7 @@ fn a_first_file_passes_the_check_and_is_never_overwritten() {
         (&["init", "blogs"], "1 job,"),
         (&["init", "press", "books", "blogs", "commits", "--lang", "ja"], "4 jobs"),
     ] {
-        let desk = Desk::new();
+        let desk = Desk::empty();
         ends_with(&desk.run(args), 0);
         assert!(ends_with(&desk.run(&["check"]), 0).contains(jobs), "{args:?}");
         let before = desk.config();
@@ -69,7 +26,7 @@ fn a_first_file_passes_the_check_and_is_never_overwritten() {
         ends_with(&desk.run(&["init", "-c", "other.toml"]), 0);
         assert!(ends_with(&desk.run(&["check", "-c", "other.toml"]), 0).contains("0 jobs"));
     }
-    assert!(ends_with(&Desk::new().run(&["init", "blog"]), 2).contains("blogs"));
+    assert!(ends_with(&Desk::empty().run(&["init", "blog"]), 2).contains("blogs"));
 }
 
 const OUTSIDE: &str = "# my places\n[llm.gemini] # the model\nkind = \"gemini\"\napi_key = \"${GEMINI_API_KEY}\"\n\n\
@@ -77,7 +34,7 @@ const OUTSIDE: &str = "# my places\n[llm.gemini] # the model\nkind = \"gemini\"\
 
 #[test]
 fn jobs_of_every_kind_are_added_by_flags() {
-    let desk = Desk::with(OUTSIDE);
+    let desk = Desk::new(OUTSIDE);
     for (args, lines) in [
         (
             &["press", "mic", "--feed", "https://example.com/feed", "--llm", "gemini", "--deliver", "hook"][..],
@@ -141,7 +98,7 @@ fn jobs_of_every_kind_are_added_by_flags() {
 
 #[test]
 fn what_would_not_work_is_not_written() {
-    let desk = Desk::with("# mine\n");
+    let desk = Desk::new("# mine\n");
     for (args, code, words) in [
         (&["press", "mic", "--feed", "https://example.com/feed"][..], 5, "needs a model to ask"),
         (&["press", "mic"], 5, "feed"),
@@ -161,7 +118,7 @@ fn what_would_not_work_is_not_written() {
 
 #[test]
 fn the_doctor_says_where_to_get_what_is_missing() {
-    let desk = Desk::new();
+    let desk = Desk::empty();
     ends_with(&desk.run(&["init", "press", "books", "blogs", "commits"]), 0);
     let told = ends_with(&desk.run(&["doctor", "--offline"]), 4);
     for words in [
@@ -177,31 +134,31 @@ fn the_doctor_says_where_to_get_what_is_missing() {
     ] {
         assert!(told.contains(words), "{words}: {told}");
     }
-    let desk = Desk::with("[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"x\"]\n");
+    let desk = Desk::new("[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"x\"]\n");
     let told = ends_with(&desk.run(&["doctor", "--offline"]), 0);
     assert!(told.contains("asked without a key"), "{told}");
 }
 
 #[test]
 fn the_doctor_ends_with_what_has_to_be_mended_first() {
-    let desk = Desk::with("[app]\nlangage = \"ja\"\n");
+    let desk = Desk::new("[app]\nlangage = \"ja\"\n");
     ends_with(&desk.run(&["doctor", "--offline"]), 5);
     let in_file = "[store]\nurl = \"sqlite:tsuzuki.toml/inside.db\"\n";
-    let desk = Desk::with(in_file);
+    let desk = Desk::new(in_file);
     let told = ends_with(&desk.run(&["doctor", "--offline"]), 1);
     assert!(told.contains("tsuzuki.toml is not a directory"), "{told}");
-    let desk = Desk::with("[store]\nurl = \"sqlite:place\"\n");
-    std::fs::create_dir(desk.dir.path().join("place")).unwrap();
+    let desk = Desk::new("[store]\nurl = \"sqlite:place\"\n");
+    std::fs::create_dir(desk.path().join("place")).unwrap();
     let told = ends_with(&desk.run(&["doctor", "--offline"]), 1);
     assert!(told.contains("place is not a file"), "{told}");
     let mail = "[channel.m]\nkind = \"slack\"\nurl = \"${NOT_SET}\"\n";
-    let desk = Desk::with(&format!("{in_file}{mail}"));
+    let desk = Desk::new(&format!("{in_file}{mail}"));
     ends_with(&desk.run(&["doctor", "--offline"]), 4);
 }
 
 #[test]
 fn a_job_that_cannot_be_added_is_told_its_flags() {
-    let desk = Desk::with("[[job]]\nname = \"mine\"\nkind = \"blogs\"\nblog = []\n");
+    let desk = Desk::new("[[job]]\nname = \"mine\"\nkind = \"blogs\"\nblog = []\n");
     let config = desk.config();
     for (args, words) in [
         (&["books", "lib"][..], &["the key `queries` is missing", "nothing was written", "--query TEXT"][..]),
@@ -221,7 +178,7 @@ fn a_job_that_cannot_be_added_is_told_its_flags() {
 #[test]
 fn a_commits_job_that_names_nothing_is_told_how_to_name_something() {
     let job = "[[job]]\nname = \"code\"\nkind = \"commits\"\ngitlab = \"https://gitlab.example\"\n";
-    let told = ends_with(&Desk::with(job).run(&["check"]), 0);
+    let told = ends_with(&Desk::new(job).run(&["check"]), 0);
     for words in [
         "warning: the job `code` names neither",
         "tsuzuki branch add PROJECT BRANCH --job code",
@@ -229,12 +186,12 @@ fn a_commits_job_that_names_nothing_is_told_how_to_name_something() {
     ] {
         assert!(told.contains(words), "{words}: {told}");
     }
-    let told = ends_with(&Desk::with(job).run(&["run-due", "--dry-run"]), 0);
+    let told = ends_with(&Desk::new(job).run(&["run-due", "--dry-run"]), 0);
     assert!(told.contains("nothing: no project, group or branch is named"), "{told}");
-    let told = ends_with(&Desk::with(job).run(&["job", "ls"]), 0);
+    let told = ends_with(&Desk::new(job).run(&["job", "ls"]), 0);
     assert!(told.contains("every 1h by default"), "{told}");
     for key in ["projects = [\"a/b\"]", "group = \"a\""] {
-        let told = ends_with(&Desk::with(&format!("{job}{key}\n")).run(&["check"]), 0);
+        let told = ends_with(&Desk::new(&format!("{job}{key}\n")).run(&["check"]), 0);
         assert!(!told.contains("warning"), "{told}");
     }
 }
@@ -267,7 +224,7 @@ async fn the_doctor_asks_every_address_and_sends_nothing() {
         )
     };
     let doctor = async |config: &str, gemini: &str, toot: &str, lab: &str| {
-        let desk = Desk::with(config);
+        let desk = Desk::new(config);
         let mut command = desk.command(&["doctor"]);
         command.env("GEMINI", gemini).env("TOOT", toot).env("LAB", lab);
         tokio::task::spawn_blocking(move || (command.output().unwrap(), desk)).await.unwrap().0

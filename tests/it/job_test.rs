@@ -1,7 +1,6 @@
 //! `job test` and `job show`: one look at what each kind watches, for people and for programs, and what it leaves behind.
 
-use std::process::Output;
-
+use crate::desk::{Desk, ends_with};
 use serde_json::Value as Json;
 use tsuzuki::demo::gitlab::{Asked, GitLab};
 use tsuzuki::demo::google_books::{GoogleBooks, Reply, volumes};
@@ -9,39 +8,15 @@ use tsuzuki::demo::site::{Content, Site};
 
 const ALLOW: &str = "allow_private = [\"127.0.0.1\"]";
 
-struct Desk(tempfile::TempDir);
+/// Everything that is said by a command that ends with `code`.
+async fn say(desk: &Desk, code: i32, args: &[&str]) -> String {
+    ends_with(&desk.run_beside(args).await, code)
+}
 
-impl Desk {
-    fn with(config: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("tsuzuki.toml"), config).unwrap();
-        Self(dir)
-    }
-
-    async fn run(&self, args: &[&str]) -> Output {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-        command.current_dir(self.0.path()).env_clear().args(args);
-        tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
-    }
-
-    /// Everything that is said by a command that ends with `code`.
-    async fn say(&self, code: i32, args: &[&str]) -> String {
-        let output = self.run(args).await;
-        let said =
-            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{said}");
-        said
-    }
-
-    async fn json(&self, code: i32, args: &[&str]) -> Json {
-        let output = self.run(args).await;
-        assert_eq!(output.status.code(), Some(code), "{output:?}");
-        serde_json::from_slice(&output.stdout).unwrap()
-    }
-
-    fn files(&self) -> usize {
-        self.0.path().read_dir().unwrap().count()
-    }
+async fn json(desk: &Desk, code: i32, args: &[&str]) -> Json {
+    let output = desk.run_beside(args).await;
+    assert_eq!(output.status.code(), Some(code), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 async fn site() -> Site {
@@ -58,18 +33,18 @@ async fn blogs_are_looked_at_one_by_one_and_some_may_fail() {
         )
     };
     let gone = format!("{{ id = \"gone\", url = \"{}missing\" }}", site.url);
-    let desk = Desk::with(&job(&gone));
-    let said = desk.say(3, &["job", "test", "b"]).await;
+    let desk = Desk::new(&job(&gone));
+    let said = say(&desk, 3, &["job", "test", "b"]).await;
     assert!(
         said.contains("one   by feed: 3 entries, 0 to be told") && said.contains("gone  failed: "),
         "{said}"
     );
-    let trial = desk.json(3, &["job", "test", "b", "--json"]).await;
+    let trial = json(&desk, 3, &["job", "test", "b", "--json"]).await;
     assert_eq!(trial["looks"][0]["detail"]["entries"], 3);
     assert!(trial["looks"][1]["error"].is_string());
-    let desk = Desk::with(&format!("[[job]]\nname = \"b\"\nkind = \"blogs\"\n{ALLOW}\nblog = [{gone}]\n"));
-    desk.say(1, &["job", "test", "b"]).await;
-    assert_eq!(desk.files(), 1, "nothing is written");
+    let desk = Desk::new(&format!("[[job]]\nname = \"b\"\nkind = \"blogs\"\n{ALLOW}\nblog = [{gone}]\n"));
+    say(&desk, 1, &["job", "test", "b"]).await;
+    assert_eq!(desk.files().len(), 1, "nothing is written");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -81,12 +56,12 @@ async fn a_press_feed_is_read_and_no_model_is_asked() {
             site.url, site.url
         )
     };
-    let desk = Desk::with(&config("feed.xml", "latest:1"));
-    let said = desk.say(0, &["job", "test", "p"]).await;
+    let desk = Desk::new(&config("feed.xml", "latest:1"));
+    let said = say(&desk, 0, &["job", "test", "p"]).await;
     assert!(said.contains("3 entries, 1 to be screened, the others recorded as known"), "{said}");
-    assert_eq!(desk.json(0, &["job", "test", "p", "--json"]).await["looks"][0]["detail"]["entries"], 3);
-    assert_eq!(desk.files(), 1, "nothing is written");
-    let said = Desk::with(&config("missing", "all")).say(1, &["job", "test", "p"]).await;
+    assert_eq!(json(&desk, 0, &["job", "test", "p", "--json"]).await["looks"][0]["detail"]["entries"], 3);
+    assert_eq!(desk.files().len(), 1, "nothing is written");
+    let said = say(&Desk::new(&config("missing", "all")), 1, &["job", "test", "p"]).await;
     assert!(said.contains("failed: ") && said.contains("404"), "{said}");
 }
 
@@ -99,8 +74,8 @@ async fn a_look_at_books_counts_one_request_and_stores_nothing_else() {
             google.url
         )
     };
-    let desk = Desk::with(&config(3));
-    let said = desk.say(0, &["job", "test", "s"]).await;
+    let desk = Desk::new(&config(3));
+    let said = say(&desk, 0, &["job", "test", "s"]).await;
     for words in [
         "7 volumes of 7 from position 0: 7 books, 7 new to the job",
         "1 request was counted",
@@ -109,13 +84,13 @@ async fn a_look_at_books_counts_one_request_and_stores_nothing_else() {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert_eq!(google.asked().len(), 1);
-    assert_eq!(desk.json(0, &["quota", "ls", "--json"]).await[0]["count"], 1);
-    assert_eq!(desk.json(0, &["book", "ls", "--json"]).await, Json::Array(Vec::new()));
-    assert_eq!(desk.json(0, &["job", "cursor", "show", "--json"]).await, Json::Array(Vec::new()));
+    assert_eq!(json(&desk, 0, &["quota", "ls", "--json"]).await[0]["count"], 1);
+    assert_eq!(json(&desk, 0, &["book", "ls", "--json"]).await, Json::Array(Vec::new()));
+    assert_eq!(json(&desk, 0, &["job", "cursor", "show", "--json"]).await, Json::Array(Vec::new()));
     google.reply(Reply::refusal(500, "backendError"));
-    desk.say(1, &["job", "test", "s"]).await;
-    let used_up = Desk::with(&config(0));
-    let said = used_up.say(1, &["job", "test", "s"]).await;
+    say(&desk, 1, &["job", "test", "s"]).await;
+    let used_up = Desk::new(&config(0));
+    let said = say(&used_up, 1, &["job", "test", "s"]).await;
     assert!(said.contains("`google_books` may not be asked until"), "{said}");
     assert_eq!(google.asked().len(), 2, "nothing is asked without permission");
 }
@@ -130,31 +105,31 @@ async fn commits_are_not_walked_but_their_heads_are_compared() {
             gitlab.url()
         )
     };
-    let desk = Desk::with(&config("\"team/code\", \"team/none\""));
-    let said = desk.say(3, &["job", "test", "c"]).await;
+    let desk = Desk::new(&config("\"team/code\", \"team/none\""));
+    let said = say(&desk, 3, &["job", "test", "c"]).await;
     assert!(said.contains("team/code main") && said.contains("new: everything up to "), "{said}");
     assert!(said.contains("project `team/none`") && said.contains("1 of 2 looks failed"), "{said}");
-    assert_eq!(desk.files(), 1, "nothing is written");
+    assert_eq!(desk.files().len(), 1, "nothing is written");
     assert!(!gitlab.requests().iter().any(Asked::is_for_commits), "no commit is fetched");
-    let desk = Desk::with(&config("\"team/code\""));
-    desk.say(0, &["run", "c"]).await;
-    let trial = desk.json(0, &["job", "test", "c", "--json"]).await;
+    let desk = Desk::new(&config("\"team/code\""));
+    say(&desk, 0, &["run", "c"]).await;
+    let trial = json(&desk, 0, &["job", "test", "c", "--json"]).await;
     let detail = &trial["looks"][0]["detail"];
     assert!(detail["head"].is_string() && detail["head"] == detail["known_head"], "{trial}");
     gitlab.add_synthetic(7, "team/code", 6);
-    let said = desk.say(0, &["job", "test", "c"]).await;
+    let said = say(&desk, 0, &["job", "test", "c"]).await;
     assert!(said.contains("would be walked from "), "{said}");
-    Desk::with(&config("\"team/none\"")).say(1, &["job", "test", "c"]).await;
-    let said = Desk::with(&config("")).say(0, &["job", "test", "c"]).await;
+    say(&Desk::new(&config("\"team/none\"")), 1, &["job", "test", "c"]).await;
+    let said = say(&Desk::new(&config("")), 0, &["job", "test", "c"]).await;
     assert!(said.contains("a run would walk nothing") && said.contains("branch add"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_is_shown_with_its_own_keys_and_without_its_secrets() {
-    let desk = Desk::with(
+    let desk = Desk::new(
         "[[job]]\nname = \"c\"\nkind = \"commits\"\nevery = \"2h\"\ngitlab = \"https://gitlab.example\"\ntoken = \"glpat-7777-secret\"\nprojects = [\"a/b\", 4]\n",
     );
-    let said = desk.say(0, &["job", "show", "c"]).await;
+    let said = say(&desk, 0, &["job", "show", "c"]).await;
     for line in [
         "schedule       every 2h (Asia/Tokyo)",
         "projects       a/b, 4",
@@ -163,8 +138,8 @@ async fn a_job_is_shown_with_its_own_keys_and_without_its_secrets() {
     ] {
         assert!(said.lines().any(|said| said == line), "{line}: {said}");
     }
-    let shown = desk.json(0, &["job", "show", "c", "--json"]).await;
+    let shown = json(&desk, 0, &["job", "show", "c", "--json"]).await;
     assert_eq!((&shown["name"], &shown["keys"]["projects"][1]), (&"c".into(), &4.into()));
     assert!(!format!("{said}{shown}").contains("7777"), "{said}{shown}");
-    desk.say(2, &["job", "show", "d"]).await;
+    say(&desk, 2, &["job", "show", "d"]).await;
 }

@@ -22,7 +22,9 @@ use tsuzuki::text::Language;
 use tsuzuki::time::Clock;
 
 use crate::databases::{self, Fixture};
+use crate::desk::send_signal;
 use crate::outbox::{channels, clients};
+use rustix::process::Signal;
 
 /// Every point that a sender passes on its way; named in the code with `fail::point`.
 const POINTS: [&str; 10] = [
@@ -482,7 +484,7 @@ fn is_stopped_sender_shown(dialect: Dialect, point: &'static str) -> bool {
         }
         let (rows, toots) = (world.rows().await, world.no_keys.toots().len());
         assert_eq!(toots, 2, "{point}");
-        assert!(Command::new("kill").args(["-CONT", &pid.to_string()]).status().unwrap().success());
+        send_signal(pid, Signal::CONT);
         assert!(stopped.wait().unwrap().success());
         let report = std::fs::read_to_string(world.fixture.dir.path().join("report.json")).unwrap();
         let report: serde_json::Value = serde_json::from_str(&report).unwrap();

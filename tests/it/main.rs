@@ -31,6 +31,7 @@ mod commits_together;
 mod concurrency;
 mod config;
 mod demo;
+mod desk;
 mod documents;
 mod export;
 mod feeds;

@@ -4,7 +4,6 @@ mod generated;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Output};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -17,59 +16,17 @@ use tsuzuki::ledger::{event, lease};
 use tsuzuki::time::Clock;
 
 use crate::databases::Schema;
+use crate::desk::{Desk, ends_with, err};
 
-/// A directory with a config file that names a SQLite file, and the program run in it.
-struct Desk {
-    dir: tempfile::TempDir,
+/// A desk whose database is `old.db`.
+fn desk_with(more: &str) -> Desk {
+    Desk::new(&format!("# mine\n[store] # here\nurl = \"sqlite:old.db\" # the old one\n\n{more}"))
 }
 
-impl Desk {
-    fn new(more: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let text = format!("# mine\n[store] # here\nurl = \"sqlite:old.db\" # the old one\n\n{more}");
-        std::fs::write(dir.path().join("tsuzuki.toml"), text).unwrap();
-        Self { dir }
-    }
-
-    fn path(&self, name: &str) -> std::path::PathBuf {
-        self.dir.path().join(name)
-    }
-
-    fn config(&self) -> String {
-        std::fs::read_to_string(self.path("tsuzuki.toml")).unwrap()
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-        command.current_dir(self.dir.path()).args(args).env_clear().env("HOME", self.dir.path());
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
-    }
-
-    /// The same with the store at another place.
-    fn run_on(&self, store: &str, args: &[&str]) -> Output {
-        self.command(args).env("TSUZUKI_STORE_URL", store).output().unwrap()
-    }
-
-    /// Dies at a point; the exit code is that of a signal.
-    fn die_at(&self, point: &str, args: &[&str]) {
-        let output = self.command(args).env("TSUZUKI_FAIL_AT", point).output().unwrap();
-        assert_eq!(output.status.code(), None, "{point} was not reached: {}", said(&output));
-    }
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
-
-#[track_caller]
-fn ends_with(output: &Output, code: i32) -> String {
-    let said = said(output);
-    assert_eq!(output.status.code(), Some(code), "{said}");
-    said
+/// Dies at a point; the exit code is that of a signal.
+fn die_at(desk: &Desk, point: &str, args: &[&str]) {
+    let output = desk.command(args).env("TSUZUKI_FAIL_AT", point).output().unwrap();
+    assert_eq!(output.status.code(), None, "{point} was not reached: {}", err(&output));
 }
 
 /// Everything that is in a database, except what belongs to the database itself.
@@ -82,9 +39,9 @@ async fn survey(place: &Place) -> BTreeMap<String, TableSurvey> {
 }
 
 async fn filled(desk: &Desk, seed: u64, rows: usize) -> BTreeMap<String, TableSurvey> {
-    let place = Place::File(desk.path("old.db"));
+    let place = Place::File(desk.file("old.db"));
     Db::open(place.clone(), Open::Create, Clock::system()).await.unwrap().close().await;
-    generated::fill(&desk.path("old.db"), seed, rows);
+    generated::fill(&desk.file("old.db"), seed, rows);
     let survey = survey(&place).await;
     assert!(survey.len() > 20 && survey.values().all(|table| table.rows > 1), "{survey:?}");
     survey
@@ -96,7 +53,7 @@ fn at(schema: &Schema) -> Place {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn there_and_back_gives_the_same_rows_and_checksums_in_every_table() {
-    let desk = Desk::new("");
+    let desk = desk_with("");
     let before = filled(&desk, 1, 60).await;
     let (schema, other) = (Schema::create(), Schema::create());
     let moved = desk.run(&["db", "move", "--to", &schema.url]);
@@ -108,12 +65,12 @@ async fn there_and_back_gives_the_same_rows_and_checksums_in_every_table() {
     }
     assert!(words.contains("under [store]: url = \"postgres://"), "{words}");
     assert_eq!(survey(&at(&schema)).await, before);
-    assert_eq!(survey(&Place::File(desk.path("old.db"))).await, before, "the source keeps its rows");
+    assert_eq!(survey(&Place::File(desk.file("old.db"))).await, before, "the source keeps its rows");
 
     ends_with(&desk.run_on(&schema.url, &["db", "move", "--to", &other.url]), 0);
     ends_with(&desk.run_on(&other.url, &["db", "move", "--to", "again.db"]), 0);
     ends_with(&desk.run_on("sqlite:again.db", &["db", "move", "--to", "deep/er/last.db"]), 0);
-    assert_eq!(survey(&Place::File(desk.path("deep/er/last.db"))).await, before);
+    assert_eq!(survey(&Place::File(desk.file("deep/er/last.db"))).await, before);
     let checked = ends_with(&desk.run_on("sqlite:deep/er/last.db", &["db", "check"]), 0);
     assert!(checked.contains("sound"), "{checked}");
 }
@@ -121,14 +78,14 @@ async fn there_and_back_gives_the_same_rows_and_checksums_in_every_table() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_move_that_is_killed_goes_on_where_it_stopped() {
     for (seed, to_server) in [(2, true), (3, false)] {
-        let desk = Desk::new("");
+        let desk = desk_with("");
         let before = filled(&desk, seed, 520).await;
         let schema = Schema::create();
         let target =
-            if to_server { schema.url.clone() } else { format!("sqlite:{}", desk.path("new.db").display()) };
+            if to_server { schema.url.clone() } else { format!("sqlite:{}", desk.file("new.db").display()) };
         let args = ["db", "move", "--to", target.as_str()];
         for point in ["move.batch", "move.batch:3", "move.batch:20", "move.compared", "move.left"] {
-            desk.die_at(point, &args);
+            die_at(&desk, point, &args);
             for refused in [
                 &["status"][..],
                 &["db", "info"],
@@ -150,13 +107,13 @@ async fn a_move_that_is_killed_goes_on_where_it_stopped() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_changed_in_the_source_after_a_kill_arrives_as_it_is_now() {
-    let desk = Desk::new("");
+    let desk = desk_with("");
     filled(&desk, 4, 520).await;
     let schema = Schema::create();
     let args = ["db", "move", "--to", schema.url.as_str()];
-    desk.die_at("move.batch:25", &args);
+    die_at(&desk, "move.batch:25", &args);
     // The lock died with the process, so jobs may have run since.
-    let db = Db::open(Place::File(desk.path("old.db")), Open::Existing, Clock::system()).await.unwrap();
+    let db = Db::open(Place::File(desk.file("old.db")), Open::Existing, Clock::system()).await.unwrap();
     db.write(|tx| {
         tx.execute(
             tsuzuki::sql!("UPDATE blog_entries SET title = 'later' WHERE blog_id >= 'm'"),
@@ -168,23 +125,23 @@ async fn what_changed_in_the_source_after_a_kill_arrives_as_it_is_now() {
     .await
     .unwrap();
     db.close().await;
-    let before = survey(&Place::File(desk.path("old.db"))).await;
+    let before = survey(&Place::File(desk.file("old.db"))).await;
     ends_with(&desk.run(&args), 0);
     assert_eq!(survey(&at(&schema)).await, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_is_refused_while_a_job_runs_and_where_rows_are() {
-    let desk = Desk::new("");
+    let desk = desk_with("");
     filled(&desk, 5, 5).await;
-    let place = Place::File(desk.path("old.db"));
+    let place = Place::File(desk.file("old.db"));
     let db = Db::open(place.clone(), Open::Existing, Clock::system()).await.unwrap();
     let owner = Owner::this_process();
     let claim =
         db.claim(move |tx| lease::claim(tx, "job:slow", &owner, Duration::from_secs(600))).await.unwrap();
     let words = ends_with(&desk.run(&["db", "move", "--to", "new.db"]), 6);
     assert!(words.contains("jobs are running: job:slow (process "), "{words}");
-    assert!(!desk.path("new.db").exists(), "nothing is made");
+    assert!(!desk.file("new.db").exists(), "nothing is made");
     assert!(
         ends_with(&desk.run(&["db", "move", "--to", "new.db", "--dry-run"]), 0)
             .contains("would be refused now")
@@ -205,22 +162,22 @@ async fn it_is_refused_while_a_job_runs_and_where_rows_are() {
     db.close().await;
     assert!(ends_with(&desk.run(&["db", "move", "--to", "new.db"]), 6).contains("1 message being sent"));
 
-    let other = Desk::new("");
+    let other = desk_with("");
     filled(&other, 6, 5).await;
     assert!(
         ends_with(&other.run(&["db", "move", "--to", "old.db"]), 2)
             .contains("is the database that everything is in")
     );
-    let full = format!("sqlite:{}", desk.path("old.db").display());
+    let full = format!("sqlite:{}", desk.file("old.db").display());
     let words = ends_with(&other.run(&["db", "move", "--to", &full]), 1);
     assert!(words.contains("is not empty: the table"), "{words}");
-    other.die_at("move.batch:2", &["db", "move", "--to", "new.db"]);
-    let third = Desk::new("");
+    die_at(&other, "move.batch:2", &["db", "move", "--to", "new.db"]);
+    let third = desk_with("");
     filled(&third, 7, 5).await;
-    let begun = format!("sqlite:{}", other.path("new.db").display());
+    let begun = format!("sqlite:{}", other.file("new.db").display());
     let words = ends_with(&third.run(&["db", "move", "--to", &begun]), 1);
     assert!(words.contains("holds an unfinished move from sqlite:"), "{words}");
-    std::fs::write(third.path("text.db"), "not a database, but long enough to be taken for one".repeat(30))
+    std::fs::write(third.file("text.db"), "not a database, but long enough to be taken for one".repeat(30))
         .unwrap();
     ends_with(&third.run(&["db", "move", "--to", "text.db"]), 1);
     ends_with(&third.run(&["db", "move", "--to", "mysql://x/y"]), 2);
@@ -228,17 +185,17 @@ async fn it_is_refused_while_a_job_runs_and_where_rows_are() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_changes_no_byte_and_the_switch_keeps_comments() {
-    let desk = Desk::new("# the end\n");
+    let desk = desk_with("# the end\n");
     filled(&desk, 8, 10).await;
     let schema = Schema::create();
-    let (bytes, config) = (std::fs::read(desk.path("old.db")).unwrap(), desk.config());
+    let (bytes, config) = (std::fs::read(desk.file("old.db")).unwrap(), desk.config());
     let words = ends_with(&desk.run(&["db", "move", "--to", "sub/new.db", "--dry-run"]), 0);
     assert!(words.contains("which would be made"), "{words}");
     assert!(
         ends_with(&desk.run(&["db", "move", "--to", &schema.url, "--dry-run"]), 0).contains("which is empty")
     );
-    assert!(bytes == std::fs::read(desk.path("old.db")).unwrap() && config == desk.config());
-    assert!(!desk.path("sub").exists());
+    assert!(bytes == std::fs::read(desk.file("old.db")).unwrap() && config == desk.config());
+    assert!(!desk.file("sub").exists());
 
     let secret = schema.url.replace("tsuzuki@", "tsuzuki:hunter2-secret@");
     let refused = desk.run(&["db", "move", "--to", &secret, "--switch"]);
@@ -260,14 +217,14 @@ async fn a_dry_run_changes_no_byte_and_the_switch_keeps_comments() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn new_rows_get_numbers_that_were_never_used() {
-    let desk = Desk::new("");
+    let desk = desk_with("");
     filled(&desk, 9, 20).await;
     let schema = Schema::create();
     let add = |tx: &mut Tx<'_>| {
         event::add(tx, None, "x", "x", &serde_json::Value::Null, tx.now())?;
         tx.count(tsuzuki::sql!("SELECT MAX(id) FROM events"), tsuzuki::params![])
     };
-    let db = Db::open(Place::File(desk.path("old.db")), Open::Existing, Clock::system()).await.unwrap();
+    let db = Db::open(Place::File(desk.file("old.db")), Open::Existing, Clock::system()).await.unwrap();
     let last = db.write(add).await.unwrap();
     // The highest number is gone, but somebody may remember it.
     db.write(|tx| tx.execute(tsuzuki::sql!("DELETE FROM events WHERE subject = 'x'"), tsuzuki::params![]))
@@ -276,7 +233,7 @@ async fn new_rows_get_numbers_that_were_never_used() {
     db.close().await;
     ends_with(&desk.run(&["db", "move", "--to", &schema.url]), 0);
     ends_with(&desk.run_on(&schema.url, &["db", "move", "--to", "back.db"]), 0);
-    let db = Db::open(Place::File(desk.path("back.db")), Open::Existing, Clock::system()).await.unwrap();
+    let db = Db::open(Place::File(desk.file("back.db")), Open::Existing, Clock::system()).await.unwrap();
     assert_eq!(db.write(add).await.unwrap(), last + 1);
     db.close().await;
     let third = Schema::create();
@@ -288,10 +245,10 @@ async fn new_rows_get_numbers_that_were_never_used() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_switch_that_was_cut_off_is_finished_by_the_same_command() {
-    let desk = Desk::new("");
+    let desk = desk_with("");
     let before = filled(&desk, 10, 5).await;
     let args = ["db", "move", "--to", "new.db", "--switch"];
-    desk.die_at("move.ended", &args);
+    die_at(&desk, "move.ended", &args);
     assert!(desk.config().contains("sqlite:old.db"), "the last step is missing");
     for args in [&args[..4], &["db", "move", "--to", "new.db", "--dry-run"]] {
         let words = ends_with(&desk.run(args), 1);
@@ -300,13 +257,13 @@ async fn a_switch_that_was_cut_off_is_finished_by_the_same_command() {
     let words = ends_with(&desk.run(&args), 0);
     assert!(words.contains("before") && words.contains("The config file now says"), "{words}");
     assert!(desk.config().contains("sqlite:new.db"), "{}", desk.config());
-    assert_eq!(survey(&Place::File(desk.path("new.db"))).await, before);
+    assert_eq!(survey(&Place::File(desk.file("new.db"))).await, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reopened_database_does_not_say_that_it_was_restored() {
-    let desk = Desk::new("");
-    let place = Place::File(desk.path("old.db"));
+    let desk = desk_with("");
+    let place = Place::File(desk.file("old.db"));
     let db = Db::open(place, Open::Create, Clock::system()).await.unwrap();
     db.write(|tx| {
         tx.execute(
@@ -415,7 +372,7 @@ async fn the_moved_database_runs_on_without_repeating_anything() {
     let start = "2026-01-15T00:00:00Z".parse().unwrap();
     let site = Site::start(Content::with_articles(3, start)).await.unwrap();
     let hook = WebhookServer::start().await.unwrap();
-    let desk = Desk::new(&format!(
+    let desk = desk_with(&format!(
         "[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\nsecret = \"s3cret-of-the-hook\"\nallow_private = [\"127.0.0.1\"]\n\n\
          [[job]]\nname = \"b\"\nkind = \"blogs\"\ndeliver = [\"hook\"]\nallow_private = [\"127.0.0.1\"]\n\
          blog = [{{ id = \"x\", url = \"{}\" }}]\n",

@@ -1,65 +1,10 @@
 //! The commands as people meet them: lists into the config file, files of others into config and database.
 
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 
 use super::{BLOG_WATCHER, DRE, GITLAB_ANALYZER, MIC_BOT, source};
-
-/// A directory with a config file, and the program run in it.
-pub(crate) struct Desk {
-    pub(crate) dir: tempfile::TempDir,
-}
-
-impl Desk {
-    pub(crate) fn new(config: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("tsuzuki.toml"), config).unwrap();
-        Self { dir }
-    }
-
-    pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-        command.current_dir(self.dir.path()).args(args).env_clear().env("HOME", self.dir.path());
-        command
-    }
-
-    pub(crate) fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
-    }
-
-    pub(crate) fn run_with(&self, args: &[&str], input: &str) -> Output {
-        let mut command = self.command(args);
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        child.wait_with_output().unwrap()
-    }
-
-    pub(crate) fn config(&self) -> String {
-        self.read("tsuzuki.toml")
-    }
-
-    pub(crate) fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.dir.path().join(name)).unwrap()
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.dir.path()
-    }
-}
-
-pub(crate) fn out(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-pub(crate) fn err(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
-
-pub(crate) fn code(output: &Output) -> i32 {
-    output.status.code().unwrap_or(-1)
-}
+use crate::desk::{Desk, code, err, out};
 
 const OPML: &str = "<opml version='2.0'><body><outline text='News'>\
     <outline text='Alpha' xmlUrl='https://alpha.example/feed' htmlUrl='https://alpha.example/'/>\
