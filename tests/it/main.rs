@@ -37,6 +37,7 @@ mod export;
 mod feeds;
 mod fetching;
 mod first_steps;
+mod hostile_feeds;
 mod import;
 mod job_test;
 mod json;
