@@ -140,6 +140,15 @@ fn cleaning_a_text_does_not_copy_its_base_into_every_tag() {
     assert!(html.len() <= 8 << 20 && html.contains("href=\"b\""), "{}", html.len());
 }
 
+#[test]
+fn end_tags_that_close_nothing_are_compared_only_so_often() {
+    let honest = read(&rss("", "<item><title>t</title></p></B></div></item>", 5_000));
+    assert!(honest.damaged && honest.entries.len() == 5_000);
+    let deep = format!("{}{}<item>", "<a>".repeat(500), "</x>".repeat(400_000));
+    let feed = read(&rss("", &deep, 1));
+    assert!(feed.damaged && feed.entries.is_empty(), "the document is given up before its end");
+}
+
 /// The tokenizer drops a byte order mark at its start without counting it.
 #[test]
 fn byte_order_marks_move_no_positions() {

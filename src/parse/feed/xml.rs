@@ -57,7 +57,7 @@ pub(super) struct Xml<'a> {
     beyond_total: usize,
     scopes: Scopes<'a>,
     pub(super) resolver: Resolver,
-    /// Bytes that the tokenizer may still read in vain while we recover.
+    /// Bytes that may still be read in vain while we recover, and names that may be compared in vain.
     patience: usize,
     /// Whether anything was recovered from or left out.
     pub(super) damaged: bool,
@@ -173,15 +173,20 @@ impl<'a> Xml<'a> {
 
     /// Starts the tokenizer anew at `position`, after it read up to `seen`.
     pub(super) fn restart(&mut self, position: usize, seen: usize) {
-        let wasted = seen.saturating_sub(position) + 16;
-        if wasted > self.patience {
-            self.over = true;
-            self.damaged = true;
+        if !self.waste(seen.saturating_sub(position) + 16) {
             return;
         }
-        self.patience -= wasted;
         self.start = behind_marks(self.text, self.text.ceil_char_boundary(position.min(self.text.len())));
         self.reader = tokenizer(&self.text[self.start..]);
+    }
+
+    /// Notes work that was done in vain; `false` when that was too much, and the document is given up.
+    fn waste(&mut self, work: usize) -> bool {
+        let left = self.patience.checked_sub(work);
+        self.patience = left.unwrap_or_default();
+        self.over |= left.is_none();
+        self.damaged |= left.is_none();
+        left.is_some()
     }
 
     /// The next step; never fails, and ends with `Eof` for ever.
@@ -343,7 +348,10 @@ impl<'a> Xml<'a> {
                 self.closing = self.open.len() - at;
                 self.damaged |= self.closing > 1;
             }
-            None => self.damaged = true,
+            None => {
+                self.damaged = true;
+                self.waste(self.open.len() * name.len().div_ceil(64));
+            }
         }
     }
 }
