@@ -187,6 +187,7 @@ impl Mover {
         let there = Side::find(&self.to, &self.clock)?;
         self.refuse_same(&source, there.as_ref())?;
         self.refuse_left(&mut source, there.as_ref())?;
+        fail::point("move.waiting");
         source.lock(&tables).map_err(|error| match error {
             Error::Busy | Error::Collided(_) => MoveError::Busy(vec!["another process is writing".into()]),
             other => other.into(),
