@@ -8,14 +8,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::collect::LEASE;
 use super::peers::{self, Fate, Peer};
 use super::store::branches;
 use super::worker::{self, Findings, Worker};
 use super::{Source, message, targets};
 use crate::db;
 use crate::engine::run::decide::{self, Again, Begin, Reopen, Running, Sharing};
-use crate::engine::run::{self, RunRow, RunStatus, Summary, Target};
+use crate::engine::run::{self, LEASE, RunRow, RunStatus, Summary, Target};
 use crate::engine::{Failure, Parts, Progress, Update};
 use crate::id::{JobName, Owner, RunId};
 use crate::ledger::lease::{self, Claim, Holder, KeptLease};
