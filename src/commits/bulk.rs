@@ -106,7 +106,8 @@ impl Bulk {
                 Begin::New => {}
             }
             // A process that died right after the last target left its end untold.
-            message::tell_ended(&self.parts).await?;
+            let untold = message::tell_ended(&self.parts).await?;
+            findings.problems.extend(untold.iter().cloned());
             let targets = self.find_targets(&mut findings).await?;
             if targets.is_empty() {
                 return Ok(Ended::Nothing(findings.problems));
@@ -115,7 +116,7 @@ impl Bulk {
                 return self.work(run, claim, findings).await.map(Ended::Worked);
             }
             // Somebody was faster: look again at what is running.
-            findings = Findings::default();
+            findings = Findings::of(untold);
         }
     }
 
@@ -330,7 +331,7 @@ impl Bulk {
         {
             warn!("Could not give the lease of the run back, it will expire: {error}");
         }
-        message::tell_ended(&self.parts).await?;
+        findings.problems.extend(message::tell_ended(&self.parts).await?);
         let summary = self.parts.db.read(move |tx| run::find_summary(tx, &run_id)).await?;
         let summary = summary.ok_or_else(|| Failure::Failed(format!("run {run_id} has vanished")))?;
         let refused = findings.refused.iter().find(|(job, _)| self.is_ours(job)).map(|(_, why)| why.clone());
