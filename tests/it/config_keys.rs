@@ -8,8 +8,6 @@ use tsuzuki::config::{self, Colour, Config, Env, Place, Problems};
 
 use crate::architecture::{code_of, root, rust_files};
 
-const MAIL: &str = "[channel.mail]\nkind = \"email\"\nsmtp = \"memory:\"\nfrom = \"a@example.com\"\nto = [\"b@example.com\"]\n";
-
 fn parse(text: &str) -> Result<Config, Problems> {
     config::parse(text, Path::new("tsuzuki.toml"), app::kinds(), &Env::of([]))
 }
@@ -78,7 +76,6 @@ fn defaults_may_set_what_some_kinds_do_not_use() {
         let text = format!("[defaults]\nhold_above = 10\nfirst_run = \"all\"\n{}", job(kind, ""));
         assert!(parse(&text).is_ok(), "{kind}");
     }
-    assert!(parse(MAIL).is_ok());
 }
 
 /// The folder or file of a module, as one text without comments and unit tests.
