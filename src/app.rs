@@ -44,7 +44,9 @@ const PIPELINES: &[Pipeline] = &[
         topics: press::topics,
     },
     Pipeline {
-        kind: Kind::job::<books::config::Keys>(books::KIND).with_check(books::config::check),
+        kind: Kind::job::<books::config::Keys>(books::KIND)
+            .with_check(books::config::check)
+            .without(books::config::UNUSED),
         every: books::EVERY,
         make: books::make,
         topics: books::topics,
@@ -56,7 +58,9 @@ const PIPELINES: &[Pipeline] = &[
         topics: blogs::topics,
     },
     Pipeline {
-        kind: Kind::job::<commits::config::Keys>(commits::KIND).with_check(commits::config::check),
+        kind: Kind::job::<commits::config::Keys>(commits::KIND)
+            .with_check(commits::config::check)
+            .without(commits::config::UNUSED),
         every: commits::EVERY,
         make: commits::make,
         topics: |topics| topics,

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::config::{Blog, Rules};
+use super::decide::Rest;
 use super::model::{Reading, Sighting, State, Trouble, TroubleKind};
 use super::probe::Prober;
 use super::{decide, store};
@@ -50,8 +51,6 @@ const NAMED: usize = 10;
 pub struct Tally {
     /// Blogs that were checked.
     pub checked: usize,
-    /// Of these, with nothing to read.
-    pub skipped: usize,
     /// Of these, read for the first time.
     pub first: usize,
     /// Entries that were there at that first look.
@@ -89,7 +88,6 @@ impl Tally {
 
     fn add(&mut self, other: Tally) {
         self.checked += other.checked;
-        self.skipped += other.skipped;
         self.first += other.first;
         self.remembered += other.remembered;
         self.changed += other.changed;
@@ -284,12 +282,10 @@ impl Lane {
 }
 
 impl Round {
-    /// A blog that rests is left alone, unless its settings have changed since.
     fn is_due(&self, index: usize, state: Option<&State>, now: Timestamp) -> bool {
         let blog = &self.blogs[index];
-        let rests = self.paused.contains_key(&blog.id)
-            && state.is_some_and(|state| decide::same_settings(blog, state));
-        !rests && decide::is_due(blog, state, now)
+        let rest = if self.paused.contains_key(&blog.id) { Rest::Paused } else { Rest::None };
+        decide::is_due(blog, state, rest, now)
     }
 
     fn apply(&self, tx: &mut Tx<'_>, batch: &[Done]) -> db::Result<Tally> {
@@ -303,7 +299,6 @@ impl Round {
             }
             fail::point("blogs.writing");
             tally.checked += 1;
-            tally.skipped += usize::from(settled.check.skipped);
             if state.last_success_at.is_none() && sighting.outcome.is_ok() && !settled.check.changed {
                 tally.first += 1;
                 tally.remembered += count_entries(sighting);

@@ -184,11 +184,6 @@ impl Config {
     pub fn find_channel(&self, name: &str) -> Option<&Section> {
         self.channels.iter().find(|channel| channel.name == name)
     }
-
-    /// The LLM of that name.
-    pub fn find_llm(&self, name: &str) -> Option<&Section> {
-        self.llms.iter().find(|llm| llm.name == name)
-    }
 }
 
 /// Where the config file is: as the command line says, `$TSUZUKI_CONFIG`, the working directory, the XDG directory.

@@ -30,6 +30,7 @@ mod commits_runs;
 mod commits_together;
 mod concurrency;
 mod config;
+mod config_keys;
 mod demo;
 mod desk;
 mod documents;

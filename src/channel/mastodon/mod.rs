@@ -24,6 +24,11 @@ use crate::text;
 use crate::time::Timestamp;
 use fit::{Limits, fit};
 
+/// Keys of every channel that mean nothing here, and why.
+pub(super) const UNUSED: &[(&str, &str)] = &[(
+    "on_unknown",
+    "a post that may have been sent is looked for on the account, and held when that cannot tell",
+)];
 /// How long Mastodon remembers an idempotency key, less a margin for clocks that differ.
 pub(super) const KEY_WINDOW: Duration = Duration::from_secs(55 * 60);
 /// How long the limits of an instance are believed; after a failure to read them, how long the usual ones are.
