@@ -8,8 +8,8 @@ use url::Url;
 
 use super::error::SendError;
 use super::{Outside, Progress, Settings};
-use crate::config::Secret;
-use crate::fetch::header;
+use crate::config::{Secret, redact};
+use crate::fetch::{deepest, header};
 use crate::time::Timestamp;
 use crate::{fail, text};
 
@@ -29,9 +29,11 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The beginning of the answer on one line, for error messages.
+    /// The beginning of the answer on one line, for error messages; without our secrets, which some servers repeat.
     pub(super) fn quote(&self) -> String {
         let text = text::one_line(&String::from_utf8_lossy(&self.body[..self.body.len().min(4096)]));
+        // Before it is cut: half a secret would not be recognised.
+        let text = redact(&text);
         match text.is_empty() {
             true => format!("status {}", self.status),
             false => format!("status {}: {}", self.status, text::shorten(&text, QUOTE)),
@@ -116,22 +118,9 @@ async fn read_body(mut response: reqwest::Response, timeout: Duration) -> Bytes 
     body.freeze()
 }
 
-/// The innermost cause, on one line, without the address.
-fn deepest(error: &reqwest::Error) -> String {
-    let mut last: &dyn std::error::Error = error;
-    while let Some(next) = last.source() {
-        last = next;
-    }
-    text::one_line(&last.to_string())
-}
-
 /// The secret as a header value that logs do not show.
 pub(super) fn secret_header(secret: &Secret, prefix: &str) -> Result<HeaderValue, SendError> {
-    let revealed = secret.reveal().map_err(|missing| SendError::Locked { why: missing.to_string() })?;
-    let mut value = HeaderValue::from_str(&format!("{prefix}{}", revealed.expose()))
-        .map_err(|_| SendError::Locked { why: "the secret cannot stand in a header".to_owned() })?;
-    value.set_sensitive(true);
-    Ok(value)
+    header::secret(secret, prefix).map_err(|why| SendError::Locked { why })
 }
 
 /// The secret's text for comparing, empty when it cannot be had.

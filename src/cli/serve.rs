@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -102,20 +104,25 @@ async fn forget(context: &Context, app: &App) {
     }
 }
 
-/// Sends what is queued; a sender with other channels takes over once the messages under way have ended.
+/// Sends what is queued. A sender with other channels takes over at once; the one before it takes no more, and ends the
+/// messages under way in their own time: cutting them off would send them twice.
 async fn send(mut senders: watch::Receiver<Sender>, stop: &CancellationToken) {
+    let run = async |sender: Sender, turn: CancellationToken| sender.run(&turn, stop).await;
+    let mut sending = FuturesUnordered::new();
     while !stop.is_cancelled() {
-        let sender = senders.borrow_and_update().clone();
         let turn = stop.child_token();
-        let mut sending = std::pin::pin!(sender.run(&turn));
-        tokio::select! {
-            () = &mut sending => {}
-            _ = senders.changed() => {
-                turn.cancel();
-                sending.await;
+        let sender = senders.borrow_and_update().clone();
+        sending.push(run(sender, turn.clone()));
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => break,
+                _ = senders.changed() => break,
+                Some(()) = sending.next() => {}
             }
         }
+        turn.cancel();
     }
+    while sending.next().await.is_some() {}
 }
 
 /// Reads the config file anew when it changes, and keeps the last good one. Jobs and channels change at once; the

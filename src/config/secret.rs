@@ -13,6 +13,11 @@ use super::surroundings::{Seen, Surroundings, current_surroundings, note_seen};
 /// What stands where a secret would.
 pub(super) const REDACTED: &str = "[redacted]";
 
+/// Shorter pieces of a secret address are not hidden by themselves.
+const SHORTEST_PIECE: usize = 8;
+/// No word of an address is so long.
+const SURELY_TELLING: usize = 16;
+
 /// A secret that the config file names: `"${ENV}"`, `"${file:path}"`, `"${cred:name}"`, text around such
 /// references, or the secret itself.
 ///
@@ -86,6 +91,12 @@ impl Secret {
                     self.parts.iter().zip(&values).filter(|(part, _)| !matches!(part, Part::Text(_)));
                 referred.for_each(|(_, value)| redact::register(value));
                 redact::register(&whole);
+                if let Ok(address) = url::Url::parse(whole.trim())
+                    && address.has_host()
+                {
+                    register_passwords(&address);
+                    register_pieces(&address);
+                }
             }
         }
         Ok(Revealed(whole.into()))
@@ -233,11 +244,63 @@ impl serde::de::Visitor<'_> for SecretTextVisitor {
     }
 }
 
+/// Hides what follows the host of an address that is a secret as a whole: others repeat its path without its host, or
+/// a part of it.
+fn register_pieces(address: &url::Url) {
+    let path = address.path().trim_matches('/');
+    let with_query = address.query().map(|query| format!("{path}?{query}"));
+    let values = address.query_pairs().map(|(_, value)| value.into_owned());
+    let pieces = [Some(path.to_owned()), with_query, address.query().map(str::to_owned)];
+    let pieces = pieces.into_iter().flatten().chain(path.split('/').map(str::to_owned)).chain(values);
+    for piece in pieces.filter(|piece| is_telling(piece)) {
+        redact::register(&piece);
+        redact::register(&percent_encoding::percent_decode_str(&piece).decode_utf8_lossy());
+    }
+}
+
+/// Whether a piece of an address may be what makes it secret: `services`, `v2` and `2016-06-01` are not, and hiding them
+/// would blot out half of what we say.
+fn is_telling(piece: &str) -> bool {
+    let has = |is: fn(&char) -> bool| piece.chars().any(|c| is(&c));
+    let is_mixed =
+        has(char::is_ascii_uppercase) || (has(char::is_ascii_digit) && has(char::is_ascii_lowercase));
+    let length = piece.chars().count();
+    length >= SHORTEST_PIECE && (is_mixed || length >= SURELY_TELLING)
+}
+
 fn register_passwords(address: &url::Url) {
     let in_query = address.query_pairs().filter(|(key, _)| key.ends_with("password"));
     in_query.for_each(|(_, value)| redact::register(&value));
     if let Some(password) = address.password() {
         redact::register(password);
         redact::register(&percent_encoding::percent_decode_str(password).decode_utf8_lossy());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_telling_pieces_of_a_secret_address_are_hidden() {
+        for address in [
+            "https://hooks.example.com/services/T0PIECES/B0PIECES/xyzPIECES",
+            "https://hook-user:pw-of-pieces@example.com/catch/1/piece%2Fof%20ten?sig=q_PIECES-value&v=2016-06-01",
+        ] {
+            Secret::parse(address, &Surroundings::default()).unwrap().reveal().unwrap();
+        }
+        for (said, shown) in [
+            ("Cannot POST /services/T0PIECES/B0PIECES/xyzPIECES", "Cannot POST /[redacted]"),
+            ("no team T0PIECES", "no team [redacted]"),
+            ("bad token xyzPIECES.", "bad token [redacted]."),
+            ("piece/of ten", "[redacted]"),
+            ("sig q_PIECES-value", "sig [redacted]"),
+            ("pw-of-pieces", "[redacted]"),
+            // Words that stand in many addresses, and in what people read.
+            ("services since 2016-06-01", "services since 2016-06-01"),
+            ("hooks.example.com answered", "hooks.example.com answered"),
+        ] {
+            assert_eq!(redact::redact(said), shown);
+        }
     }
 }

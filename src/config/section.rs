@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -89,6 +90,11 @@ impl Section {
         let masked = self.source.masked();
         let shown = |span: &Range<usize>, text: &str| self.source.shown(&masked, span, text);
         self.table.only(|key| !self.taken.contains(&key)).to_json(&shown)
+    }
+
+    /// A path that the file names: a relative one begins in the directory of the file.
+    pub fn resolve(&self, path: &Path) -> PathBuf {
+        self.surroundings.directory.join(path)
     }
 
     /// Whether the file sets the key at a path such as `google_books.api_key`.

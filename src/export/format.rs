@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use serde_json::Value as Json;
 
 use super::Field;
+use crate::config::redact;
 
 /// How rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,9 +100,9 @@ impl<W: Write> Writer<W> {
             Field::Int(number) => Cow::Owned(number.to_string()),
             Field::Flag(flag) => Cow::Borrowed(if *flag { "1" } else { "0" }),
             Field::Word(word) => Cow::Borrowed(word),
-            Field::Text(text) => self.guarded(Cow::Borrowed(text)),
-            Field::List(items) => self.guarded(Cow::Owned(items.join("; "))),
-            Field::Json(json) => self.guarded(Cow::Owned(json.to_string())),
+            Field::Text(text) => self.guarded(redact(text)),
+            Field::List(items) => self.guarded(Cow::Owned(redact(&items.join("; ")).into_owned())),
+            Field::Json(json) => self.guarded(Cow::Owned(hidden(json).to_string())),
         }
     }
 
@@ -141,13 +142,24 @@ impl<W: Write> Writer<W> {
                 Field::Null => Json::Null,
                 Field::Int(number) => Json::from(*number),
                 Field::Flag(flag) => Json::from(*flag),
-                Field::Word(text) | Field::Text(text) => Json::from(text.as_str()),
-                Field::List(items) => Json::from(items.as_slice()),
-                Field::Json(json) => json.clone(),
+                Field::Word(text) => Json::from(text.as_str()),
+                Field::Text(text) => Json::from(redact(text)),
+                Field::List(items) => items.iter().map(|item| redact(item)).collect(),
+                Field::Json(json) => hidden(json),
             };
             serde_json::to_writer(&mut self.out, &value)?;
         }
         self.out.write_all(b"}")
+    }
+}
+
+/// The same without our secrets: what others said and we stored may repeat them.
+fn hidden(json: &Json) -> Json {
+    match json {
+        Json::String(text) => Json::from(redact(text)),
+        Json::Array(items) => items.iter().map(hidden).collect(),
+        Json::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), hidden(value))).collect(),
+        Json::Null | Json::Bool(_) | Json::Number(_) => json.clone(),
     }
 }
 
@@ -227,6 +239,25 @@ mod tests {
             *read.as_array().unwrap()
         );
         assert_eq!(write(Format::Json, Style::default(), &[]), "[]\n");
+    }
+
+    #[test]
+    fn what_repeats_a_secret_is_exported_without_it() {
+        let secret = "exp\"orted-s3cret";
+        let named: crate::config::Secret = serde_json::from_value(Json::from(secret)).unwrap();
+        named.reveal().unwrap();
+        let said = format!("no such token {secret}!");
+        let row = || {
+            vec![
+                Field::Text(said.clone()),
+                Field::List(vec![said.clone()]),
+                Field::Json(serde_json::json!([{ "said": said }])),
+            ]
+        };
+        for format in [Format::Csv, Format::Tsv, Format::Json, Format::Ndjson] {
+            let text = write(format, Style::default(), &[row()]);
+            assert!(!text.contains("s3cret") && text.matches("[redacted]!").count() == 3, "{text}");
+        }
     }
 
     #[test]

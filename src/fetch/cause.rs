@@ -8,6 +8,7 @@ use super::coding::BadCoding;
 use super::error::Error;
 use super::guard::Denied;
 use super::limits::{Limits, Size};
+use crate::config::redact;
 use crate::text;
 
 /// The error that `error` means for a request to `host`.
@@ -73,13 +74,19 @@ fn is_zstd_window(error: &io::Error) -> bool {
     error.to_string().contains("too much memory")
 }
 
-/// The innermost cause in words, on one line.
-pub(super) fn deepest(error: &(dyn StdError + 'static)) -> String {
+/// The innermost cause in words, on one line; never an address, which may hold secrets.
+pub(crate) fn deepest(error: &(dyn StdError + 'static)) -> String {
     let mut last = error;
     while let Some(next) = inner(last) {
         last = next;
     }
-    in_words(last)
+    match last.downcast_ref::<reqwest::Error>() {
+        // It would name the address; its kind says enough.
+        Some(client) if client.is_timeout() => "too slow".to_owned(),
+        Some(client) if client.is_builder() => "the request cannot be made".to_owned(),
+        Some(_) => "the connection broke".to_owned(),
+        None => in_words(last),
+    }
 }
 
 fn in_words(error: &(dyn StdError + 'static)) -> String {
@@ -87,7 +94,7 @@ fn in_words(error: &(dyn StdError + 'static)) -> String {
         Some(system) if system.raw_os_error().is_some() => system.kind().to_string(),
         _ => error.to_string(),
     };
-    text::shorten(&text::one_line(&words), 200)
+    text::shorten(&redact(&text::one_line(&words)), 200)
 }
 
 /// The first error of type `T` among the causes of `error`.

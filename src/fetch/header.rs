@@ -2,9 +2,10 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use reqwest::header::{HeaderMap, HeaderName, LINK, RETRY_AFTER};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LINK, RETRY_AFTER};
 use url::Url;
 
+use crate::config::Secret;
 use crate::time::Timestamp;
 
 /// No server makes us wait longer than this; a typo in a header must not silence a source for years.
@@ -26,6 +27,15 @@ pub fn http_date(text: &str) -> Option<Timestamp> {
     let at = httpdate::parse_http_date(text.trim()).ok()?;
     let millis = at.duration_since(UNIX_EPOCH).ok()?.as_millis();
     Some(Timestamp::from_millis(i64::try_from(millis).ok()?))
+}
+
+/// The secret, after `prefix`, as a header value that logs do not show; or why it cannot be one.
+pub(crate) fn secret(secret: &Secret, prefix: &str) -> Result<HeaderValue, String> {
+    let revealed = secret.reveal().map_err(|missing| missing.to_string())?;
+    let mut value = HeaderValue::from_str(&format!("{prefix}{}", revealed.expose()))
+        .map_err(|_| "the secret cannot stand in a header".to_owned())?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 /// The text of the first header of that name, if it is readable ASCII.

@@ -48,6 +48,7 @@ pub use validators::Validators;
 
 use crate::time::Clock;
 use body::Body;
+pub(crate) use cause::deepest;
 use error::Why;
 use gate::{Gate, Pass};
 use polite::Outcome;

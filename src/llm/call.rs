@@ -7,7 +7,7 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use url::Url;
 
 use crate::config::{Secret, redact};
-use crate::fetch::{AllowPrivate, Clients, header};
+use crate::fetch::{AllowPrivate, Clients, deepest, header};
 use crate::text;
 use crate::time::{Clock, Timestamp};
 
@@ -141,29 +141,10 @@ impl Line<'_> {
 
 /// The secret as a header value that logs do not show.
 pub(super) fn secret_header(secret: &Secret, prefix: &str) -> Result<HeaderValue, CallError> {
-    let locked = |why: String| CallError::Rest(Rest::Locked { why });
-    let revealed = secret.reveal().map_err(|missing| locked(missing.to_string()))?;
-    let mut value = HeaderValue::from_str(&format!("{prefix}{}", revealed.expose()))
-        .map_err(|_| locked("the API key cannot stand in a header".to_owned()))?;
-    value.set_sensitive(true);
-    Ok(value)
+    header::secret(secret, prefix).map_err(|why| CallError::Rest(Rest::Locked { why }))
 }
 
 /// What somebody else wrote, on one short line and without our secrets.
 pub(super) fn quote(message: &str) -> String {
     text::shorten(&redact(&text::one_line(message)), QUOTE)
-}
-
-/// The innermost cause, on one line, without the address.
-fn deepest(error: &reqwest::Error) -> String {
-    let mut last: &dyn std::error::Error = error;
-    while let Some(next) = last.source() {
-        last = next;
-    }
-    let said = last.to_string();
-    if std::ptr::eq(last, error as &dyn std::error::Error as *const dyn std::error::Error) {
-        // The outermost error names the address; its kind says enough.
-        return if error.is_timeout() { "too slow".to_owned() } else { "the connection broke".to_owned() };
-    }
-    quote(&said)
 }

@@ -14,10 +14,11 @@ use tsuzuki::demo::webhook::WebhookServer;
 use tsuzuki::id::JobName;
 use tsuzuki::ledger::pause;
 use tsuzuki::text::Language;
-use tsuzuki::time::Timestamp;
+use tsuzuki::time::{Clock, Timestamp};
 
 use crate::databases::Fixture;
-use crate::outbox::{channels, clients, outside};
+use crate::desk::{Desk, send_signal};
+use crate::outbox::{channels_at, clients, outside};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -31,7 +32,7 @@ struct Post {
 }
 
 fn post_office(fixture: &Fixture, config: &str) -> Post {
-    let channels = channels(config);
+    let channels = channels_at(&fixture.dir.path().join("tsuzuki.toml"), config);
     let outside = outside(fixture);
     let sender = Sender::new(
         fixture.db.clone(),
@@ -402,6 +403,99 @@ on_both_databases! {
         assert_eq!(post.send().await.held, 1);
     }
 
+    /// The clock is set, or the machine slept, while the server thought: it has accepted, and that is the last word.
+    async fn a_mail_that_is_accepted_after_its_lease_is_written_down_as_sent(fixture) {
+        for is_given_up in [false, true] {
+            let server = SmtpServer::start().await.unwrap();
+            let post = post_office(&fixture, &email(&server, TO_ONE));
+            let id = post.add("mail", &is_given_up.to_string(), &news(1)).await[0];
+            server.next(Phase::Kept, Trouble::Wait);
+            let sender = post.sender.clone();
+            let sending = tokio::spawn(async move { sender.send_due(&CancellationToken::new()).await });
+            while server.mails().is_empty() {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            // The lease is over after 45 seconds; nobody looks for another minute.
+            fixture.clock.advance(if is_given_up { Duration::from_secs(46) } else { HOUR });
+            if is_given_up {
+                // Another sender thinks that the first one is dead.
+                post.send().await;
+                assert_eq!(post.row(id).await.state, State::Unknown);
+            }
+            server.release();
+            assert_eq!(sending.await.unwrap().unwrap().sent, 1, "{is_given_up}");
+            fixture.clock.advance(HOUR);
+            assert_eq!(post.send().await, SendReport::default(), "{is_given_up}");
+            let row = post.row(id).await;
+            assert_eq!((row.state, row.attempts, row.last_error), (State::Sent, 1, None), "{is_given_up}");
+            assert_eq!(server.mails().len(), 1, "{is_given_up}");
+        }
+    }
+
+    async fn a_sender_whose_mail_was_taken_over_writes_nothing(fixture) {
+        let server = SmtpServer::start().await.unwrap();
+        let post = post_office(&fixture, &email(&server, TO_ONE));
+        let id = post.add("mail", "u1", &news(1)).await[0];
+        server.next(Phase::Kept, Trouble::Wait);
+        let sender = post.sender.clone();
+        let sending = tokio::spawn(async move { sender.send_due(&CancellationToken::new()).await });
+        while server.mails().is_empty() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        fixture.clock.advance(HOUR);
+        assert_eq!(post.send().await.sent, 1, "a mail server cannot be asked, so it is sent again");
+        let taken = post.row(id).await;
+        server.release();
+        let report = sending.await.unwrap().unwrap();
+        assert_eq!((report.sent, report.lost), (0, 1));
+        assert_eq!(post.row(id).await, taken, "the first sender wrote something");
+        assert_eq!(taken.remote_id.as_deref(), Some("2.0.0 kept as 2"));
+    }
+
+    /// Whatever our clock said when the post was made: it is there, and not made again.
+    async fn a_post_of_a_clock_that_was_ahead_is_found_again(fixture) {
+        for (ahead, is_set_back) in [(HOUR * 3, true), (HOUR * 3, false), (HOUR * 24, true), (HOUR * 24, false), (HOUR * 24 * 400, true)] {
+            let what = format!("{ahead:?} {is_set_back}");
+            let real = Clock::manual(fixture.clock.now());
+            let server = MastodonServer::start(real.clone()).await.unwrap();
+            server.ignore_keys();
+            let post = post_office(&fixture, &mastodon(&server, ""));
+            fixture.clock.advance(ahead);
+            let id = post.add("toot", &what, &news(1)).await[0];
+            server.posts.next(Fault::DoneThenCut);
+            assert_eq!(post.send().await.unknown, 1, "{what}");
+            if is_set_back {
+                fixture.clock.set(real.now());
+            }
+            for clock in [&real, &fixture.clock] {
+                clock.advance(ahead.min(HOUR * 24) + MINUTE);
+            }
+            post.send().await;
+            assert_eq!((post.row(id).await.state, server.toots().len()), (State::Sent, 1), "{what}");
+            fixture.db.write(|tx| tx.execute(tsuzuki::sql!("DELETE FROM outbox"), tsuzuki::params![])).await.unwrap();
+        }
+    }
+
+    async fn a_link_calls_nobody_and_its_post_is_found_again(fixture) {
+        let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
+        server.ignore_keys();
+        let post = post_office(&fixture, &mastodon(&server, ""));
+        let entry = |link: &str| Entry { title: "題".into(), link: Some(link.parse().unwrap()), date: None, note: None };
+        let notice = Notice {
+            link: Some("https://evil.example/x)@victim@mastodon.social".parse().unwrap()),
+            entries: vec![entry("https://evil.example/y)@victim@mastodon.social")],
+            ..Notice::new("題名", Language::Ja)
+        };
+        let id = post.add("toot", "u1", &notice.into()).await[0];
+        server.posts.next(Fault::DoneThenCut);
+        assert_eq!(post.send().await.unknown, 1);
+        let text = server.toots()[0].request["status"].as_str().unwrap().to_owned();
+        assert!(!text.contains('@') && text.contains("/x%29%40victim") && text.contains("/y%29%40victim"), "{text}");
+        fixture.clock.advance(MINUTE);
+        assert_eq!(post.send().await.sent, 1);
+        assert_eq!((server.toots().len(), post.row(id).await.attempts), (1, 1), "it was found by its link");
+    }
+
     async fn one_bad_recipient_does_not_keep_the_mail_from_the_others(fixture) {
         let server = SmtpServer::start().await.unwrap();
         let post = post_office(&fixture, &email(&server, "to = [\"a@example.com\", \"b@example.com\", \"C <c@example.com>\"]"));
@@ -439,6 +533,57 @@ on_both_databases! {
         post.add("slack", "u2", &news(2)).await;
         assert_eq!(post.send().await.failed, 1, "a revoked webhook is a refusal");
     }
+}
+
+/// A `serve` that ends with this value.
+struct Daemon(std::process::Child);
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The daemon reads its config anew while a mail server thinks: the mail has its time, and the others do not wait for it.
+#[test]
+fn saving_the_config_cuts_off_no_message_and_holds_up_no_channel() {
+    let sqlite = tsuzuki::db::Dialect::Sqlite;
+    crate::databases::run_with_clock(sqlite, Clock::system(), async |fixture: Fixture| {
+        let (smtp, hook) = (SmtpServer::start().await.unwrap(), WebhookServer::start().await.unwrap());
+        let before = format!("[store]\nurl = \"{}\"\n{}\n", fixture.address(), email(&smtp, TO_ONE));
+        let after = format!(
+            "{before}[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = [\"127.0.0.1\"]\n",
+            hook.url
+        );
+        let post = post_office(&fixture, &after);
+        let mail = post.add("mail", "u1", &news(1)).await[0];
+        smtp.next(Phase::Kept, Trouble::Wait);
+        let desk = Desk::new(&before);
+        let mut serve = desk.command(&["serve"]);
+        let mut daemon = Daemon(serve.stderr(std::process::Stdio::null()).spawn().unwrap());
+        let deadline = tokio::time::Instant::now() + MINUTE;
+        let pause = async || {
+            assert!(tokio::time::Instant::now() < deadline, "{:?}", post.row(mail).await);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        };
+        while smtp.mails().is_empty() {
+            pause().await;
+        }
+        desk.write("tsuzuki.toml", &after);
+        post.add("hook", "u1", &news(1)).await;
+        while hook.posts().is_empty() {
+            pause().await;
+        }
+        assert_eq!(post.row(mail).await.state, State::Sending, "it was cut off, or the other waited for it");
+        smtp.release();
+        while post.row(mail).await.state == State::Sending {
+            pause().await;
+        }
+        assert_eq!((post.row(mail).await.state, smtp.mails().len()), (State::Sent, 1));
+        send_signal(daemon.0.id(), rustix::process::Signal::TERM);
+        assert_eq!(daemon.0.wait().unwrap().code(), Some(0));
+    });
 }
 
 /// What the guard says about private places holds for every channel.
@@ -545,14 +690,13 @@ fn mails_are_what_an_independent_parser_expects() {
     });
 }
 
-/// `file:` writes one file per message, and the resolver finds it there.
+/// `file:` writes one file per message into a directory beside the config file.
 #[test]
 fn mails_can_be_written_to_files() {
     crate::databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture: Fixture| {
         let folder = fixture.dir.path().join("mails");
         let config = format!(
-            "[channel.mail]\nkind = \"email\"\nsmtp = \"file:{}\"\nfrom = \"a@example.com\"\n{TO_ONE}",
-            folder.display()
+            "[channel.mail]\nkind = \"email\"\nsmtp = \"file:mails\"\nfrom = \"a@example.com\"\n{TO_ONE}"
         );
         let post = post_office(&fixture, &config);
         post.add("mail", "u1", &news(1)).await;
@@ -594,6 +738,8 @@ fn bad_channel_tables_are_refused_with_a_reason() {
             "`not an address` is not a mail address",
         ),
         (format!("{mail}{TO_ONE}\ntls = \"none\"\nuser = \"u\"\npassword = \"${{P}}\""), "unencrypted"),
+        (format!("{mail}{TO_ONE}\nuser = \"u\""), "`user` is set, but `password` is not"),
+        (format!("{mail}{TO_ONE}\npassword = \"${{P}}\""), "`password` is set, but `user` is not"),
         (format!("{mail}{TO_ONE}\nsmpt = \"x\""), "smpt"),
         ("[channel.a]\nkind = \"mastodn\"".to_owned(), "mastodon"),
         (mastodon.to_owned(), ""),
@@ -742,12 +888,13 @@ fn mail_goes_out_encrypted_or_not_at_all() {
             ("plain", "starttls", true, false),
         ] {
             let server = TlsServer::start(folder, offers);
-            let ca = format!("ca_file = \"{}\"", folder.join("cert.pem").display());
+            // Seen from the config file, which stands beside it.
+            let ca = "ca_file = \"cert.pem\"";
             let config = format!(
                 "[channel.mail]\nkind = \"email\"\nsmtp = \"localhost:{}\"\ntls = \"{wants}\"\nfrom = \"a@example.com\"\n\
                  {TO_ONE}\nallow_private = [\"localhost\"]\n{}",
                 server.port,
-                if trusts { &ca } else { "" }
+                if trusts { ca } else { "" }
             );
             let post = post_office(&fixture, &config);
             let what = format!("{offers} {wants} {trusts}");

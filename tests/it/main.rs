@@ -52,6 +52,7 @@ mod press;
 mod readme;
 mod reference;
 mod running;
+mod secrets;
 mod seed_contract;
 mod statements;
 mod transactions;

@@ -24,7 +24,11 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 /// Channels from the text of a config file.
 pub(crate) fn channels(text: &str) -> Arc<ChannelSet> {
-    let path = std::path::Path::new("tsuzuki.toml");
+    channels_at(std::path::Path::new("tsuzuki.toml"), text)
+}
+
+/// The same from a file that stands there.
+pub(crate) fn channels_at(path: &std::path::Path, text: &str) -> Arc<ChannelSet> {
     let config = config::parse(text, path, channel::KINDS, &Env::of_process())
         .unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)));
     Arc::new(
@@ -373,6 +377,38 @@ on_both_databases! {
         assert_eq!(posts[0].headers["webhook-id"], posts[1].headers["webhook-id"], "and its key says so");
     }
 
+    /// The server has it; a disk that is full for a while, or a clock that jumps meanwhile, must not make us forget that.
+    async fn what_was_accepted_is_written_down_however_long_that_takes(fixture) {
+        let world = world(&fixture, "").await;
+        let message = id(world.add("a").await);
+        let (clock, tries) = (fixture.clock.clone(), Arc::new(AtomicU32::new(0)));
+        let count = Arc::clone(&tries);
+        let topics = Topics::new().on("test", move |_, _, _| {
+            clock.advance(HOUR);
+            match count.fetch_add(1, Ordering::SeqCst) {
+                0..3 => Err(tsuzuki::db::Error::Full("for a while".into())),
+                _ => Ok(()),
+            }
+        });
+        let sender = Sender::new(fixture.db.clone(), channels(&hook("hook", &world.server)), clients(), fixture.clock.clone(), topics);
+        assert_eq!(sender.send_due(&CancellationToken::new()).await.unwrap().sent, 1);
+        assert_eq!(tries.load(Ordering::SeqCst), 4);
+        fixture.clock.advance(HOUR);
+        assert_eq!(world.send().await, outbox::SendReport::default());
+        let row = world.row(message).await;
+        assert_eq!((row.state, row.attempts, world.server.posts().len()), (State::Sent, 1, 1));
+    }
+
+    async fn a_doubt_that_nobody_knows_is_an_error_and_not_taken_for_none(fixture) {
+        let world = world(&fixture, "").await;
+        let message = id(world.add("a").await);
+        fixture.db.write(|tx| tx.execute(sql!("UPDATE outbox SET state = 'unknown', doubt = 'of tomorrow'"), params![])).await.unwrap();
+        let found = fixture.db.read(move |tx| outbox::find(tx, message)).await;
+        assert!(found.unwrap_err().to_string().contains("of tomorrow"));
+        assert!(world.sender.send_due(&CancellationToken::new()).await.is_err());
+        assert!(world.server.posts().is_empty(), "it was sent blindly");
+    }
+
     async fn a_second_attempt_that_fails_does_not_say_that_the_first_did(fixture) {
         let world = world(&fixture, "").await;
         let message = id(world.add("a").await);
@@ -483,7 +519,7 @@ on_both_databases! {
         let world = world(&fixture, "").await;
         world.add("a").await;
         let (sender, stop) = (world.sender.clone(), CancellationToken::new());
-        let running = tokio::spawn({ let stop = stop.clone(); async move { sender.run(&stop).await } });
+        let running = tokio::spawn({ let stop = stop.clone(); async move { sender.run(&stop, &stop).await } });
         while world.server.posts().is_empty() {
             tokio::task::yield_now().await;
         }
@@ -514,7 +550,7 @@ on_both_databases! {
         let world = World { sender: Sender::new(fixture.db.clone(), both, clients(), fixture.clock.clone(), Topics::new()), ..world(&fixture, "").await };
         let message = id(world.add("a").await);
         let (sender, stop) = (world.sender.clone(), CancellationToken::new());
-        let running = tokio::spawn({ let stop = stop.clone(); async move { sender.run(&stop).await } });
+        let running = tokio::spawn({ let stop = stop.clone(); async move { sender.run(&stop, &stop).await } });
         while silent.posts().is_empty() {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }

@@ -34,15 +34,15 @@ const KEEP_OPEN: Duration = Duration::from_secs(20);
 channel_config! {
     /// `[channel.NAME] kind = "email"`: mails to one or more recipients.
     pub struct EmailConfig {
-        /// Where mail is handed in: `"smtp.example.com:587"`; `"file:DIRECTORY"` and `"memory:"` for trying things out.
+        /// Where mail is handed in: `"smtp.example.com:587"`; `"file:DIRECTORY"`, seen from this file, and `"memory:"` for trying things out.
         pub smtp: String,
         /// `"starttls"`, `"tls"` or `"none"`; default: `"tls"` on port 465, else `"starttls"`.
         pub tls: Option<Tls>,
-        /// The user name, if the server wants one.
+        /// The user name, if the server wants one; then it wants a `password`, too.
         pub user: Option<String>,
         /// The password of `user`.
         pub password: Option<Secret>,
-        /// A PEM file of a certificate authority to trust besides the machine's own.
+        /// A PEM file of a certificate authority to trust besides the machine's own, seen from this file.
         pub ca_file: Option<PathBuf>,
         /// The sender, such as `"tsuzuki <tsuzuki@example.com>"`.
         pub from: String,
@@ -100,7 +100,7 @@ impl std::fmt::Debug for Transport {
 }
 
 impl Email {
-    pub(super) fn new(config: EmailConfig, section: &Section) -> Result<Self, Problems> {
+    pub(super) fn new(mut config: EmailConfig, section: &Section) -> Result<Self, Problems> {
         let mailbox = |key: &str, text: &str| {
             text.trim().parse::<Mailbox>().map_err(|_| {
                 let problem = section.problem(key, format!("`{text}` is not a mail address"));
@@ -111,6 +111,20 @@ impl Email {
         if config.to.is_empty() {
             problems.push(section.problem("to", "nobody would get any mail"));
         }
+        match (&config.user, &config.password) {
+            (Some(_), None) => problems.push(
+                section
+                    .problem("user", "`user` is set, but `password` is not")
+                    .with_hint("add `password = \"${SMTP_PASSWORD}\"`, or remove `user`"),
+            ),
+            (None, Some(_)) => problems.push(
+                section
+                    .problem("password", "`password` is set, but `user` is not: nobody would sign in")
+                    .with_hint("add `user`, or remove `password`"),
+            ),
+            _ => {}
+        }
+        config.ca_file = config.ca_file.map(|path| section.resolve(&path));
         let to = config.to.iter().enumerate().map(|(at, text)| mailbox(&format!("to.{at}"), text));
         let to = to.filter_map(|to| problems.note(to)).collect();
         let transport = problems.note(read_transport(&config, section));
@@ -305,7 +319,7 @@ fn read_transport(config: &EmailConfig, section: &Section) -> Result<Transport, 
     if let Some(directory) = config.smtp.strip_prefix("file:") {
         return match directory.is_empty() {
             true => Err(section.problem("smtp", "`file:` is followed by a directory").into()),
-            false => Ok(Transport::File(directory.into())),
+            false => Ok(Transport::File(section.resolve(Path::new(directory)))),
         };
     }
     if config.smtp == "memory:" {

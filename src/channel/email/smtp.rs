@@ -14,6 +14,7 @@ use lettre::transport::smtp::extension::{ClientId, Extension, MailParameter};
 use super::{EmailConfig, Tls};
 use crate::channel::error::{SendError, Sent};
 use crate::channel::{Outside, Progress, Settings};
+use crate::config::redact;
 use crate::{fail, text};
 
 /// The text goes out in pieces, so that a broken connection shows whether its end was reached.
@@ -60,10 +61,7 @@ pub(super) async fn connect(
             SendError::later(format!("no encrypted connection to {host}: {}", words(&error)))
         })?;
     }
-    if let Some(user) = &config.user {
-        let Some(password) = &config.password else {
-            return Err(SendError::Locked { why: "`user` is set but `password` is not".to_owned() });
-        };
+    if let (Some(user), Some(password)) = (&config.user, &config.password) {
         let password = password.reveal().map_err(|missing| SendError::Locked { why: missing.to_string() })?;
         let credentials = Credentials::new(user.clone(), password.expose().to_owned());
         connection.auth(DEFAULT_MECHANISMS, &credentials).await.map_err(|error| {
@@ -136,11 +134,8 @@ pub(super) async fn deliver(
     fail::point("email.after_end");
     match answered {
         Ok(response) => {
-            let said = text::one_line(&response.message().collect::<Vec<_>>().join(" "));
-            Ok(Sent {
-                remote_id: Some(text::shorten(&said, 200)).filter(|said| !said.is_empty()),
-                rest_until: None,
-            })
+            let said = quote(&response.message().collect::<Vec<_>>().join(" "));
+            Ok(Sent { remote_id: Some(said).filter(|said| !said.is_empty()), rest_until: None })
         }
         Err(error) if error.status().is_some() => {
             progress.take_back();
@@ -194,5 +189,10 @@ fn judge(
 }
 
 fn words(error: &lettre::transport::smtp::Error) -> String {
-    text::shorten(&text::one_line(&error.to_string()), 200)
+    quote(&error.to_string())
+}
+
+/// What a server said, on one short line and without our secrets.
+fn quote(said: &str) -> String {
+    text::shorten(&redact(&text::one_line(said)), 200)
 }

@@ -11,17 +11,20 @@ use url::Url;
 
 use super::Status;
 use super::fit::Limits;
+use super::link;
 use crate::channel::error::{Finding, SendError, Sent};
 use crate::channel::http::{self, Answer};
 use crate::channel::{Outside, Progress, Settings};
 use crate::config::Secret;
 use crate::time::Timestamp;
 
-/// How far the server's clock may be off when we look for a post by its time.
-const SKEW: Duration = Duration::from_secs(15 * 60);
+/// How far our clock may have been ahead of the server's when we posted: a day and a bit, for a clock that was a calendar day
+/// off. A post that is missed is made a second time, one page more to look through costs nothing.
+const SKEW: Duration = Duration::from_secs(25 * 3600);
 /// Pages of 40 posts that we look through at most.
 const PAGES: usize = 10;
 const PER_PAGE: usize = 40;
+const WHO_AM_I: &str = "api/v1/accounts/verify_credentials";
 /// How long to rest when a rate limit does not say.
 const USUAL_REST: Duration = Duration::from_secs(300);
 
@@ -56,6 +59,16 @@ struct Card {
     url: String,
 }
 
+impl Account {
+    /// Only an id that is safe in a path.
+    fn checked(self) -> Result<Self, SendError> {
+        match self.id.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !self.id.is_empty() {
+            true => Ok(self),
+            false => Err(SendError::later("the instance names an account that makes no sense")),
+        }
+    }
+}
+
 impl Api<'_> {
     /// Posts a status under `key`.
     pub(super) async fn post(
@@ -87,7 +100,8 @@ impl Api<'_> {
     /// The posts of the account since `since` that may be `status`, newest first.
     pub(super) async fn find_own(&self, status: &Status, since: Timestamp) -> Result<Vec<String>, Finding> {
         let since = since.minus(SKEW);
-        let account = self.account().await.map_err(cannot_look)?;
+        let account: Account = self.look(WHO_AM_I, &[]).await?;
+        let account = account.checked().map_err(Finding::Later)?;
         let path = format!("api/v1/accounts/{}/statuses", account.id);
         let mut found = Vec::new();
         let mut max_id: Option<String> = None;
@@ -97,7 +111,7 @@ impl Api<'_> {
             if let Some(max_id) = &max_id {
                 query.push(("max_id", max_id));
             }
-            let page: Vec<Posted> = self.get(&path, &query).await.map_err(cannot_look)?;
+            let page: Vec<Posted> = self.look(&path, &query).await?;
             let is_last = page.len() < PER_PAGE;
             let mut is_past = false;
             for posted in &page {
@@ -122,11 +136,7 @@ impl Api<'_> {
 
     /// Who the token belongs to.
     pub(super) async fn account(&self) -> Result<Account, SendError> {
-        let account: Account = self.get("api/v1/accounts/verify_credentials", &[]).await?;
-        match account.id.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !account.id.is_empty() {
-            true => Ok(account),
-            false => Err(SendError::later("the instance names an account that makes no sense")),
-        }
+        self.get::<Account>(WHO_AM_I, &[]).await?.checked()
     }
 
     /// What the instance allows: from the newer interface, else from the older one.
@@ -153,17 +163,27 @@ impl Api<'_> {
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Result<T, SendError> {
+        let answer = self.ask(path, query).await?;
+        self.read(&answer)
+    }
+
+    /// The same for a resolver, which asks a person when it may not look.
+    async fn look<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Result<T, Finding> {
+        let answer = self.ask(path, query).await.map_err(Finding::Later)?;
+        self.read(&answer).map_err(|error| match (answer.status, error) {
+            // The token may not read, and that will not change by waiting.
+            (403, SendError::Locked { why }) | (_, SendError::Refused { why }) => Finding::CannotTell { why },
+            (_, error) => Finding::Later(error),
+        })
+    }
+
+    async fn ask(&self, path: &str, query: &[(&str, &str)]) -> Result<Answer, SendError> {
         let request = self.request(Method::GET, path, query)?;
-        let answer =
-            http::call(self.outside, self.settings, request, None).await.map_err(|error| match error {
-                // Nothing was sent by looking.
-                SendError::Unknown { why } => SendError::later(why),
-                other => other,
-            })?;
-        self.judge(&answer).map_err(|error| match error {
-            SendError::Unknown { why } => SendError::later(why),
-            other => other,
-        })?;
+        http::call(self.outside, self.settings, request, None).await.map_err(nothing_sent)
+    }
+
+    fn read<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T, SendError> {
+        self.judge(answer).map_err(nothing_sent)?;
         serde_json::from_slice(&answer.body)
             .map_err(|_| SendError::later("the instance does not answer as Mastodon does"))
     }
@@ -212,12 +232,11 @@ fn reset(headers: &HeaderMap) -> Option<Timestamp> {
     headers.get("x-ratelimit-reset")?.to_str().ok()?.trim().parse().ok()
 }
 
-fn cannot_look(error: SendError) -> Finding {
+/// Looking sends nothing, whatever goes wrong.
+fn nothing_sent(error: SendError) -> SendError {
     match error {
-        // 403 means that the token may not read, and that will not change by waiting.
-        SendError::Locked { why } if why.contains("status 403") => Finding::CannotTell { why },
-        SendError::Refused { why } => Finding::CannotTell { why },
-        other => Finding::Later(other),
+        SendError::Unknown { why } => SendError::later(why),
+        other => other,
     }
 }
 
@@ -225,8 +244,7 @@ fn cannot_look(error: SendError) -> Finding {
 fn is_same(ours: &Status, posted: &Posted) -> bool {
     match &ours.link {
         Some(link) => {
-            let Ok(link) = Url::parse(link) else { return false };
-            let is_link = |text: &str| Url::parse(text).is_ok_and(|url| url == link);
+            let is_link = |text: &str| link::is_same(text, link);
             hrefs(&posted.content).iter().any(|href| is_link(href))
                 || posted.card.as_ref().is_some_and(|card| is_link(&card.url))
         }

@@ -2,6 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::link;
 use crate::channel::count;
 use crate::channel::notice::{Entry, Notice};
 use crate::channel::plain::{hashtag, inert, inert_line};
@@ -50,7 +51,7 @@ impl From<&Entry> for EntryView {
     fn from(entry: &Entry) -> Self {
         Self {
             title: inert_line(&entry.title),
-            link: entry.link.as_ref().map(ToString::to_string).unwrap_or_default(),
+            link: entry.link.as_ref().map(link::in_post).unwrap_or_default(),
             note: entry.note.as_deref().map(inert_line).unwrap_or_default(),
         }
     }
@@ -68,7 +69,7 @@ pub(crate) fn fit(
     let mut view = View {
         headline: inert_line(&notice.headline),
         summary: inert(notice.summary.trim()),
-        link: notice.link.as_ref().map(ToString::to_string).unwrap_or_default(),
+        link: notice.link.as_ref().map(link::in_post).unwrap_or_default(),
         entries: notice.entries.iter().map(EntryView::from).collect(),
         more: String::new(),
         hashtags: join_tags(hashtags.iter().chain(&notice.tags)),
@@ -268,7 +269,7 @@ mod tests {
             let notice = notice(&headline, &summary, &link);
             let text = post(&notice, max_chars);
             prop_assert!(count::count(&text, 23) <= max_chars, "{text}");
-            let link = notice.link.as_ref().unwrap().to_string();
+            let link = link::in_post(notice.link.as_ref().unwrap());
             prop_assert_eq!(text.matches("://").count(), 1, "only our link is a link: {}", text);
             prop_assert!(text.lines().any(|line| line == link), "{}", text);
             // What is left of the summary is all of it, whole sentences of it, or the beginning of the first one.

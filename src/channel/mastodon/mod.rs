@@ -5,6 +5,7 @@
 
 mod api;
 mod fit;
+mod link;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -143,7 +144,7 @@ impl Mastodon {
             visibility: self.config.visibility.unwrap_or_default(),
             language: notice.language.code().to_owned(),
             spoiler_text: warning,
-            link: notice.link.as_ref().map(ToString::to_string),
+            link: notice.link.as_ref().map(link::in_post),
         })
     }
 
@@ -193,7 +194,9 @@ impl Mastodon {
         row: &Row,
     ) -> Result<Vec<String>, Finding> {
         let status = read(row).map_err(Finding::Later)?;
-        self.api(channel, outside).find_own(&status, row.attempted().since).await
+        // An attempt in the future was made by a clock that was ahead; the post is older than that.
+        let since = row.attempted().since.min(outside.clock.now());
+        self.api(channel, outside).find_own(&status, since).await
     }
 
     /// The text of a rendered post, with its length and the limit of the instance.

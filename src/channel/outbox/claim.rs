@@ -303,22 +303,22 @@ fn mark_left(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<()> {
     Ok(())
 }
 
-/// Writes a decided step of a message that `owner` holds; `false` when the lease is over or in other hands.
+/// Writes a decided step of a message that `owner` holds; `false` when it is in other hands.
+///
+/// Whoever takes a message raises its fence. So a lease that is over takes nothing away from us: as long as owner and fence
+/// are ours nobody has touched it, and what we know of it must not be lost to a clock or a lock.
 pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Step) -> db::Result<bool> {
-    let now = tx.now();
     let changed = tx.execute(
         sql!(
-            "UPDATE outbox SET state = ?5, not_before = ?6, attempts = ?7, remote_id = COALESCE(?8, remote_id),
-               last_error = ?9, lease_owner = NULL, lease_until = NULL, settled_at = NULL,
-               doubt = CASE WHEN ?5 = 'ready' THEN NULL ELSE doubt END, looks = ?10
-             WHERE id = ?1 AND lease_owner = ?2 AND lease_fence = ?3 AND lease_until > ?4
-               AND state IN ('sending', 'unknown')"
+            "UPDATE outbox SET state = ?4, not_before = ?5, attempts = ?6, remote_id = COALESCE(?7, remote_id),
+               last_error = ?8, lease_owner = NULL, lease_until = NULL, settled_at = NULL,
+               doubt = CASE WHEN ?4 = 'ready' THEN NULL ELSE doubt END, looks = ?9
+             WHERE id = ?1 AND lease_owner = ?2 AND lease_fence = ?3 AND state IN ('sending', 'unknown')"
         ),
         params![
             row.id,
             owner,
             row.lease_fence,
-            now,
             step.state.as_str(),
             step.not_before,
             step.attempts,
@@ -326,6 +326,21 @@ pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Step) -> d
             step.error.as_deref(),
             step.looks,
         ],
+    )?;
+    Ok(changed == 1)
+}
+
+/// Writes that a message was accepted although somebody has given it up for lost; `false` if it was taken since.
+///
+/// It was given up once and nobody holds it: what we know is more than anybody else can find out.
+pub(super) fn apply_late(tx: &mut Tx<'_>, row: &Row, step: &Step) -> db::Result<bool> {
+    let changed = tx.execute(
+        sql!(
+            "UPDATE outbox SET state = 'sent', not_before = ?3, remote_id = COALESCE(?4, remote_id),
+               last_error = NULL, settled_at = NULL, looks = 0
+             WHERE id = ?1 AND state = 'unknown' AND lease_owner IS NULL AND lease_fence = ?2"
+        ),
+        params![row.id, row.lease_fence.saturating_add(1), step.not_before, step.remote_id.as_deref()],
     )?;
     Ok(changed == 1)
 }

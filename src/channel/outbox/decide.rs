@@ -215,9 +215,10 @@ pub fn after_resolving(
         ),
         Finding::NotSent => again(false, "it is not there"),
         Finding::CannotTell { why } => {
-            let covered = key_window.is_some_and(|window| {
-                message.attempted.is_certain && now.since(message.attempted.since) < window
-            });
+            let Attempted { since, is_certain } = message.attempted;
+            // An attempt in the future means that the clock was ahead: how long ago it really was, nobody knows.
+            let covered =
+                key_window.is_some_and(|window| is_certain && since <= now && now.since(since) < window);
             match (message.doubt, settings.on_unknown) {
                 _ if covered => again(false, why),
                 (Some(Doubt::Restored | Doubt::Reopened), _) | (_, OnUnknown::Hold) => hold(why),
@@ -295,22 +296,33 @@ pub enum Turn {
     /// Yes.
     Now,
     /// Not before this moment.
-    NotBefore(Timestamp, &'static str),
+    NotBefore(Timestamp, Because),
+}
+
+/// Why a message has to wait for its channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Because {
+    /// These are quiet hours.
+    Quiet,
+    /// The day has had its messages.
+    MaxPerDay,
+    /// The last message has just left.
+    Pace,
 }
 
 /// Whether the channel's quiet hours, daily limit and pace let a message leave at `now`.
 pub fn turn(settings: &Settings, activity: Activity, now: Timestamp) -> Turn {
     if let Some(end) = end_of_quiet(settings, now) {
-        return Turn::NotBefore(end, "quiet hours");
+        return Turn::NotBefore(end, Because::Quiet);
     }
     if settings.max_per_day.is_some_and(|limit| activity.today >= limit) {
-        return Turn::NotBefore(next_day(&settings.zone, now), "max_per_day is reached");
+        return Turn::NotBefore(next_day(&settings.zone, now), Because::MaxPerDay);
     }
     // A last attempt in the future means that the clock was set back: waiting for it could take years.
     if let Some(last) = activity.last_attempt_at.filter(|last| *last <= now)
         && now.since(last) < settings.pace
     {
-        return Turn::NotBefore(last.plus(settings.pace), "pace");
+        return Turn::NotBefore(last.plus(settings.pace), Because::Pace);
     }
     Turn::Now
 }

@@ -8,7 +8,6 @@ use super::sender::{Ended, Sender};
 use super::{claim, settle, store};
 use crate::channel::Channel;
 use crate::channel::error::{Finding, SendError, Sent};
-use crate::channel::progress::Budget;
 use crate::db;
 use crate::fail;
 
@@ -20,7 +19,6 @@ impl Sender {
         row: Row,
         stop: &CancellationToken,
     ) -> db::Result<Ended> {
-        let budget = Budget::new(&self.outside.clock, channel.settings.lease());
         let looking = tokio::time::timeout(channel.settings.timeout, self.resolve(channel, &row));
         let finding = match looking.await {
             Ok(finding) => finding?,
@@ -37,7 +35,7 @@ impl Sender {
             doubt: row.doubt,
         };
         match decide::after_resolving(&message, &finding, channel.key_window(), &channel.settings, now) {
-            Resolved::Step(step) => self.record(channel, row, step, &budget).await,
+            Resolved::Step(step) => self.record(channel, row, step).await,
             Resolved::SendAgain { is_blind } => {
                 let (owner, held, lease) = (self.owner.clone(), row, channel.settings.lease());
                 let why = finding.to_string();

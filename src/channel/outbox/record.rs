@@ -3,35 +3,36 @@
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::decide::{Rest, Step};
 use super::model::{Outcome, Row, State};
 use super::sender::{Ended, Sender};
 use super::{claim, settle, store};
 use crate::channel::Channel;
-use crate::channel::progress::Budget;
+use crate::config::redact;
 use crate::db::{self, Tx};
 use crate::fail;
 use crate::ledger::{event, pause};
 use crate::time::Timestamp;
 
+/// How long we try to write down what we know, however long the lease: forgetting it may send a message twice.
+const WRITE_FOR: Duration = Duration::from_secs(300);
+
 impl Sender {
-    /// Writes a step down, as often as it takes while the lease lasts: what is sent must not be forgotten.
-    pub(super) async fn record(
-        &self,
-        channel: &Channel,
-        row: Row,
-        step: Step,
-        budget: &Budget,
-    ) -> db::Result<Ended> {
+    /// Writes a step down, as often as it takes for some minutes: what is sent must not be forgotten.
+    pub(super) async fn record(&self, channel: &Channel, row: Row, step: Step) -> db::Result<Ended> {
+        let deadline = Instant::now() + WRITE_FOR;
         let mut wait = Duration::from_millis(50);
+        // What others say may repeat our secrets; here is the one way into the database.
+        let step = Step { error: step.error.map(|why| redact(&why).into_owned()), ..step };
         let print = channel.credentials_print();
         loop {
             let written = self.write(&row, &step, &print, Owners::Tell).await;
             let error = match written {
                 Ok(true) => break,
                 Ok(false) => {
-                    tracing::warn!(delivery = row.id, "The lease was over, so nothing was written");
+                    tracing::warn!(delivery = row.id, "Another sender has it now, so nothing was written");
                     return Ok(Ended::Lost);
                 }
                 Err(error) => error,
@@ -49,7 +50,8 @@ impl Sender {
                 );
                 break;
             }
-            if budget.left() < wait {
+            if matches!(error, db::Error::Left { .. } | db::Error::Closed) || Instant::now() + wait > deadline
+            {
                 return Err(error);
             }
             tracing::warn!(delivery = row.id, "Cannot be written down yet: {error}");
@@ -67,7 +69,11 @@ impl Sender {
         self.db
             .write(move |tx| {
                 let now = tx.now();
-                if !claim::apply(tx, &row, &owner, &step)? {
+                let is_late = |tx: &mut Tx<'_>| match step.state {
+                    State::Sent => claim::apply_late(tx, &row, &step),
+                    _ => Ok(false),
+                };
+                if !claim::apply(tx, &row, &owner, &step)? && !is_late(tx)? {
                     return Ok(false);
                 }
                 let after = Row {

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::claim::{self, Due};
-use super::decide::{self, Turn};
+use super::decide::{self, Because, Turn};
 use super::model::{Row, State};
 use super::report::SendReport;
 use super::settle::Topics;
@@ -44,6 +44,15 @@ pub struct Sender {
     pub(super) owner: Owner,
 }
 
+/// When a sender ends.
+#[derive(Clone, Copy)]
+struct Until<'a> {
+    /// From here on it takes no further message.
+    turn: &'a CancellationToken,
+    /// From here on it cuts off the message under way, too, after a short grace.
+    stop: &'a CancellationToken,
+}
+
 /// The answer to a claim.
 enum Taken {
     Send(Row),
@@ -55,7 +64,7 @@ enum Taken {
 /// What became of one message.
 pub(super) enum Ended {
     Step(State),
-    /// The lease was over before we could write: whoever comes next looks into it.
+    /// It was too late to begin, or somebody else has it: whoever comes next looks into it.
     Lost,
 }
 
@@ -69,7 +78,8 @@ impl Sender {
     pub async fn send_due(&self, stop: &CancellationToken) -> db::Result<SendReport> {
         let mut report = SendReport::default();
         self.tell_untold().await?;
-        let passes = self.channels.iter().map(|channel| self.pass(channel, stop));
+        let until = Until { turn: stop, stop };
+        let passes = self.channels.iter().map(|channel| self.pass(channel, until));
         let mut failure = None;
         for passed in join_all(passes).await {
             match passed {
@@ -84,32 +94,34 @@ impl Sender {
         failure.map_or(Ok(report), Err)
     }
 
-    /// Sends what is due until `stop` is cancelled; a channel that is slow or silent holds up no other.
-    pub async fn run(&self, stop: &CancellationToken) {
-        let sending = join_all(self.channels.iter().map(|channel| self.keep_sending(channel, stop)));
-        tokio::join!(sending, self.keep_telling(stop));
+    /// Sends what is due until `turn`, a child of `stop`, is cancelled: then the messages under way get the time that they
+    /// need. Only `stop` cuts them off. A channel that is slow or silent holds up no other.
+    pub async fn run(&self, turn: &CancellationToken, stop: &CancellationToken) {
+        let until = Until { turn, stop };
+        let sending = join_all(self.channels.iter().map(|channel| self.keep_sending(channel, until)));
+        tokio::join!(sending, self.keep_telling(turn));
     }
 
-    async fn keep_sending(&self, channel: &Channel, stop: &CancellationToken) {
-        while !stop.is_cancelled() {
-            let passed = self.pass(channel, stop).await;
-            rest_after(passed.map(drop), stop).await;
+    async fn keep_sending(&self, channel: &Channel, until: Until<'_>) {
+        while !until.turn.is_cancelled() {
+            let passed = self.pass(channel, until).await;
+            rest_after(passed.map(drop), until.turn).await;
         }
     }
 
-    async fn keep_telling(&self, stop: &CancellationToken) {
-        while !stop.is_cancelled() {
+    async fn keep_telling(&self, turn: &CancellationToken) {
+        while !turn.is_cancelled() {
             let told = self.tell_untold().await;
-            rest_after(told, stop).await;
+            rest_after(told, turn).await;
         }
     }
 
     /// One channel: message after message, so that pace and order hold.
-    async fn pass(&self, channel: &Channel, stop: &CancellationToken) -> db::Result<SendReport> {
+    async fn pass(&self, channel: &Channel, Until { turn, stop }: Until<'_>) -> db::Result<SendReport> {
         let mut report = SendReport::default();
         let mut has_waited = false;
         let began = self.outside.clock.now();
-        while !stop.is_cancelled() {
+        while !turn.is_cancelled() {
             let ended = match self.claim(channel, began).await? {
                 Taken::Nothing => break,
                 Taken::Wait { until: Some(until), is_pace: true, .. } if !has_waited => {
@@ -120,7 +132,7 @@ impl Sender {
                     }
                     has_waited = true;
                     tokio::select! {
-                        () = stop.cancelled() => break,
+                        () = turn.cancelled() => break,
                         () = tokio::time::sleep(wait) => continue,
                     }
                 }
@@ -184,7 +196,11 @@ impl Sender {
                 }
                 let activity = claim::activity(tx, &name, &memory, &settings)?;
                 if let Turn::NotBefore(until, why) = decide::turn(&settings, activity, now) {
-                    return Ok(Taken::Wait { until: Some(until), is_pace: why == "pace", is_locked: false });
+                    return Ok(Taken::Wait {
+                        until: Some(until),
+                        is_pace: why == Because::Pace,
+                        is_locked: false,
+                    });
                 }
                 let lease_until = now.plus(settings.lease());
                 if let Some(row) = claim::claim_unknown(tx, &name, &owner, due, lease_until)? {
@@ -218,7 +234,7 @@ impl Sender {
         };
         fail::point("outbox.sent");
         let step = decide::after_attempt(&row, &result, &channel.settings, self.outside.clock.now());
-        self.record(channel, row, step, &budget).await
+        self.record(channel, row, step).await
     }
 
     /// `None` when so much time has passed since the claim that somebody else may have the message now.
@@ -294,8 +310,8 @@ async fn out_of_time(channel: &Channel, progress: &Progress) -> Duration {
     }
 }
 
-/// Waits for the next turn of a loop, longer after an error, at most until `stop` is cancelled.
-async fn rest_after(done: db::Result<()>, stop: &CancellationToken) {
+/// Waits for the next round of a loop, longer after an error, at most until `turn` is cancelled.
+async fn rest_after(done: db::Result<()>, turn: &CancellationToken) {
     let pause = match done {
         Ok(()) => BEAT,
         Err(error) => {
@@ -304,7 +320,7 @@ async fn rest_after(done: db::Result<()>, stop: &CancellationToken) {
         }
     };
     tokio::select! {
-        () = stop.cancelled() => {}
+        () = turn.cancelled() => {}
         () = tokio::time::sleep(pause) => {}
     }
 }

@@ -17,6 +17,20 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
+/// The states in which something is still to happen, as [`State::is_open`] says.
+macro_rules! open_states {
+    () => {
+        "'ready', 'sending', 'unknown', 'held'"
+    };
+}
+
+/// Those of them that senders work on by themselves; what is held waits for a person.
+macro_rules! moving_states {
+    () => {
+        "'ready', 'sending', 'unknown'"
+    };
+}
+
 pub(super) fn read(row: &db::Row<'_>) -> db::Result<Row> {
     let state: String = row.get(9)?;
     let doubt: Option<String> = row.get(18)?;
@@ -43,12 +57,17 @@ pub(super) fn read(row: &db::Row<'_>) -> db::Result<Row> {
         settled_at: row.get(15)?,
         lease_fence: row.get(16)?,
         lease_until: row.get(17)?,
-        doubt: doubt.and_then(|doubt| Doubt::parse(&doubt)),
+        doubt: doubt.map(read_doubt).transpose()?,
         remote_id: row.get(19)?,
         last_error: row.get(20)?,
         resent_at: row.get(21)?,
         looks: row.get(22)?,
     })
+}
+
+/// A doubt that we do not know is not none: without it the message would be sent blindly.
+fn read_doubt(text: String) -> db::Result<Doubt> {
+    Doubt::parse(&text).ok_or(db::Error::Unexpected { column: 18, wanted: "a doubt", found: text })
 }
 
 /// How many messages a sender has in hand at this moment.
@@ -127,8 +146,9 @@ pub fn find_open(tx: &mut Tx<'_>, topic: &str, subject: &str) -> db::Result<Opti
         sql!(concat!(
             "SELECT ",
             columns!(),
-            " FROM outbox WHERE topic = ?1 AND subject = ?2
-              AND state IN ('ready', 'sending', 'unknown', 'held') ORDER BY id LIMIT 1"
+            " FROM outbox WHERE topic = ?1 AND subject = ?2 AND state IN (",
+            open_states!(),
+            ") ORDER BY id LIMIT 1"
         )),
         params![topic, subject],
         read,
@@ -213,11 +233,12 @@ pub struct Tally {
 /// Everything that is not over, and everything that failed, counted.
 pub fn tally(tx: &mut Tx<'_>) -> db::Result<Vec<Tally>> {
     tx.list(
-        sql!(
+        sql!(concat!(
             "SELECT job_name, channel, state, CAST(COUNT(*) AS BIGINT) FROM outbox
-             WHERE state IN ('ready', 'sending', 'unknown', 'held', 'failed')
-             GROUP BY job_name, channel, state ORDER BY job_name, channel, state"
-        ),
+             WHERE state IN (",
+            open_states!(),
+            ", 'failed') GROUP BY job_name, channel, state ORDER BY job_name, channel, state"
+        )),
         params![],
         |row| {
             Ok(Tally { job_name: row.get(0)?, channel: row.get(1)?, state: row.get(2)?, count: row.get(3)? })
@@ -228,10 +249,11 @@ pub fn tally(tx: &mut Tx<'_>) -> db::Result<Vec<Tally>> {
 /// How many messages of a job are still under way.
 pub fn count_open(tx: &mut Tx<'_>, job: &str) -> db::Result<i64> {
     tx.count(
-        sql!(
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM outbox
-             WHERE job_name = ?1 AND state IN ('ready', 'sending', 'unknown', 'held')"
-        ),
+        sql!(concat!(
+            "SELECT CAST(COUNT(*) AS BIGINT) FROM outbox WHERE job_name = ?1 AND state IN (",
+            open_states!(),
+            ")"
+        )),
         params![job],
     )
 }
@@ -239,10 +261,11 @@ pub fn count_open(tx: &mut Tx<'_>, job: &str) -> db::Result<i64> {
 /// Channels that messages wait for, with how many: those that no config names are orphans.
 pub fn list_orphans(tx: &mut Tx<'_>, configured: &[String]) -> db::Result<Vec<(String, i64)>> {
     let mut waiting = tx.list(
-        sql!(
-            "SELECT channel, CAST(COUNT(*) AS BIGINT) FROM outbox
-             WHERE state IN ('ready', 'sending', 'unknown') GROUP BY channel ORDER BY channel"
-        ),
+        sql!(concat!(
+            "SELECT channel, CAST(COUNT(*) AS BIGINT) FROM outbox WHERE state IN (",
+            moving_states!(),
+            ") GROUP BY channel ORDER BY channel"
+        )),
         params![],
         |row| Ok((row.get::<String>(0)?, row.get::<i64>(1)?)),
     )?;
@@ -255,11 +278,13 @@ pub fn list_orphans(tx: &mut Tx<'_>, configured: &[String]) -> db::Result<Vec<(S
 /// What an old state shows as waiting may have been sent since. Answers how many there are.
 pub fn distrust(tx: &mut Tx<'_>, doubt: Doubt, now: Timestamp) -> db::Result<u64> {
     tx.execute(
-        sql!(
+        sql!(concat!(
             "UPDATE outbox SET state = 'unknown', doubt = ?2, not_before = ?1,
                lease_owner = NULL, lease_until = NULL, lease_fence = lease_fence + 1, last_error = ?3
-             WHERE state IN ('ready', 'sending', 'unknown')"
-        ),
+             WHERE state IN (",
+            moving_states!(),
+            ")"
+        )),
         params![now, doubt.as_str(), doubt.words()],
     )
 }
@@ -345,4 +370,20 @@ pub(super) fn is_taken(tx: &mut Tx<'_>, channel: &str, remote_id: &str, id: i64)
         params![channel, remote_id, id],
     )?;
     Ok(others > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_of_states_in_sql_are_those_of_the_code() {
+        let list = |states: &mut dyn Iterator<Item = State>| {
+            let words: Vec<String> = states.map(|state| format!("'{}'", state.as_str())).collect();
+            words.join(", ")
+        };
+        let open = || State::ALL.into_iter().filter(|state| state.is_open());
+        assert_eq!(list(&mut open()), open_states!());
+        assert_eq!(list(&mut open().filter(|state| *state != State::Held)), moving_states!());
+    }
 }

@@ -134,6 +134,27 @@ fn a_message_is_sent_again_blindly_once_and_then_left_to_a_person() {
     }
 }
 
+/// A clock that was ahead wrote when it was tried: that may have been hours ago.
+#[test]
+fn a_key_covers_nothing_that_was_tried_in_the_future() {
+    let cannot = Finding::CannotTell { why: "no".into() };
+    for (since, is_covered) in [
+        (now(), true),
+        (now().minus(HOUR - SECOND), true),
+        (now().minus(HOUR), false),
+        (now().plus(SECOND), false),
+        (now().plus(HOUR * 5), false),
+        (now().plus(HOUR * 24 * 365), false),
+    ] {
+        let attempted = Attempted { since, is_certain: true };
+        let message = Unresolved { attempted, ..unresolved(1, HOUR, None) };
+        match after_resolving(&message, &cannot, Some(HOUR), &settings(), now()) {
+            Resolved::SendAgain { is_blind } => assert!(is_covered && !is_blind, "{since}"),
+            Resolved::Step(step) => assert_eq!((step.state, is_covered), (State::Held, false), "{since}"),
+        }
+    }
+}
+
 #[test]
 fn a_message_that_kills_its_senders_ends_with_a_person() {
     let resolved = after_resolving(&unresolved(3, HOUR, None), &Finding::NotSent, None, &settings(), now());
@@ -231,22 +252,26 @@ fn quiet_hours_daily_limit_and_pace_hold_in_the_channels_zone() {
     for (time, activity, expected) in [
         // 12:00 in Tokyo.
         ("2026-01-15T03:00:00Z", active(None, 0), None),
-        ("2026-01-15T03:00:00Z", active(Some("2026-01-15T02:59:30Z"), 1), Some("2026-01-15T03:00:30.000Z")),
+        (
+            "2026-01-15T03:00:00Z",
+            active(Some("2026-01-15T02:59:30Z"), 1),
+            Some(("2026-01-15T03:00:30.000Z", Because::Pace)),
+        ),
         ("2026-01-15T03:00:00Z", active(Some("2026-01-15T02:59:00Z"), 1), None),
         // The clock was set back: nobody waits for a moment that may be years away.
         ("2026-01-15T03:00:00Z", active(Some("2027-01-15T02:59:30Z"), 1), None),
         // The day is full until midnight in Tokyo.
-        ("2026-01-15T03:00:00Z", active(None, 2), Some("2026-01-15T15:00:00.000Z")),
+        ("2026-01-15T03:00:00Z", active(None, 2), Some(("2026-01-15T15:00:00.000Z", Because::MaxPerDay))),
         // 22:00, 00:30 and 06:59 are quiet, 07:00 is not.
-        ("2026-01-15T13:00:00Z", active(None, 0), Some("2026-01-15T22:00:00.000Z")),
-        ("2026-01-15T15:30:00Z", active(None, 0), Some("2026-01-15T22:00:00.000Z")),
-        ("2026-01-15T21:59:30Z", active(None, 0), Some("2026-01-15T22:00:30.000Z")),
+        ("2026-01-15T13:00:00Z", active(None, 0), Some(("2026-01-15T22:00:00.000Z", Because::Quiet))),
+        ("2026-01-15T15:30:00Z", active(None, 0), Some(("2026-01-15T22:00:00.000Z", Because::Quiet))),
+        ("2026-01-15T21:59:30Z", active(None, 0), Some(("2026-01-15T22:00:30.000Z", Because::Quiet))),
         ("2026-01-15T22:00:00Z", active(None, 0), None),
     ] {
         match (turn(&tokyo, activity, at(time)), expected) {
             (Turn::Now, None) => {}
-            (Turn::NotBefore(until, _), Some(expected)) => {
-                assert_eq!(until.to_string(), expected, "{time}");
+            (Turn::NotBefore(until, why), Some((expected, because))) => {
+                assert_eq!((until.to_string().as_str(), why), (expected, because), "{time}");
             }
             (turn, expected) => panic!("{time} {activity:?}: {turn:?}, not {expected:?}"),
         }

@@ -1,0 +1,135 @@
+//! What other programs repeat of our secrets is nowhere to be seen: not in logs, listings, exports or the database.
+
+use axum::http::{HeaderMap, StatusCode, Uri};
+use tsuzuki::channel::outbox::{self, NewMessage};
+use tsuzuki::db::{Db, Open, Place};
+use tsuzuki::demo::smtp::{Phase, SmtpServer, Trouble, USER};
+use tsuzuki::id::JobName;
+use tsuzuki::time::Clock;
+
+use crate::desk::{Desk, output_beside, said};
+
+const PATH: &str = "/hooks/T0SECRET/B0SECRET/xyzSECRET";
+const TOKEN: &str = "tok-0SECRET-en";
+
+/// A server that answers every post as Express does, and tells the token, too.
+async fn parrot() -> std::net::SocketAddr {
+    let answer = async |uri: Uri, headers: HeaderMap| {
+        let token = headers.get("authorization").map(|value| value.to_str().unwrap().to_owned());
+        let page = format!("<pre>Cannot POST {}</pre> {}", uri.path(), token.unwrap_or_default());
+        (StatusCode::NOT_FOUND, page)
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = axum::Router::new().fallback(answer);
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    address
+}
+
+/// Queues one message for every channel.
+async fn queue(desk: &Desk, channels: &[(&'static str, &'static str, &'static str)]) {
+    let place = Place::File(desk.file("tsuzuki.db"));
+    let db = Db::open(place, Open::Create, Clock::system()).await.unwrap();
+    for (channel, recipient, payload) in channels.iter().copied() {
+        db.write(move |tx| {
+            let job: JobName = "blogs".parse().unwrap();
+            let message = NewMessage {
+                job: &job,
+                channel,
+                recipient,
+                topic: "test",
+                subject: channel,
+                generation: 0,
+                payload,
+                hold: false,
+                not_before: None,
+            };
+            outbox::add(tx, &message, tx.now())
+        })
+        .await
+        .unwrap();
+    }
+}
+
+/// Looks for `secrets` wherever a person, or somebody with the database, might.
+fn look_everywhere(desk: &Desk, secrets: &[&str]) {
+    let hides = |what: &str, bytes: &[u8]| {
+        for secret in secrets {
+            let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+            assert!(!found, "{what} shows {secret}: {}", String::from_utf8_lossy(bytes));
+        }
+    };
+    for args in [
+        "delivery ls",
+        "delivery ls --json",
+        "delivery show 1",
+        "delivery show 1 --json",
+        "why delivery:1",
+        "status --json",
+        "export messages --format csv",
+        "export messages --format json",
+    ] {
+        // This process does not know the secrets, so it cannot hide them: they must not be there.
+        let output = desk.run(&args.split(' ').collect::<Vec<_>>());
+        hides(args, said(&output).as_bytes());
+    }
+    let files = desk.files();
+    assert!(files.iter().any(|name| name == "tsuzuki.db"), "{files:?}");
+    for name in files.iter().filter(|name| *name != "tsuzuki.toml") {
+        hides(name, &std::fs::read(desk.file(name)).unwrap());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_a_receiver_repeats_is_shown_and_kept_nowhere() {
+    let address = parrot().await;
+    let desk = Desk::new(
+        "[store]\nurl = \"sqlite:tsuzuki.db\"\n\
+         [channel.hook]\nkind = \"webhook\"\nurl = \"${HOOK}\"\ntoken = \"${TOKEN}\"\nallow_private = [\"127.0.0.1\"]\n\
+         [channel.slack]\nkind = \"slack\"\nurl = \"${HOOK}\"\nallow_private = [\"127.0.0.1\"]\n",
+    );
+    queue(&desk, &[("hook", "webhook", "{}"), ("slack", "webhook", "{}")]).await;
+    let mut sending = desk.command(&["run-due", "-v"]);
+    sending.env("HOOK", format!("http://{address}{PATH}")).env("TOKEN", TOKEN);
+    let log = said(&output_beside(sending).await);
+    let quoted = "status 404: <pre>Cannot POST /[redacted]</pre>";
+    assert_eq!(log.matches(quoted).count(), 2, "{log}");
+    assert!(!log.contains("SECRET"), "{log}");
+    let shown = said(&desk.run(&["delivery", "show", "1"]));
+    assert!(shown.contains(quoted), "{shown}");
+    look_everywhere(&desk, &["T0SECRET", "B0SECRET", "xyzSECRET", "0SECRET-en"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_that_a_mail_server_repeats_is_shown_and_kept_nowhere() {
+    let server = SmtpServer::start().await.unwrap();
+    let (user, password) = USER;
+    let desk = Desk::new(&format!(
+        "[store]\nurl = \"sqlite:tsuzuki.db\"\n\
+         [channel.mail]\nkind = \"email\"\nsmtp = \"{}\"\ntls = \"none\"\nuser = \"{user}\"\npassword = \"${{PASSWORD}}\"\n\
+         from = \"a@example.com\"\nto = [\"b@example.com\"]\nallow_private = [\"127.0.0.1\"]\n",
+        server.address
+    ));
+    let body = "{\"subject\":\"s\",\"text\":\"t\",\"html\":\"<p>t</p>\"}";
+    for (phase, words, expected) in [
+        (Phase::Auth, "535 5.7.8 loopback-password is wrong", "[redacted] is wrong"),
+        (Phase::Kept, "250 2.0.0 kept under loopback-password", "kept under [redacted]"),
+    ] {
+        queue(&desk, &[("mail", "b@example.com", body)]).await;
+        server.next(phase, Trouble::Say(words));
+        let mut sending = desk.command(&["run-due", "-v"]);
+        let log = said(
+            &output_beside({
+                sending.env("PASSWORD", password);
+                sending
+            })
+            .await,
+        );
+        assert!(!log.contains(password), "{log}");
+        let shown = said(&desk.run(&["delivery", "show", "1", "--json"]));
+        assert!(shown.contains(expected), "{shown}{log}");
+        look_everywhere(&desk, &[password]);
+        let resumed = desk.run(&["delivery", "retry", "--channel", "mail"]);
+        assert!(resumed.status.success(), "{}", said(&resumed));
+    }
+}
