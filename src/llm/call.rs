@@ -83,6 +83,8 @@ pub(super) enum Rest {
     Down { why: String, after: Option<Duration>, may_have_counted: bool },
     /// It does not accept our key, or we have none.
     Locked { why: String },
+    /// It does not know the model or the API: the config has to change, and not the key.
+    Lost { why: String },
 }
 
 impl Rest {

@@ -266,7 +266,7 @@ fn judge(answer: &Answer) -> CallError {
         400 if is_bad_key => Rest::Locked { why }.into(),
         // No billing, or not from this country: nothing that another document would change.
         400 if code == "FAILED_PRECONDITION" => Rest::Locked { why }.into(),
-        404 => Rest::Locked { why: format!("there is no such model or API: {why}") }.into(),
+        404 => Rest::Lost { why: format!("there is no such model or API: {why}") }.into(),
         429 if is_about_the_day(details) => Rest::UsedUp { why }.into(),
         429 => {
             let after = retry_delay(details).or_else(|| answer.retry_after()).unwrap_or(USUAL_WAIT);

@@ -147,7 +147,7 @@ fn judge(answer: &Answer) -> CallError {
     let why = quote(&format!("status {}: {message}", answer.status));
     match answer.status {
         401 | 403 => Rest::Locked { why }.into(),
-        404 => Rest::Locked { why: format!("there is no such model or API: {why}") }.into(),
+        404 => Rest::Lost { why: format!("there is no such model or API: {why}") }.into(),
         429 if code == "insufficient_quota" || message.contains("per day") => Rest::UsedUp { why }.into(),
         429 => Rest::Busy { why, after: answer.retry_after().unwrap_or(USUAL_WAIT) }.into(),
         400 | 413 | 422 => CallError::Unusable { why, spent: Spent::Nothing, can_repair: false },

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::budget::{Budget, Reserved};
 use super::call::{Rest, Spent};
 use super::{Because, GeminiConfig, KINDS, Llm, Obstacle, OpenAiConfig, Provider, gemini, openai, store};
-use crate::config::value::{TimeOfDay, Zone};
+use crate::config::value::Zone;
 use crate::config::{self, Problems, Section};
 use crate::db::{self, Db};
 use crate::fetch::{AllowPrivate, Clients};
@@ -146,10 +146,9 @@ fn budget(
         ),
         None => quotas.get(&section.name).cloned(),
     };
-    let day = quota.as_ref().map_or_else(
-        || config::Quota { per_day: u32::MAX, day_starts: TimeOfDay::MIDNIGHT, zone: zone.clone() },
-        |quota| quota.rule.clone(),
-    );
+    let day = quota
+        .as_ref()
+        .map_or_else(|| config::Quota::from_midnight(u32::MAX, zone.clone()), |quota| quota.rule.clone());
     Ok(Budget { quota, day, keys: super::BudgetKeys::default() })
 }
 
@@ -191,7 +190,9 @@ impl Llm {
                     Rest::Down { why, after, .. } => {
                         (now.plus(after.unwrap_or(growing).max(growing)), Because::Down, why.clone())
                     }
-                    Rest::Locked { why } => (now.plus(LOCKED), Because::Locked, why.clone()),
+                    Rest::Locked { why } | Rest::Lost { why } => {
+                        (now.plus(LOCKED), Because::Locked, why.clone())
+                    }
                 };
                 let failed = i64::from(because == Because::Down);
                 store::put_health(tx, &name, failures + failed, Some((&print, because)))?;
