@@ -24,7 +24,7 @@ pub struct NotATime(String);
 impl Timestamp {
     /// The first moment of year 0, in our text form `0000-01-01T00:00:00.000Z`.
     pub const MIN: Timestamp = Timestamp(-62_167_219_200_000);
-    /// The last moment of year 9999; a later year would break the fixed width.
+    /// The last moment that every time zone can show as one of year 9999; a later year would break the fixed width.
     pub const MAX: Timestamp = Timestamp(253_402_207_199_999);
 
     /// The moment that many milliseconds after 1970, kept inside `MIN..=MAX`.

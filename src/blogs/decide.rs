@@ -135,13 +135,16 @@ pub struct Seen {
     pub keys: HashSet<String>,
     /// Addresses that it has, as compared.
     pub url_keys: HashSet<String>,
+    /// Keys of entries that it has under another key.
+    pub renamed: HashSet<String>,
 }
 
 impl Seen {
-    /// Whether the entry was seen, under its key or at its address.
+    /// Whether the entry was seen, under any of its keys or at its address.
     pub fn knows(&self, entry: &Found) -> bool {
         self.keys.contains(&entry.key)
             || entry.url_key.as_ref().is_some_and(|key| self.url_keys.contains(key))
+            || self.renamed.contains(&entry.key)
     }
 }
 

@@ -235,6 +235,16 @@ impl Found {
             self.key.clone_from(address);
         }
     }
+
+    /// The keys that the same entry has when its id is its address in one reading of the document and not in another:
+    /// its link was edited, or is shared with a second entry.
+    pub fn other_keys(&self) -> Vec<String> {
+        if self.key.starts_with("//") {
+            return ["https", "http"].map(|scheme| format!("id:{scheme}:{}", self.key)).into();
+        }
+        let address = self.key.strip_prefix("id:https:").or_else(|| self.key.strip_prefix("id:http:"));
+        address.filter(|address| address.starts_with("//")).map(str::to_owned).into_iter().collect()
+    }
 }
 
 /// Longer keys are stored as their hash: indexes have limits, and hostile feeds have none.

@@ -97,29 +97,36 @@ pub async fn restore(from: &Path, to: &Place, clock: &Clock) -> BackupResult<Bac
     }
     in_background(move || {
         let copied = copy_checked(&from, &to)?;
-        let kept = if to.exists() { Some(put_aside(&to)?) } else { None };
+        let kept = put_aside(&to)?;
         copied.put_at(&to)?;
         Ok(BackupReport { bytes: copied.bytes, kept })
     })
     .await
 }
 
-/// Moves the database at `path` out of the way, with what belongs to it; answers its new name.
-fn put_aside(path: &Path) -> BackupResult<PathBuf> {
-    match refuse_if_in_use(path) {
+/// What SQLite keeps beside a database: none of it may meet another one of that name, or its pages would be laid over it.
+const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// Moves the database at `path` out of the way, with what belongs to it, or what is left of one that somebody removed;
+/// answers its new name.
+fn put_aside(path: &Path) -> BackupResult<Option<PathBuf>> {
+    let exists = path.exists();
+    let used = if exists { refuse_if_in_use(path) } else { Ok(()) };
+    match used {
         // Whether anybody uses a damaged file cannot be told; to be rid of it is why one restores.
         Ok(()) | Err(Error::Damaged(_) | Error::NotADatabase(_)) => {}
         Err(Error::Busy) => return Err(BackupError::InUse(path.to_owned())),
         Err(error) => return Err(error.into()),
     }
     let aside = free_name(path);
-    for ending in ["", "-wal", "-shm", "-journal"] {
+    // The database goes last: if we are cut off, what is left cannot be taken for a sound one.
+    for ending in BESIDE.into_iter().chain([""]) {
         let (old, new) = (with_ending(path, ending), with_ending(&aside, ending));
         if old.exists() {
             std::fs::rename(&old, new).map_err(|error| cannot(&old, &error))?;
         }
     }
-    Ok(aside)
+    Ok(exists.then_some(aside))
 }
 
 async fn in_background<T: Send + 'static>(
@@ -146,7 +153,7 @@ fn free_name(path: &Path) -> PathBuf {
     let numbered = (2..).map(|number: u32| with_ending(path, &format!(".before-restore-{number}")));
     std::iter::once(with_ending(path, ".before-restore"))
         .chain(numbered)
-        .find(|path| !path.exists())
+        .find(|name| BESIDE.into_iter().chain([""]).all(|ending| !with_ending(name, ending).exists()))
         .unwrap_or_default()
 }
 
@@ -158,7 +165,16 @@ struct Copied {
 
 impl Copied {
     fn put_at(&self, to: &Path) -> Result<()> {
-        std::fs::rename(&self.draft, to).map_err(|error| cannot(to, &error))
+        std::fs::rename(&self.draft, to).map_err(|error| cannot(to, &error))?;
+        // Its name must outlast a power cut, too.
+        #[cfg(unix)]
+        {
+            let parent =
+                to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let directory = std::fs::File::open(parent).map_err(|error| cannot(parent, &error))?;
+            directory.sync_all().map_err(|error| cannot(parent, &error))?;
+        }
+        Ok(())
     }
 }
 
@@ -172,7 +188,11 @@ impl Drop for Copied {
 fn copy_checked(from: &Path, to: &Path) -> Result<Copied> {
     let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     source.busy_timeout(Duration::from_secs(60))?;
-    let mut copied = Copied { draft: with_ending(to, ".part"), bytes: 0 };
+    // One state of the source from the first page to the last: without it the copy would begin anew whenever somebody
+    // commits, and never end beside a busy writer.
+    source.execute_batch("BEGIN")?;
+    source.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?;
+    let mut copied = Copied { draft: with_ending(to, &format!(".part-{}", std::process::id())), bytes: 0 };
     let draft = &copied.draft;
     let _ = std::fs::remove_file(draft);
     {

@@ -65,6 +65,91 @@ fn a_damaged_database_is_replaced_with_all_that_belongs_to_it() {
     assert_eq!(kept, b"broken");
 }
 
+#[test]
+fn what_is_left_of_a_removed_database_is_not_laid_over_the_restored_one() {
+    let desk = Desk::new("");
+    assert!(desk.run(&["db", "migrate"]).status.success());
+    let file = desk.file("tsuzuki.db");
+    let write = |connection: &rusqlite::Connection, subject: &str| {
+        connection
+            .execute(
+                "INSERT INTO events (at, subject, code, detail) VALUES ('2026-01-15T00:00:00.000Z', ?1, 'x', 'null')",
+                [subject],
+            )
+            .unwrap();
+    };
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    connection.pragma_update(None, "journal_mode", "wal").unwrap();
+    write(&connection, "before");
+    assert!(desk.run(&["db", "backup", "b.db"]).status.success());
+    write(&connection, "after");
+    // As after a power cut: the database is gone, its log is not.
+    let log = std::fs::read(desk.file("tsuzuki.db-wal")).unwrap();
+    assert!(!log.is_empty());
+    drop(connection);
+    std::fs::remove_file(&file).unwrap();
+    std::fs::write(desk.file("tsuzuki.db-wal"), &log).unwrap();
+
+    let restored = desk.run(&["db", "restore", "b.db", "--yes"]);
+    assert!(restored.status.success(), "{restored:?}");
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    let mut subjects = connection.prepare("SELECT subject FROM events WHERE code = 'x'").unwrap();
+    let found: Vec<String> = subjects.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    assert_eq!(found, ["before"]);
+    assert_eq!(
+        std::fs::read(desk.file("tsuzuki.db.before-restore-wal")).unwrap(),
+        log,
+        "kept, not thrown away"
+    );
+}
+
+#[test]
+fn a_backup_beside_a_busy_writer_ends_and_is_of_one_moment() {
+    let desk = Desk::new("");
+    assert!(desk.run(&["db", "migrate"]).status.success());
+    let connection = rusqlite::Connection::open(desk.file("tsuzuki.db")).unwrap();
+    connection
+        .execute_batch(
+            "CREATE TABLE ballast (a BLOB); CREATE TABLE pair (a INTEGER, b INTEGER); INSERT INTO pair VALUES (0, 0);
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+             INSERT INTO ballast SELECT randomblob(2000) FROM n;",
+        )
+        .unwrap();
+    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let writer = {
+        let stop = std::sync::Arc::clone(&stop);
+        std::thread::spawn(move || {
+            let mut commits = 0;
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                connection
+                    .execute_batch("BEGIN; UPDATE pair SET a = a + 1; UPDATE pair SET b = b + 1; COMMIT")
+                    .unwrap();
+                commits += 1;
+            }
+            commits
+        })
+    };
+    let mut backup = desk.command(&["db", "backup", "b.db"]).spawn().unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let ended = loop {
+        match backup.try_wait().unwrap() {
+            Some(status) => break Some(status),
+            None if std::time::Instant::now() > deadline => break None,
+            None => std::thread::sleep(std::time::Duration::from_millis(20)),
+        }
+    };
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    let commits: i32 = writer.join().unwrap();
+    let _ = backup.kill();
+    assert!(ended.is_some_and(|status| status.success()), "it did not end beside {commits} commits");
+    assert!(commits > 10, "{commits}");
+    let copy = rusqlite::Connection::open(desk.file("b.db")).unwrap();
+    let (a, b): (i64, i64) =
+        copy.query_row("SELECT a, b FROM pair", [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    assert_eq!(a, b);
+    assert_eq!(desk.files().iter().filter(|name| name.contains(".part")).count(), 0);
+}
+
 on_both_databases! {
     async fn a_reset_leaves_the_tables_of_others_alone(fixture) {
         fixture.db.write(|tx| {

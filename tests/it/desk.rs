@@ -2,7 +2,8 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 /// The directory; it goes with this value.
 pub(crate) struct Desk {
@@ -115,4 +116,41 @@ pub(crate) fn ends_with(output: &Output, code: i32) -> String {
 pub(crate) fn send_signal(pid: u32, signal: rustix::process::Signal) {
     let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw).unwrap();
     rustix::process::kill_process(pid, signal).unwrap();
+}
+
+/// A process that is stopped at a fail point; it goes with this value.
+pub(crate) struct Stopped(Option<Child>);
+
+impl Stopped {
+    /// Starts `command`, which stops itself at `point`, and waits until it has.
+    pub(crate) fn at(point: &str, command: &mut Command) -> Self {
+        let child = command.env("TSUZUKI_STOP_AT", point).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        while process_state(child.id()) != Some('T') {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before it stopped at {point}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Self(Some(child))
+    }
+
+    /// Lets it go on to its end.
+    pub(crate) fn wake(mut self) -> Output {
+        let child = self.0.take().unwrap();
+        send_signal(child.id(), rustix::process::Signal::CONT);
+        child.wait_with_output().unwrap()
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn process_state(pid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(") ").next()?.chars().next()
 }

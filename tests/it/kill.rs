@@ -22,9 +22,8 @@ use tsuzuki::text::Language;
 use tsuzuki::time::Clock;
 
 use crate::databases::{self, Fixture};
-use crate::desk::send_signal;
+use crate::desk::Stopped;
 use crate::outbox::{channels, clients};
-use rustix::process::Signal;
 
 /// Every point that a sender passes on its way; named in the code with `fail::point`.
 const POINTS: [&str; 10] = [
@@ -442,8 +441,7 @@ fn stopped_sender(dialect: Dialect, point: &'static str) {
     while !is_stopped_sender_shown(dialect, point) {}
 }
 
-/// Answers no if the process was stopped while its lease was being renewed: on SQLite it then holds the lock for writing,
-/// and nobody can take over.
+/// Answers no if the process was stopped while its lease was being renewed: it then holds a lock, and nobody can take over.
 fn is_stopped_sender_shown(dialect: Dialect, point: &'static str) -> bool {
     let is_shown = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let shown = Arc::clone(&is_shown);
@@ -451,21 +449,10 @@ fn is_stopped_sender_shown(dialect: Dialect, point: &'static str) -> bool {
         // Real time, so that the stopped process and its successor live by the same clock.
         let mut world = World::new(fixture, "timeout = \"600ms\"").await;
         world.add(2, Some("no_keys")).await;
-        let mut stopped = world.process(Order::MarkThenSend, "system");
-        let mut stopped = stopped.env("KILL_ONCE", "1").env("TSUZUKI_STOP_AT", point).spawn().unwrap();
-        let pid = stopped.id();
-        while process_state(pid) != Some('T') {
-            assert!(stopped.try_wait().unwrap().is_none(), "it ended before it stopped");
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-        if let Place::File(path) = world.fixture.db.place() {
-            let other = rusqlite::Connection::open(path).unwrap();
-            other.busy_timeout(Duration::from_secs(2)).unwrap();
-            if other.execute_batch("BEGIN IMMEDIATE; ROLLBACK").is_err() {
-                stopped.kill().unwrap();
-                stopped.wait().unwrap();
-                return;
-            }
+        let mut command = world.process(Order::MarkThenSend, "system");
+        let stopped = tokio::task::block_in_place(|| Stopped::at(point, command.env("KILL_ONCE", "1")));
+        if holds_a_lock(&world.fixture) {
+            return;
         }
         let sender = Sender::new(
             world.fixture.db.clone(),
@@ -484,8 +471,8 @@ fn is_stopped_sender_shown(dialect: Dialect, point: &'static str) -> bool {
         }
         let (rows, toots) = (world.rows().await, world.no_keys.toots().len());
         assert_eq!(toots, 2, "{point}");
-        send_signal(pid, Signal::CONT);
-        assert!(stopped.wait().unwrap().success());
+        let woken = tokio::task::block_in_place(|| stopped.wake());
+        assert!(woken.status.success(), "{woken:?}");
         let report = std::fs::read_to_string(world.fixture.dir.path().join("report.json")).unwrap();
         let report: serde_json::Value = serde_json::from_str(&report).unwrap();
         assert_eq!((&report["lost"], &report["sent"]), (&1.into(), &0.into()), "{point}: {report}");
@@ -496,9 +483,20 @@ fn is_stopped_sender_shown(dialect: Dialect, point: &'static str) -> bool {
     is_shown.load(std::sync::atomic::Ordering::SeqCst)
 }
 
-fn process_state(pid: u32) -> Option<char> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit(") ").next()?.chars().next()
+/// Whether somebody is in the middle of writing.
+fn holds_a_lock(fixture: &Fixture) -> bool {
+    match fixture.db.place() {
+        Place::File(path) => {
+            let other = rusqlite::Connection::open(path).unwrap();
+            other.busy_timeout(Duration::from_secs(2)).unwrap();
+            other.execute_batch("BEGIN IMMEDIATE; ROLLBACK").is_err()
+        }
+        _ => tokio::task::block_in_place(|| {
+            let mut other = postgres::Client::connect(&fixture.address(), postgres::NoTls).unwrap();
+            let lock = "BEGIN; SET LOCAL lock_timeout = '2s'; LOCK TABLE outbox, outbox_channels IN EXCLUSIVE MODE; ROLLBACK";
+            other.batch_execute(lock).is_err()
+        }),
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use tsuzuki::ledger::{event, lease};
 use tsuzuki::time::Clock;
 
 use crate::databases::Schema;
-use crate::desk::{Desk, ends_with, err};
+use crate::desk::{Desk, Stopped, ends_with, err};
 
 /// A desk whose database is `old.db`.
 fn desk_with(more: &str) -> Desk {
@@ -128,6 +128,19 @@ async fn what_changed_in_the_source_after_a_kill_arrives_as_it_is_now() {
     let before = survey(&Place::File(desk.file("old.db"))).await;
     ends_with(&desk.run(&args), 0);
     assert_eq!(survey(&at(&schema)).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_moves_at_once_only_one_arrives() {
+    let desk = desk_with("");
+    filled(&desk, 4, 5).await;
+    // The second looks at the source while the first moves everything, and gets its turn when all is gone.
+    let first = Stopped::at("move.compared", &mut desk.command(&["db", "move", "--to", "first.db"]));
+    let second = Stopped::at("move.waiting", &mut desk.command(&["db", "move", "--to", "second.db"]));
+    ends_with(&first.wake(), 0);
+    let words = ends_with(&second.wake(), 1);
+    assert!(words.contains("first.db"), "it says where everything is now: {words}");
+    assert!(!desk.file("second.db").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -70,6 +70,18 @@ fn every_link_of_the_readmes_leads_somewhere() {
 }
 
 #[test]
+fn every_page_of_the_documentation_is_linked() {
+    let readme = load("README.md");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    for page in std::fs::read_dir(docs).unwrap() {
+        let name = page.unwrap().file_name().into_string().unwrap();
+        if name.ends_with(".md") {
+            assert!(readme.contains(&format!("(docs/{name})")), "docs/{name} is linked from nowhere");
+        }
+    }
+}
+
+#[test]
 fn every_config_of_the_readme_is_good() {
     let mut seen = 0;
     for (language, text) in blocks(&load("README.md")) {

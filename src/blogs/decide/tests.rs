@@ -60,7 +60,7 @@ fn dated(names: &str, at: Timestamp) -> Vec<Found> {
 
 fn seen(names: &str) -> Seen {
     let keys: HashSet<String> = entries(names).into_iter().map(|entry| entry.key).collect();
-    Seen { url_keys: keys.clone(), keys }
+    Seen { url_keys: keys.clone(), keys, ..Seen::default() }
 }
 
 fn saw(detector: Detector, entries: Vec<Found>) -> Sighting {

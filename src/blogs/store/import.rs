@@ -74,15 +74,13 @@ fn remembered(key: &str) -> Found {
         true => key.to_owned(),
         false => format!("id:{key}"),
     };
-    let mut found = Found {
+    Found {
         key: bounded_key(ours),
         url_key: url.as_ref().map(url_key),
         url: url.map(String::from),
         title: None,
         published_at: None,
-    };
-    found.prefer_address();
-    found
+    }
 }
 
 /// A check of another program.

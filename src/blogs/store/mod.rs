@@ -100,26 +100,31 @@ pub fn list_paused(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<HashMap<String
         .collect())
 }
 
-/// What the memory has of `entries`: each under its key, and at its address.
+/// What the memory has of `entries`: each under its key, at its address, or under another of its keys.
 pub fn find_seen(tx: &mut Tx<'_>, blog_id: &str, entries: &[Found]) -> db::Result<Seen> {
+    let by_key =
+        sql!("SELECT entry_key FROM blog_entries WHERE blog_id = ?101 AND entry_key IN ({values 100x1})");
+    let by_address =
+        sql!("SELECT url_key FROM blog_entries WHERE blog_id = ?101 AND url_key IN ({values 100x1})");
     let addresses = || entries.iter().filter_map(|entry| entry.url_key.as_deref());
     let other_addresses =
         entries.iter().filter_map(|entry| entry.url_key.as_deref().filter(|address| **address != entry.key));
-    let keys = find_known(
-        tx,
-        sql!("SELECT entry_key FROM blog_entries WHERE blog_id = ?101 AND entry_key IN ({values 100x1})"),
-        blog_id,
-        entries.iter().map(|entry| entry.key.as_str()).chain(other_addresses),
-    )?;
+    let asked = entries.iter().map(|entry| entry.key.as_str()).chain(other_addresses);
+    let keys = find_known(tx, by_key, blog_id, asked)?;
     // An address that is a key stands in no other column.
-    let mut url_keys = find_known(
-        tx,
-        sql!("SELECT url_key FROM blog_entries WHERE blog_id = ?101 AND url_key IN ({values 100x1})"),
-        blog_id,
-        addresses().filter(|address| !keys.contains(*address)),
-    )?;
+    let asked = addresses().filter(|address| !keys.contains(*address));
+    let mut url_keys = find_known(tx, by_address, blog_id, asked)?;
     url_keys.extend(addresses().filter(|address| keys.contains(*address)).map(str::to_owned));
-    Ok(Seen { keys, url_keys })
+    let mut seen = Seen { keys, url_keys, renamed: HashSet::new() };
+    let others: Vec<(String, &Found)> = entries
+        .iter()
+        .filter(|entry| !seen.knows(entry))
+        .flat_map(|entry| entry.other_keys().into_iter().map(move |key| (key, entry)))
+        .collect();
+    let known = find_known(tx, by_key, blog_id, others.iter().map(|(key, _)| key.as_str()))?;
+    seen.renamed =
+        others.iter().filter(|(key, _)| known.contains(key)).map(|(_, entry)| entry.key.clone()).collect();
+    Ok(seen)
 }
 
 /// Which of `keys` the statement finds, a hundred at a time: a sitemap has tens of thousands.

@@ -187,11 +187,14 @@ impl Mover {
         let there = Side::find(&self.to, &self.clock)?;
         self.refuse_same(&source, there.as_ref())?;
         self.refuse_left(&mut source, there.as_ref())?;
-        drop(there);
+        fail::point("move.waiting");
         source.lock(&tables).map_err(|error| match error {
             Error::Busy | Error::Collided(_) => MoveError::Busy(vec!["another process is writing".into()]),
             other => other.into(),
         })?;
+        // Another move may have ended while we waited.
+        self.refuse_left(&mut source, there.as_ref())?;
+        drop(there);
         let busy = (self.list_busy)(&mut source.tx())?;
         if !busy.is_empty() {
             return Err(MoveError::Busy(busy));

@@ -89,6 +89,38 @@ on_both_databases! {
         assert_eq!(world.told("b").await, ["x"], "known under every name");
     }
 
+    async fn an_entry_that_is_known_by_its_guid_is_not_new_at_another_or_a_shared_address(fixture) {
+        let site = site(feed_only).await;
+        let world = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
+        let base = site.url.as_str().trim_end_matches('/').to_owned();
+        let feed = |entries: &[(&str, &str)]| {
+            let items: String = entries
+                .iter()
+                .map(|(guid, link)| format!("<item><guid>{base}{guid}</guid><link>{base}{link}</link><title>{guid} at {link}</title></item>"))
+                .collect();
+            let text = format!("<rss version=\"2.0\"><channel>{items}</channel></rss>");
+            site.edit(|content| {
+                content.instead.insert("/feed.xml".into(), (200, "application/rss+xml".into(), text));
+            });
+        };
+        feed(&[("/a", "/a"), ("/b", "/b"), ("/c", "/c")]);
+        world.run_times(1).await;
+        for (what, entries, told) in [
+            ("its link is edited", &[("/a", "/posts/a"), ("/b", "/b"), ("/c", "/c")][..], &[][..]),
+            ("and back again", &[("/a", "/a"), ("/b", "/b"), ("/c", "/c")], &[]),
+            ("a second entry shares its link", &[("/d", "/c"), ("/b", "/b"), ("/c", "/c")], &["/d at /c"]),
+            ("the second entry leaves", &[("/b", "/b"), ("/c", "/c")], &[]),
+            ("two that share a link from the start", &[("/e", "/e"), ("/f", "/e"), ("/c", "/c")], &["/e at /e", "/f at /e"]),
+            ("one of them stays", &[("/e", "/e"), ("/c", "/c")], &[]),
+        ] {
+            let before = world.told("b").await.len();
+            feed(entries);
+            world.run_times(2).await;
+            let all = world.told("b").await;
+            assert_eq!(all[before..], *told, "{what}");
+        }
+    }
+
     async fn a_list_of_hundreds_is_compared_in_full(fixture) {
         let site = site(sitemap_only).await;
         site.edit(|content| {

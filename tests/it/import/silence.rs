@@ -68,12 +68,17 @@ on_both_databases! {
     }
 
     async fn what_blog_watcher_told_is_not_told_again_and_what_came_since_is(fixture) {
-        // Its keys are guids here, links there; it remembers two of six entries, and a sitemap has no keys at all.
+        // Its keys are guids here, links there, and guids that look like links; it remembers two of six entries, and a
+        // sitemap has no keys at all.
         let (by_guid, by_link, by_map) = (blogs::site(feed_only).await, blogs::site(feed_only).await, blogs::site(blogs::sitemap_only).await);
+        let by_number = blogs::site(feed_only).await;
+        let number = |slug: &str| format!("{}?p={slug}", by_number.url);
+        by_number.edit(|content| for article in &mut content.articles { article.guid = number(&article.slug) });
         let text = config_text("", &[
             format!("id = \"guid\"\nurl = \"{}\"", by_guid.url),
             format!("id = \"link\"\nurl = \"{}\"\nfeed = \"{}feed.xml\"", by_link.url, by_link.url),
             format!("id = \"map\"\nurl = \"{}\"", by_map.url),
+            format!("id = \"number\"\nurl = \"{}\"", by_number.url),
         ]);
         let world = blogs::World::new(&fixture, &text);
         // The newest entry is a day old, which is within the slack that dates in feeds get: only its key keeps it quiet.
@@ -82,14 +87,16 @@ on_both_databases! {
             INSERT INTO blog_state (blog_id, feed_url, sitemap_url, recent_entry_keys, url_fingerprint, last_check_at) VALUES
             ('guid', '{}feed.xml', NULL, '[\"urn:article-6\", \"urn:article-5\"]', NULL, '{checked}'),
             ('link', NULL, NULL, '[\"{l}article-6\", \"{l}article-5\"]', NULL, '{checked}'),
-            ('map', NULL, '{}sitemap.xml', NULL, 'abc', '{checked}')", by_guid.url, by_map.url, l = by_link.url));
+            ('number', NULL, NULL, '[\"{}\", \"{}\"]', NULL, '{checked}'),
+            ('map', NULL, '{}sitemap.xml', NULL, 'abc', '{checked}')", by_guid.url, number("article-6"), number("article-5"), by_map.url, l = by_link.url));
         blog_watcher::import(&fixture.db, file, "blogs".parse().unwrap(), options()).await.unwrap();
-        for site in [&by_guid, &by_link, &by_map] {
+        for site in [&by_guid, &by_link, &by_map, &by_number] {
             site.edit(|content| content.publish("since", "Since", fixture.clock.now()));
         }
         world.run_times(3).await;
         assert_eq!(world.told("guid").await, ["Since"]);
         assert_eq!(world.told("link").await, ["Since"]);
+        assert_eq!(world.told("number").await, ["Since"]);
         assert_eq!(world.told("map").await, Vec::<String>::new(), "the first look at a sitemap is a baseline");
         by_map.edit(|content| content.publish("later", "Later", fixture.clock.now()));
         world.run_times(2).await;
