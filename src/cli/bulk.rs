@@ -238,7 +238,7 @@ async fn status(context: &Context) -> Result {
         .await?;
     let Some((summary, leased)) = found else {
         context.out.note("No run has been started yet; `tsuzuki bulk start` begins one.");
-        return Ok(Exit::Fine);
+        return context.out.nothing();
     };
     if context.out.is_json() {
         context.out.json(&summary)?;
@@ -249,7 +249,9 @@ async fn status(context: &Context) -> Result {
         let owner = presence::shown_owner(&target.lease_owner.unwrap_or_default());
         context.out.line(format!(
             "  project {} {}: {} commits so far, by {owner}",
-            target.project_id, target.branch_name, target.stored_count
+            target.project_id,
+            one_line(&target.branch_name),
+            target.stored_count
         ))?;
     }
     Ok(Exit::Fine)

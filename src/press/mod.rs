@@ -44,7 +44,7 @@ use crate::engine::work::Boxed;
 use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Update, Work};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
-use crate::llm::{AskError, Llm, Purpose, Wish};
+use crate::llm::{AskError, Because, Llm, Obstacle, Purpose, Wish};
 use crate::time::Timestamp;
 use decide::{Event, Limits};
 
@@ -292,8 +292,8 @@ struct Seen {
 /// An answer that is none: the step waits, the run fails, or the item is to blame.
 fn no_answer(error: AskError) -> Result<Result<Step, String>, Failure> {
     match error {
-        AskError::Resting { until, why, .. } => Ok(Ok(Step::Waiting { until, why })),
-        AskError::Locked { why, .. } => Err(Failure::Credentials(why)),
+        AskError::Resting(Obstacle { why, because: Because::Locked, .. }) => Err(Failure::Credentials(why)),
+        AskError::Resting(Obstacle { until, why, .. }) => Ok(Ok(Step::Waiting { until, why })),
         AskError::Rejected { why } => Ok(Err(why)),
         AskError::Db(error) => Err(error.into()),
     }
