@@ -135,7 +135,7 @@ async fn a_key_that_is_still_missing_ends_with_4_like_the_first_time() {
 async fn a_secret_of_the_database_address_is_named_with_its_place() {
     let desk = Desk::new("[store]\nurl = \"postgres://a:${NOPE}@127.0.0.1:1/none\"\n");
     let said = run(&desk, &["status"], day(2)).await;
-    said.warns(5, "tsuzuki.toml:2:7");
+    said.warns(4, "tsuzuki.toml:2:7");
     assert!(said.err.contains("`NOPE` is not set") && said.err.contains("database needs it"), "{said:?}");
 }
 
@@ -187,7 +187,7 @@ async fn a_quick_job_is_sent_while_a_slow_one_still_runs_and_what_was_killed_is_
     let status = |now: Timestamp| {
         let desk = &desk;
         async move {
-            let said = run(&desk, &["status", "--json"], now).await;
+            let said = run(desk, &["status", "--json"], now).await;
             let rows: serde_json::Value = serde_json::from_str(&said.out).unwrap();
             (
                 rows[0]["state"].as_str().unwrap().to_owned(),
