@@ -104,6 +104,7 @@ fn what_is_left_of_a_removed_database_is_not_laid_over_the_restored_one() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "another process ends when it does, by no clock of ours")]
 fn a_backup_beside_a_busy_writer_ends_and_is_of_one_moment() {
     let desk = Desk::new("");
     assert!(desk.run(&["db", "migrate"]).status.success());

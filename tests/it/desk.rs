@@ -123,6 +123,7 @@ pub(crate) struct Stopped(Option<Child>);
 
 impl Stopped {
     /// Starts `command`, which stops itself at `point`, and waits until it has.
+    #[allow(clippy::disallowed_methods, reason = "another process stops when it does, by no clock of ours")]
     pub(crate) fn at(point: &str, command: &mut Command) -> Self {
         let child = command.env("TSUZUKI_STOP_AT", point).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = child.spawn().unwrap();
