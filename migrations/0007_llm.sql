@@ -27,5 +27,6 @@ CREATE TABLE llm_usage (
 CREATE TABLE llm_health (
   provider TEXT PRIMARY KEY NOT NULL,
   failures_in_a_row INTEGER NOT NULL DEFAULT 0,
-  rests_with TEXT
+  rests_with TEXT,
+  rests_because TEXT CHECK (rests_because IN ('busy', 'used_up', 'down', 'locked'))
 );

@@ -8,11 +8,12 @@ use url::Url;
 
 use crate::blogs;
 use crate::books;
+use crate::books::model::GOOGLE_BOOKS;
 use crate::channel::outbox::{Sender, Topics};
 use crate::channel::{self, ChannelSet, Outside};
 use crate::commits;
 use crate::config::value::Span;
-use crate::config::{self, Config, Kind, Problems};
+use crate::config::{self, Config, Kind, MissingSecret, Problems};
 use crate::db::{self, Db};
 use crate::engine::{Job, Parts, Schedule, Work};
 use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher};
@@ -44,7 +45,9 @@ const PIPELINES: &[Pipeline] = &[
         topics: press::topics,
     },
     Pipeline {
-        kind: Kind::job::<books::config::Keys>(books::KIND).with_check(books::config::check),
+        kind: Kind::job::<books::config::Keys>(books::KIND)
+            .with_check(books::config::check)
+            .without(books::config::UNUSED),
         every: books::EVERY,
         make: books::make,
         topics: books::topics,
@@ -56,7 +59,9 @@ const PIPELINES: &[Pipeline] = &[
         topics: blogs::topics,
     },
     Pipeline {
-        kind: Kind::job::<commits::config::Keys>(commits::KIND).with_check(commits::config::check),
+        kind: Kind::job::<commits::config::Keys>(commits::KIND)
+            .with_check(commits::config::check)
+            .without(commits::config::UNUSED),
         every: commits::EVERY,
         make: commits::make,
         topics: |topics| topics,
@@ -113,9 +118,12 @@ pub enum Error {
     /// The HTTP client cannot be made.
     #[error(transparent)]
     Fetch(#[from] fetch::Error),
-    /// The proxy cannot be used.
+    /// The proxy's address or password cannot be had.
     #[error("`proxy` in [app]: {0}")]
-    Proxy(String),
+    MissingProxy(MissingSecret),
+    /// The proxy cannot be used.
+    #[error("`proxy` in [app] is not an address like http://HOST:PORT")]
+    BadProxy,
 }
 
 /// Everything that a process needs, made from one config file.
@@ -185,10 +193,10 @@ pub fn fetcher(config: &Config, clock: Clock) -> Result<Fetcher, Error> {
 
 /// The proxy's address; what is wrong with it is told without showing it, for it may hold a password.
 fn read_proxy(proxy: &config::Secret) -> Result<Url, Error> {
-    let revealed = proxy.reveal().map_err(|missing| Error::Proxy(missing.to_string()))?;
+    let revealed = proxy.reveal().map_err(Error::MissingProxy)?;
     match Url::parse(revealed.expose()) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
-        _ => Err(Error::Proxy("it is not an address like http://HOST:PORT".to_owned())),
+        _ => Err(Error::BadProxy),
     }
 }
 
@@ -206,12 +214,17 @@ fn make_job(job: &config::Job, parts: &Parts) -> Result<Job, Problems> {
     })
 }
 
-fn quotas(config: &Config) -> BTreeMap<String, Quota> {
-    config
-        .quotas
-        .iter()
-        .map(|(name, rule)| (name.clone(), Quota { provider: name.clone(), rule: rule.clone() }))
-        .collect()
+/// The daily limits: those of the file, and the one that books have without being told.
+pub fn quotas(config: &Config) -> BTreeMap<String, Quota> {
+    let quota =
+        |name: &str, rule: config::Quota| (name.to_owned(), Quota { provider: name.to_owned(), rule });
+    let mut quotas: BTreeMap<String, Quota> =
+        config.quotas.iter().map(|(name, rule)| quota(name, rule.clone())).collect();
+    if config.jobs.iter().any(|job| job.kind == books::KIND) && !quotas.contains_key(GOOGLE_BOOKS) {
+        let rule = config::Quota::from_midnight(books::REQUESTS_PER_DAY, config.app.timezone.clone());
+        quotas.extend([quota(GOOGLE_BOOKS, rule)]);
+    }
+    quotas
 }
 
 fn user_agent(app: &config::App) -> String {

@@ -1,8 +1,9 @@
-//! Named points at which a test may kill or stop the process, to see what a crash or a stall there leaves behind.
+//! Named points at which a test may kill, stop or unsettle the process, to see what a crash or a stall there leaves behind.
 //!
 //! Release builds have none of them.
 
-/// Kills the process here if `TSUZUKI_FAIL_AT` names this point, stops it if `TSUZUKI_STOP_AT` does.
+/// Kills the process here if `TSUZUKI_FAIL_AT` names this point, stops it if `TSUZUKI_STOP_AT` does, and panics if
+/// `TSUZUKI_PANIC_AT` does.
 #[inline]
 pub fn point(name: &str) {
     #[cfg(debug_assertions)]
@@ -18,6 +19,7 @@ mod armed {
 
     static FAIL: LazyLock<Option<Chosen>> = LazyLock::new(|| Chosen::read("TSUZUKI_FAIL_AT"));
     static STOP: LazyLock<Option<Chosen>> = LazyLock::new(|| Chosen::read("TSUZUKI_STOP_AT"));
+    static PANIC: LazyLock<Option<Chosen>> = LazyLock::new(|| Chosen::read("TSUZUKI_PANIC_AT"));
 
     /// A point, and how often it is to be passed before: `name` or `name:2`.
     struct Chosen {
@@ -43,6 +45,7 @@ mod armed {
             // As sudden as SIGKILL: no destructor runs, nothing is flushed.
             std::process::abort();
         }
+        assert!(!PANIC.as_ref().is_some_and(|chosen| chosen.is_here(name)), "asked to panic at `{name}`");
         if STOP.as_ref().is_some_and(|chosen| chosen.is_here(name)) {
             // The signal stops every thread; we are back here when somebody sends SIGCONT.
             // Somebody else sends it, so that this thread waits and does not run on until it arrives.

@@ -66,9 +66,22 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// A text of several lines without other control characters, for a terminal.
+/// A text of several lines without control characters that a terminal would obey.
 pub fn printable(text: &str) -> String {
-    text.chars().filter(|c| *c == '\n' || !is_unprintable(*c)).collect()
+    text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_unprintable(*c)).collect()
+}
+
+/// JSON in which what a terminal would obey is written as escapes; it says the same.
+pub fn printable_json(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c != '\n' && is_unprintable(c) {
+            // All of them are below U+10000, and JSON has them inside of texts only.
+            true => shown.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => shown.push(c),
+        }
+    }
+    shown
 }
 
 /// Whether `text` is a line of printable ASCII with single spaces between words: nothing is to be done to it.
@@ -163,6 +176,15 @@ mod tests {
         for odd in ["a\tb", "a\u{7f}", "é", "a\u{a0}b"] {
             assert!(!is_plain_line(odd), "{odd:?}");
         }
+    }
+
+    #[test]
+    fn texts_and_json_keep_what_they_say_and_lose_what_a_terminal_obeys() {
+        assert_eq!(printable("a\u{1b}]0;x\u{7}\n\tb\u{9b}2J\u{202e}c"), "a]0;x\n\tb2Jc");
+        let value = serde_json::json!({ "t": "a\u{9b}\u{202e}\u{7f}\u{1b}\n続き" });
+        let shown = printable_json(&serde_json::to_string_pretty(&value).unwrap());
+        assert!(shown.contains(r"a\u009b\u202e\u007f\u001b\n続き"), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
     }
 
     #[test]

@@ -148,9 +148,21 @@ impl Seen {
     }
 }
 
+/// Whether a blog rests, by a person's word or because it is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// It is checked when its time has come.
+    None,
+    /// It is left alone, unless its settings have changed since.
+    Paused,
+}
+
 /// Whether the blog is to be checked now.
-pub fn is_due(blog: &Blog, state: Option<&State>, now: Timestamp) -> bool {
+pub fn is_due(blog: &Blog, state: Option<&State>, rest: Rest, now: Timestamp) -> bool {
     let Some(state) = state else { return true };
+    if rest == Rest::Paused && same_settings(blog, state) {
+        return false;
+    }
     // A clock that was set back must not silence a blog for longer than its own span.
     let waits = |from: Option<Timestamp>, span: Duration| {
         from.is_some_and(|from| from <= now && now.since(from) < span)

@@ -7,11 +7,10 @@
 use super::config::Blog;
 use super::store::{self, ChangeRow};
 use super::{Blogs, TOPIC, message};
-use crate::channel::outbox::{self, NewMessage};
-use crate::channel::{Notice, Rendered};
+use crate::channel::outbox::{self, Batch};
+use crate::channel::{NotRendered, Notice, Rendered};
 use crate::engine::{Failure, Turn};
 use crate::fail;
-use crate::ledger::event;
 
 /// Changes that one digest tells.
 const AT_ONCE: usize = 1_000;
@@ -22,7 +21,7 @@ struct Digest {
     held: bool,
     ids: Vec<i64>,
     rendered: Vec<Rendered>,
-    failures: Vec<String>,
+    failed: Vec<NotRendered>,
 }
 
 /// Queues everything of the job that is untold; answers what could not be made a message of.
@@ -36,10 +35,11 @@ pub(super) async fn queue(turn: &Turn, blogs: &Blogs) -> Result<Vec<String>, Fai
         }
         let mut digests = Vec::new();
         for (subject, held, changes, notice) in notices(untold, blogs) {
-            let (rendered, failures) = render(blogs, notice).await;
-            problems.extend(failures.iter().cloned());
+            let news = notice.into();
+            let (rendered, failed) = blogs.channels.render(&blogs.deliver, &blogs.outside, &news).await;
+            problems.extend(failed.iter().map(ToString::to_string));
             let ids = changes.iter().map(|change| change.id).collect();
-            digests.push(Digest { subject, held, ids, rendered, failures });
+            digests.push(Digest { subject, held, ids, rendered, failed });
         }
         write(turn, digests).await?;
         fail::point("blogs.queued");
@@ -78,21 +78,9 @@ fn subject(word: &str, changes: &[ChangeRow]) -> String {
     }
 }
 
-async fn render(blogs: &Blogs, notice: Notice) -> (Vec<Rendered>, Vec<String>) {
-    let news = notice.into();
-    let (mut rendered, mut failures) = (Vec::new(), Vec::new());
-    for name in &blogs.deliver {
-        let Some(channel) = blogs.channels.find(name) else { continue };
-        match channel.render(&blogs.outside, &news).await {
-            Ok(messages) => rendered.extend(messages),
-            Err(error) => failures.push(error.to_string()),
-        }
-    }
-    (rendered, failures)
-}
-
 async fn write(turn: &Turn, digests: Vec<Digest>) -> Result<(), Failure> {
     let (job, now) = (turn.job.clone(), turn.now());
+    let about = format!("job:{job}");
     turn.write(move |tx| {
         for digest in &digests {
             // The lease keeps others away; if one slipped in all the same, the rest is grouped anew.
@@ -102,25 +90,15 @@ async fn write(turn: &Turn, digests: Vec<Digest>) -> Result<(), Failure> {
             for id in &digest.ids {
                 store::mark_digest(tx, *id, &digest.subject)?;
             }
-            for message in &digest.rendered {
-                let message = NewMessage {
-                    job: &job,
-                    channel: &message.channel,
-                    recipient: &message.recipient,
-                    topic: TOPIC,
-                    subject: &digest.subject,
-                    generation: 0,
-                    payload: &message.payload,
-                    hold: digest.held,
-                    not_before: None,
-                };
-                outbox::add(tx, &message, now)?;
-                fail::point("blogs.queueing");
-            }
-            for why in &digest.failures {
-                let detail = serde_json::json!({ "why": why, "digest": digest.subject });
-                event::add(tx, Some(&job), &format!("job:{job}"), "not_rendered", &detail, now)?;
-            }
+            let batch = Batch {
+                job: &job,
+                topic: TOPIC,
+                subject: &digest.subject,
+                generation: 0,
+                hold: digest.held,
+                about: &about,
+            };
+            outbox::add_all(tx, &batch, &digest.rendered, &digest.failed, now)?;
         }
         Ok(())
     })

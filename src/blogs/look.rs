@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use serde::Serialize;
 
 use super::config::Blog;
-use super::decide::{self, Target};
+use super::decide::{self, Rest};
 use super::model::{Detector, Found, Reading, State};
 use super::store::{self, ChangeRow, CheckRow, Delivery};
 use super::{Blogs, TOPIC, round};
@@ -29,10 +29,10 @@ pub(super) fn plan(tx: &mut Tx<'_>, blogs: &[Blog], now: Timestamp) -> db::Resul
     let mut waiting = 0;
     for blog in blogs {
         let state = store::find_state(tx, &blog.id)?;
-        if paused.contains_key(&blog.id) || !decide::is_due(blog, state.as_ref(), now) {
-            waiting += 1;
-        } else {
-            due.push(blog);
+        let rest = if paused.contains_key(&blog.id) { Rest::Paused } else { Rest::None };
+        match decide::is_due(blog, state.as_ref(), rest, now) {
+            true => due.push(blog),
+            false => waiting += 1,
         }
     }
     let mut steps: Vec<String> =
@@ -144,18 +144,6 @@ impl Blogs {
             held_because: new.held_because,
             error: settled.check.error_message,
         })
-    }
-
-    /// Where each detector of a blog would look now, for `why`.
-    pub fn targets(&self, blog: &Blog, state: &State) -> Vec<String> {
-        blog.detect
-            .iter()
-            .map(|detector| match decide::target(blog, state, *detector, self.clock.now()) {
-                Target::At(url) => format!("{}: {url}", detector.word()),
-                Target::Search => format!("{}: is searched for", detector.word()),
-                Target::Nowhere => format!("{}: none was found", detector.word()),
-            })
-            .collect()
     }
 }
 

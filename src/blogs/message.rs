@@ -49,8 +49,7 @@ pub fn news(changes: &[ChangeRow], language: Language) -> Notice {
 pub fn health(changes: &[ChangeRow], address: impl Fn(&str) -> Option<Url>, language: Language) -> Notice {
     let count = |code: &str| changes.iter().filter(|change| change.code == code).count();
     let headline = match (changes, language) {
-        ([one], Language::Ja) => format!("{}: {}", one.blog_id, state_of(one, language)),
-        ([one], Language::En) => format!("{}: {}", one.blog_id, state_of(one, language)),
+        ([one], _) => format!("{}: {}", one.blog_id, state_of(one, language)),
         (_, Language::Ja) => {
             format!(
                 "ブログの状態: 異常 {} 件、復旧 {} 件",

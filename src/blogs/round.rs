@@ -4,18 +4,20 @@
 //! counts, so that silent sites delay no others. Results are written as soon as a batch is full or a moment has passed.
 
 use std::collections::{HashMap, VecDeque};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::config::{Blog, Rules};
-use super::model::{Reading, Sighting, State};
+use super::decide::Rest;
+use super::model::{Reading, Sighting, State, Trouble, TroubleKind};
 use super::probe::Prober;
 use super::{decide, store};
 use crate::db::{self, Db, Tx};
@@ -24,7 +26,7 @@ use crate::fail;
 use crate::id::JobName;
 use crate::ledger::lease::Lease;
 use crate::text::counted;
-use crate::time::Clock;
+use crate::time::{Clock, Timestamp};
 
 /// Lanes, at most.
 const LANES: usize = 4;
@@ -49,8 +51,6 @@ const NAMED: usize = 10;
 pub struct Tally {
     /// Blogs that were checked.
     pub checked: usize,
-    /// Of these, with nothing to read.
-    pub skipped: usize,
     /// Of these, read for the first time.
     pub first: usize,
     /// Entries that were there at that first look.
@@ -88,7 +88,6 @@ impl Tally {
 
     fn add(&mut self, other: Tally) {
         self.checked += other.checked;
-        self.skipped += other.skipped;
         self.first += other.first;
         self.remembered += other.remembered;
         self.changed += other.changed;
@@ -147,7 +146,7 @@ pub async fn run(turn: &Turn, blogs: Arc<[Blog]>, rules: &Rules, prober: &Prober
         match ended {
             Ok(Ok(done)) => tally.add(done),
             Ok(Err(error)) => failure = failure.or(Some(error)),
-            Err(crash) => failure = failure.or(Some(Failure::Failed(format!("a check crashed: {crash}")))),
+            Err(crash) => failure = failure.or(Some(Failure::Failed(format!("a lane crashed: {crash}")))),
         }
     }
     failure.map_or(Ok(tally), Err)
@@ -222,7 +221,12 @@ impl Lane {
             self.started.insert(index, Instant::now());
             self.flying.push(Box::pin(async move {
                 let now = round.clock.now();
-                let sighting = round.prober.check(&round.blogs[index], &state, now).await;
+                // A reader that fails on one document must not cost the other blogs their checks.
+                let check = AssertUnwindSafe(async {
+                    fail::point("blogs.checking");
+                    round.prober.check(&round.blogs[index], &state, now).await
+                });
+                let sighting = check.catch_unwind().await.unwrap_or_else(|_| crashed(now));
                 Done { index, state, sighting }
             }));
         }
@@ -278,12 +282,10 @@ impl Lane {
 }
 
 impl Round {
-    /// A blog that rests is left alone, unless its settings have changed since.
-    fn is_due(&self, index: usize, state: Option<&State>, now: crate::time::Timestamp) -> bool {
+    fn is_due(&self, index: usize, state: Option<&State>, now: Timestamp) -> bool {
         let blog = &self.blogs[index];
-        let rests = self.paused.contains_key(&blog.id)
-            && state.is_some_and(|state| decide::same_settings(blog, state));
-        !rests && decide::is_due(blog, state, now)
+        let rest = if self.paused.contains_key(&blog.id) { Rest::Paused } else { Rest::None };
+        decide::is_due(blog, state, rest, now)
     }
 
     fn apply(&self, tx: &mut Tx<'_>, batch: &[Done]) -> db::Result<Tally> {
@@ -297,7 +299,6 @@ impl Round {
             }
             fail::point("blogs.writing");
             tally.checked += 1;
-            tally.skipped += usize::from(settled.check.skipped);
             if state.last_success_at.is_none() && sighting.outcome.is_ok() && !settled.check.changed {
                 tally.first += 1;
                 tally.remembered += count_entries(sighting);
@@ -330,6 +331,19 @@ pub fn settle(
         _ => decide::Seen::default(),
     };
     Ok(decide::settle(blog, rules, state, sighting, &seen))
+}
+
+/// What a check saw that ended in a panic.
+fn crashed(now: Timestamp) -> Sighting {
+    let message = "the reader crashed: a defect of tsuzuki; please report the document".to_owned();
+    Sighting {
+        checked_at: now,
+        http_status: None,
+        outcome: Err(Trouble { kind: TroubleKind::Other, message }),
+        feed_search: None,
+        sitemap_search: None,
+        moved_to: None,
+    }
 }
 
 fn count_entries(sighting: &Sighting) -> usize {

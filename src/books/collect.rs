@@ -1,5 +1,7 @@
 //! Collecting: page after page from where the last run stopped, each page saved with the position after it.
 
+use std::time::Duration;
+
 use tracing::{info, warn};
 
 use super::decide::{Next, PageOutcome, Paging, StopReason};
@@ -15,6 +17,9 @@ use crate::ledger::quota::{Grant, Quota};
 use crate::ledger::{cursor, event, pause};
 use crate::time::Timestamp;
 
+/// No rest of the provider is longer: a day of the quota with 25 hours, and what clocks may differ.
+const LONGEST_REST: Duration = Duration::from_secs(25 * 60 * 60 + 10 * 60);
+
 /// What a collecting run needs.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -25,7 +30,7 @@ pub struct Plan {
     /// How many volumes a run takes at most.
     pub max_per_run: u32,
     /// When a search that was read to its end is read again.
-    pub recheck_after: Option<std::time::Duration>,
+    pub recheck_after: Option<Duration>,
     /// What the first run tells.
     pub first_run: FirstRun,
     /// What requests count against.
@@ -69,7 +74,7 @@ pub(super) enum Permit {
 /// Where a run begins, or `None` when there is nothing to collect.
 pub fn start_index(
     cursor: Option<&cursor::Cursor>,
-    recheck_after: Option<std::time::Duration>,
+    recheck_after: Option<Duration>,
     now: Timestamp,
 ) -> Option<i64> {
     match cursor {
@@ -100,7 +105,7 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, turn: &Turn) -> Result<Coll
         (true, FirstRun::Latest(count)) => Some(u64::from(count)),
     };
     let mut paging = Paging::new(start, plan.max_per_run);
-    let mut next = paging.first(true);
+    let mut next = paging.first();
     let mut total_items = None;
     let mut number = 0;
     turn.progress.tell(&job, Update::Total(u64::from(plan.max_per_run)));
@@ -175,10 +180,15 @@ async fn ask_permission(plan: &Plan, turn: &Turn) -> Result<Permit, Failure> {
     turn.write(move |tx| reserve(tx, &quota, now)).await
 }
 
-/// Permission for one request, counted if it is given.
+/// Permission for one request, counted if it is given. A rest whose end a clock wrote that was ahead is forgotten.
 pub(super) fn reserve(tx: &mut Tx<'_>, quota: &Quota, now: Timestamp) -> db::Result<Permit> {
-    if let Some(rest) = pause::find(tx, &provider_name(quota), now)? {
-        return Ok(Permit::Wait { until: rest.paused_until });
+    let name = provider_name(quota);
+    match pause::find(tx, &name, now)? {
+        Some(rest) if rest.paused_until.is_some_and(|until| until > now.plus(LONGEST_REST)) => {
+            pause::reset(tx, &name)?;
+        }
+        Some(rest) => return Ok(Permit::Wait { until: rest.paused_until }),
+        None => {}
     }
     Ok(match quota.reserve(tx, 1, now)? {
         Grant::Granted { left } => Permit::Go { left },

@@ -8,6 +8,9 @@ use serde::Deserialize;
 use crate::config::value::{HttpUrl, Span};
 use crate::config::{Problems, Secret, Section};
 
+/// Keys of every job that mean nothing here, and why.
+pub const UNUSED: &[(&str, &str)] = &[("hold_above", "`mail_limit` bounds what is told at once")];
+
 /// The keys of a `books` job.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

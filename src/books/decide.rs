@@ -78,12 +78,9 @@ impl Paging {
         Self { start_index: start_index.max(0), collected: 0, max_per_run }
     }
 
-    /// The first step: `quota_left` requests may be made now.
-    pub fn first(&self, quota_left: bool) -> Next {
-        match quota_left {
-            false => Next::Stop(StopReason::Quota),
-            true => self.ask_or_stop(),
-        }
+    /// The first step.
+    pub fn first(&self) -> Next {
+        self.ask_or_stop()
     }
 
     /// The state after a request, and what to do next; `quota_left` more requests may be made.
@@ -183,11 +180,10 @@ mod tests {
 
     #[test]
     fn a_run_begins_with_a_page_of_at_most_forty_or_not_at_all() {
-        assert_eq!(Paging::new(0, 10).first(true), ask(0, 10));
-        assert_eq!(Paging::new(80, 100).first(true), ask(80, 40));
-        assert_eq!(Paging::new(80, 100).first(false), Next::Stop(StopReason::Quota));
-        assert_eq!(Paging::new(0, 0).first(true), Next::Stop(StopReason::MaxPerRun));
-        assert_eq!(Paging::new(-5, 10).first(true), ask(0, 10), "a damaged cursor begins at the beginning");
+        assert_eq!(Paging::new(0, 10).first(), ask(0, 10));
+        assert_eq!(Paging::new(80, 100).first(), ask(80, 40));
+        assert_eq!(Paging::new(0, 0).first(), Next::Stop(StopReason::MaxPerRun));
+        assert_eq!(Paging::new(-5, 10).first(), ask(0, 10), "a damaged cursor begins at the beginning");
     }
 
     proptest! {
@@ -198,7 +194,7 @@ mod tests {
             answers in proptest::collection::vec((0u8..4, 0u64..60, proptest::option::of(-5i64..400)), 301),
         ) {
             let mut paging = Paging::new(start, max_per_run);
-            let mut next = paging.first(true);
+            let mut next = paging.first();
             let mut requests = 0;
             for (kind, returned, total_items) in answers {
                 let Next::Continue(ask) = next else { break };

@@ -11,8 +11,8 @@ use super::prompt;
 use super::select::{Choice, Limits, choose};
 use super::store;
 use super::token::{self, Token};
-use crate::channel::outbox::{self, NewMessage, Outcome, Row};
-use crate::channel::{ChannelSet, Entry, HeaderText, MailBody, News, Notice, Outside, Rendered};
+use crate::channel::outbox::{self, Batch, Outcome, Row};
+use crate::channel::{ChannelSet, Entry, HeaderText, MailBody, News, NotRendered, Notice, Outside, Rendered};
 use crate::config;
 use crate::db::{self, Tx};
 use crate::engine::{Failure, Turn};
@@ -82,12 +82,14 @@ pub async fn deliver(plan: &Plan, turn: &Turn) -> Result<Queued, Failure> {
         };
         let pages = make_pages(plan, books)?;
         let news = render(plan, &turn.job, &pages, is_repeat, now);
-        let (messages, problems) = render_for_channels(plan, &news).await;
-        if messages.is_empty() {
+        let (rendered, failed) = plan.channels.render(&plan.deliver, &plan.outside, &news).await;
+        let problems = failed.iter().map(ToString::to_string).collect();
+        // Nothing is lost: the books are chosen again by the next run.
+        if rendered.is_empty() {
             return Ok(Queued { problems, ..Queued::default() });
         }
         let count = books.len() as u64;
-        if queue(plan, turn, choice, pages, messages).await? {
+        if queue(plan, turn, choice, pages, (rendered, failed)).await? {
             fail::point("books.digest_queued");
             let (new, repeats) = if is_repeat { (0, count) } else { (count, 0) };
             return Ok(Queued { new, repeats, problems });
@@ -164,28 +166,13 @@ fn list_id(job: &JobName) -> Option<HeaderText> {
     job.as_str().is_ascii().then(|| HeaderText::new(&format!("<{job}.books.tsuzuki.localhost>")))
 }
 
-async fn render_for_channels(plan: &Plan, news: &News) -> (Vec<Rendered>, Vec<String>) {
-    let (mut messages, mut problems) = (Vec::new(), Vec::new());
-    for name in &plan.deliver {
-        let Some(channel) = plan.channels.find(name) else {
-            problems.push(format!("there is no channel `{name}`"));
-            continue;
-        };
-        match channel.render(&plan.outside, news).await {
-            Ok(rendered) => messages.extend(rendered),
-            Err(error) => problems.push(error.to_string()),
-        }
-    }
-    (messages, problems)
-}
-
 /// Writes the digest, its prompts, its tokens and its messages together; `false` if the choice is no longer right.
 async fn queue(
     plan: &Plan,
     turn: &Turn,
     choice: Choice,
     pages: Vec<Page>,
-    messages: Vec<Rendered>,
+    (rendered, failed): (Vec<Rendered>, Vec<NotRendered>),
 ) -> Result<bool, Failure> {
     let (job, limits, now) = (turn.job.clone(), plan.limits.clone(), turn.now());
     let expires_at = now.plus(plan.token_life);
@@ -203,21 +190,17 @@ async fn queue(
             event::add(tx, Some(&job), &format!("book:{}", page.book.isbn13), "queued", &detail, now)?;
         }
         token::prune(tx, now)?;
-        for message in &messages {
-            let message = NewMessage {
-                job: &job,
-                channel: &message.channel,
-                recipient: &message.recipient,
-                topic: TOPIC,
-                subject: &format!("{SUBJECT}{id}"),
-                // A repeat is an intended one, and says so wherever it is listed.
-                generation: u32::from(is_repeat),
-                payload: &message.payload,
-                hold: false,
-                not_before: None,
-            };
-            outbox::add(tx, &message, now)?;
-        }
+        let (subject, about) = (format!("{SUBJECT}{id}"), format!("job:{job}"));
+        let batch = Batch {
+            job: &job,
+            topic: TOPIC,
+            subject: &subject,
+            // A repeat is an intended one, and says so wherever it is listed.
+            generation: u32::from(is_repeat),
+            hold: false,
+            about: &about,
+        };
+        outbox::add_all(tx, &batch, &rendered, &failed, now)?;
         Ok(true)
     })
     .await

@@ -35,7 +35,7 @@ use self::funnel::Funnel;
 use self::google::Search;
 use self::select::Limits;
 use crate::channel::outbox::Topics;
-use crate::config::value::{FirstRun, HttpUrl, TimeOfDay};
+use crate::config::value::{FirstRun, HttpUrl};
 use crate::config::{Job, Problems};
 use crate::db::{self, Db};
 use crate::engine::work::Boxed;
@@ -52,7 +52,7 @@ pub const KIND: &str = "books";
 /// How often such a job runs, unless it says so itself.
 pub const EVERY: Duration = Duration::from_secs(60 * 60);
 /// Requests a day when no quota is configured.
-const REQUESTS_PER_DAY: u32 = 100;
+pub const REQUESTS_PER_DAY: u32 = 100;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Makes a job of its table.
@@ -87,14 +87,6 @@ impl Books {
         let zone = parts.app.timezone.clone();
         let quota = match parts.quotas.get(&keys.quota) {
             Some(quota) => quota.clone(),
-            None if keys.quota == model::GOOGLE_BOOKS => Quota {
-                provider: keys.quota.clone(),
-                rule: crate::config::Quota {
-                    per_day: REQUESTS_PER_DAY,
-                    day_starts: TimeOfDay::MIDNIGHT,
-                    zone: zone.clone(),
-                },
-            },
             None => {
                 let known = parts.quotas.keys().map(String::as_str);
                 problems.push(job.section.unknown_name("quota", "quota", &keys.quota, known));

@@ -25,7 +25,7 @@ pub(super) async fn look(
     let known = db.read(move |tx| cursor::find(tx, of.as_str(), &key)).await?;
     let start = start_index(known.as_ref(), plan.recheck_after, now);
     let what = plan.search.words();
-    let Next::Continue(ask) = Paging::new(start.unwrap_or(0), plan.max_per_run).first(true) else {
+    let Next::Continue(ask) = Paging::new(start.unwrap_or(0), plan.max_per_run).first() else {
         return Ok(Trial {
             looks: vec![Look::failed(what, "a run would ask for nothing")],
             ..Trial::default()

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::fetch::Check;
 use crate::time::Timestamp;
 
 /// A message that did not go out, as far as we know.
@@ -47,6 +48,14 @@ pub enum SendError {
 impl SendError {
     pub(super) fn later(why: impl Into<String>) -> Self {
         SendError::Later { why: why.into(), after: None }
+    }
+
+    /// What `doctor` is told when looking at `what` ended so.
+    pub(super) fn check(&self, what: &str) -> Check {
+        match self {
+            SendError::Locked { why } => Check::locked(what, why),
+            other => Check::bad(what, other.to_string()),
+        }
     }
 
     pub(super) fn refused(why: impl Into<String>) -> Self {

@@ -37,6 +37,7 @@ pub use notice::{Entry, MailBody, News, Notice};
 pub use progress::Progress;
 pub use settings::Settings;
 pub use slack::SlackConfig;
+pub use template::Template;
 pub use trial::{Preview, as_text};
 pub use webhook::WebhookConfig;
 
@@ -50,7 +51,7 @@ use outbox::Row;
 
 /// The kinds of channels, for the config file.
 pub const KINDS: &[Kind] = &[
-    Kind::channel::<MastodonConfig>("mastodon"),
+    Kind::channel::<MastodonConfig>("mastodon").without(mastodon::UNUSED),
     Kind::channel::<EmailConfig>("email"),
     Kind::channel::<SlackConfig>("slack"),
     Kind::channel::<WebhookConfig>("webhook"),
@@ -250,6 +251,31 @@ impl ChannelSet {
     /// The channel of that name.
     pub fn find(&self, name: &str) -> Option<&Channel> {
         self.0.iter().find(|channel| channel.name == name)
+    }
+
+    /// What the channels of these names make of `news`, and which of them can make nothing of it.
+    ///
+    /// Do it once, before the transaction that hands both to [`outbox::add_all`].
+    pub async fn render(
+        &self,
+        names: &[String],
+        outside: &Outside,
+        news: &News,
+    ) -> (Vec<Rendered>, Vec<NotRendered>) {
+        let (mut rendered, mut failed) = (Vec::new(), Vec::new());
+        for name in names {
+            let made = match self.find(name) {
+                Some(channel) => channel.render(outside, news).await,
+                None => {
+                    Err(NotRendered { channel: name.clone(), why: "there is no such channel".to_owned() })
+                }
+            };
+            match made {
+                Ok(messages) => rendered.extend(messages),
+                Err(error) => failed.push(error),
+            }
+        }
+        (rendered, failed)
     }
 
     /// All of them, in the order of the file.

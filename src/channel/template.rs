@@ -10,13 +10,13 @@ const MAX_TEMPLATE_BYTES: usize = 16 * 1024;
 
 /// A template that was checked when the config was read.
 #[derive(Clone, Debug)]
-pub(super) struct Template {
+pub struct Template {
     source: String,
 }
 
 impl Template {
     /// Checks the syntax; whether the names exist shows at the first rendering.
-    pub(super) fn new(source: &str) -> Result<Self, String> {
+    pub fn new(source: &str) -> Result<Self, String> {
         if source.len() > MAX_TEMPLATE_BYTES {
             return Err("the template is longer than 16 KiB".to_owned());
         }
@@ -33,7 +33,7 @@ impl Template {
     }
 
     /// The text; values are put in as they are and never read as template code.
-    pub(super) fn render(&self, values: &impl serde::Serialize) -> Result<String, String> {
+    pub fn render(&self, values: &impl serde::Serialize) -> Result<String, String> {
         let environment = self.environment();
         let rendered = environment
             .template_from_str(&self.source)

@@ -120,14 +120,14 @@ impl Webhook {
         let mut checks = vec![check_address(&self.config.url, channel, outside)];
         checks.push(match self.config.secret.as_ref().map(Secret::reveal) {
             None => Check::fine("signature", "none: the receiver cannot tell who posts"),
-            Some(Err(missing)) => Check::bad("signature", missing.to_string()),
+            Some(Err(missing)) => Check::locked("signature", missing.to_string()),
             Some(Ok(secret)) => match signing_key(secret.expose()) {
                 Ok(_) => Check::fine("signature", "Standard Webhooks"),
-                Err(why) => Check::bad("signature", why.to_string()),
+                Err(why) => Check::locked("signature", why.to_string()),
             },
         });
         if let Some(Err(missing)) = self.config.token.as_ref().map(Secret::reveal) {
-            checks.push(Check::bad("token", missing.to_string()));
+            checks.push(Check::locked("token", missing.to_string()));
         }
         checks
     }
@@ -146,7 +146,7 @@ pub(super) fn address(secret: &Secret) -> Result<Url, SendError> {
 pub(super) fn check_address(secret: &Secret, channel: &Channel, outside: &Outside) -> Check {
     let url = match address(secret) {
         Ok(url) => url,
-        Err(error) => return Check::bad("address", error.to_string()),
+        Err(error) => return error.check("address"),
     };
     match http::check_address(outside, &channel.settings, &url) {
         Ok(()) => Check::fine("address", url.host_str().unwrap_or_default()),

@@ -88,13 +88,14 @@ async fn show(isbn: Isbn13, context: &Context) -> Result {
     }
     let times = context.times().await?;
     for (name, value) in prompt::facts(&story.book, text::Language::En) {
-        context.out.line(format!("{name:<10} {value}"))?;
+        context.out.line(format!("{name:<10} {}", text::one_line(&value)))?;
     }
     for link in &story.book.links {
-        context.out.line(format!("{:<10} {} ({})", "Link", link.url, link.label))?;
+        let link = text::one_line(&format!("{} ({})", link.url, link.label));
+        context.out.line(format!("{:<10} {link}", "Link"))?;
     }
     if let Some(description) = &story.book.description {
-        context.out.line(format!("\n{description}"))?;
+        context.out.text(&format!("\n{description}"))?;
     }
     context.out.line("")?;
     for job in &story.jobs {
@@ -131,7 +132,7 @@ async fn print_prompt(isbn: Isbn13, context: &Context) -> Result {
     };
     match context.out.is_json() {
         true => context.out.json(&serde_json::json!({ "isbn13": isbn, "prompt_text": prompt_text }))?,
-        false => context.out.line(prompt_text)?,
+        false => context.out.text(&prompt_text)?,
     }
     Ok(Exit::Fine)
 }

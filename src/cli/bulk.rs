@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::db::Open;
 use crate::engine::Failure;
 use crate::engine::run::decide::{Again, Sharing};
-use crate::engine::run::{self, RunRow, Summary, TargetRow, TargetStatus};
+use crate::engine::run::{self, Summary, TargetRow};
 use crate::id::{JobName, RunId};
 use crate::ledger::{event, presence};
 use crate::text::one_line;
@@ -213,21 +213,13 @@ fn sentence(summary: &Summary) -> String {
     format!(
         "run {} {}: {} of {} branches up to date, {} failed, {} pending, {} new commits",
         run.run_id,
-        status_word(run),
+        run.status.word(),
         run.success_count,
         run.total_targets,
         run.failed_count,
         summary.pending_count,
         summary.new_commits_count
     )
-}
-
-pub(super) fn status_word(run: &RunRow) -> &'static str {
-    match run.status {
-        run::RunStatus::Running => "running",
-        run::RunStatus::Completed => "completed",
-        run::RunStatus::Cancelled => "cancelled",
-    }
 }
 
 async fn status(context: &Context) -> Result {
@@ -246,7 +238,7 @@ async fn status(context: &Context) -> Result {
         .await?;
     let Some((summary, leased)) = found else {
         context.out.note("No run has been started yet; `tsuzuki bulk start` begins one.");
-        return Ok(Exit::Fine);
+        return context.out.nothing();
     };
     if context.out.is_json() {
         context.out.json(&summary)?;
@@ -257,7 +249,9 @@ async fn status(context: &Context) -> Result {
         let owner = presence::shown_owner(&target.lease_owner.unwrap_or_default());
         context.out.line(format!(
             "  project {} {}: {} commits so far, by {owner}",
-            target.project_id, target.branch_name, target.stored_count
+            target.project_id,
+            one_line(&target.branch_name),
+            target.stored_count
         ))?;
     }
     Ok(Exit::Fine)
@@ -292,7 +286,7 @@ async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
         None => Err(Error::failed("no run is running").hint("`tsuzuki bulk ls` lists the runs")),
         Some((summary, false)) => {
             let run = &summary.run;
-            Err(Error::failed(format!("run {} is {} already", run.run_id, status_word(run))))
+            Err(Error::failed(format!("run {} is {} already", run.run_id, run.status.word())))
         }
         Some((summary, true)) => {
             if context.out.is_json() {
@@ -327,7 +321,7 @@ async fn list(limit: usize, context: &Context) -> Result {
             run.run_id.to_string(),
             times.cell(run.started_at_utc),
             times.cell(run.completed_at_utc),
-            status_word(run).into(),
+            run.status.word().into(),
             run.total_targets.to_string(),
             run.success_count.to_string(),
             run.failed_count.to_string(),
@@ -391,15 +385,10 @@ async fn show(run_id: Option<RunId>, context: &Context) -> Result {
         Column::long("error"),
     ];
     context.out.listing(&columns, &shown.targets, |target| {
-        let status = match target.row.status {
-            TargetStatus::Pending => "pending",
-            TargetStatus::Success => "success",
-            TargetStatus::Failed => "failed",
-        };
         vec![
             target.project.clone(),
             target.row.branch_name.clone(),
-            status.into(),
+            target.row.status.word().into(),
             target.row.stored_count.to_string(),
             times.cell(target.row.processed_at_utc),
             one_line(target.row.error_message.as_deref().unwrap_or("")),

@@ -113,7 +113,7 @@ impl Context {
     /// one in memory, so that nothing is created.
     pub async fn look(&self) -> Result<App> {
         match self.find_db().await? {
-            Some(db) => Ok(App::new(self.config().await?, db.clone())?),
+            Some(db) => app_without_ways_out(self.config().await?, db.clone()),
             None => self.app_on_scratch().await,
         }
     }
@@ -152,14 +152,7 @@ impl Context {
 
     /// The same for a config that is not in use: its jobs can be made, or an error says why not.
     pub(super) async fn try_out(&self, config: &Config) -> Result<App> {
-        let db = self.scratch().await?;
-        // Nothing is fetched, so a secret of the way out need not be there.
-        if config.app.proxy.as_ref().is_some_and(|proxy| proxy.reveal().is_err()) {
-            let mut without = config.clone();
-            without.app.proxy = None;
-            return Ok(App::new(&without, db)?);
-        }
-        Ok(App::new(config, db)?)
+        app_without_ways_out(config, self.scratch().await?)
     }
 
     async fn scratch(&self) -> Result<Db> {
@@ -195,15 +188,28 @@ impl Context {
     }
 }
 
+/// Everything, for a command that fetches nothing: a secret of the way out need not be there.
+fn app_without_ways_out(config: &Config, db: Db) -> Result<App> {
+    if config.app.proxy.as_ref().is_some_and(|proxy| proxy.reveal().is_err()) {
+        let mut without = config.clone();
+        without.app.proxy = None;
+        return Ok(App::new(&without, db)?);
+    }
+    Ok(App::new(config, db)?)
+}
+
 pub(super) fn place_of(config: &Config) -> Result<Place> {
     let location = config.store.location().map_err(|error| {
-        let place = match &error {
-            BadLocation::Secret(missing) => config.find_missing(missing),
-            BadLocation::Address { .. } => None,
+        let (exit, place) = match &error {
+            BadLocation::Secret(missing) => (Exit::Credentials, config.find_missing(missing)),
+            BadLocation::Address { .. } => (Exit::Config, None),
         };
         match place {
-            Some(problem) => Problems::from(problem.with_hint("the address of the database needs it")).into(),
-            None => Error::new(Exit::Config, format!("`url` in [store]: {error}")),
+            Some(problem) => {
+                let problem = problem.with_hint("the address of the database needs it");
+                Error { exit, ..Problems::from(problem).into() }
+            }
+            None => Error::new(exit, format!("`url` in [store]: {error}")),
         }
     })?;
     Ok(match location {

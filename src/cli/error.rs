@@ -125,7 +125,10 @@ impl From<app::Error> for Error {
         match error {
             app::Error::Config(problems) => problems.into(),
             app::Error::Fetch(error) => error.into(),
-            error @ app::Error::Proxy(_) => Self::usage(error.to_string()),
+            error @ app::Error::MissingProxy(_) => {
+                Self::new(Exit::Credentials, error.to_string()).hint("set the variable or file that it names")
+            }
+            error @ app::Error::BadProxy => Self::new(Exit::Config, error.to_string()),
         }
     }
 }

@@ -86,7 +86,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         return Err(Error::usage("--bom is for csv and tsv; JSON has none"));
     }
     let filter = filter_of(&args, what, context).await?;
-    let db = context.open_db(Open::Existing).await?.clone();
+    let db = context.open_db(Open::Look).await?.clone();
     if let Some(job) = &args.job {
         refuse_unknown(Named::Job, job, &db, context).await?;
     }
@@ -105,10 +105,7 @@ async fn opml(args: &Args, context: &Context) -> Result {
     if let Some(job) = args.job.as_deref().filter(|job| config.find_job(job).is_none()) {
         return Err(no_such(Named::Job, job, config.jobs.iter().map(|job| job.name.as_str())));
     }
-    let db = match context.database_exists().await? {
-        true => Some(context.open_db(Open::Existing).await?),
-        false => None,
-    };
+    let db = context.find_db().await?;
     let (text, left_out) = export::render_opml(config, db, args.job.as_deref()).await?;
     let mut out = Out::open(args.output.as_deref(), args.force)?;
     out.write_all(text.as_bytes())?;

@@ -7,9 +7,8 @@ use clap::{Subcommand, ValueEnum};
 pub(super) use test::choose;
 
 use super::{Column, Context, Error, Exit, Result};
-use crate::books::{Books, deliver, select, view};
+use crate::books::{self, Books, deliver, select, view};
 use crate::config;
-use crate::db::Open;
 use crate::id::JobName;
 use crate::text::{counted, nearest};
 use crate::time::Timestamp;
@@ -111,7 +110,7 @@ async fn status(context: &Context) -> Result {
 }
 
 async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
-    let app = context.app(Open::Create).await?;
+    let app = context.look().await?;
     let config = context.config().await?;
     let Some(job) = books_jobs(config).find(|job| job.name == *name) else {
         let error = Error::usage(format!("there is no books job `{name}`"));
@@ -126,7 +125,7 @@ async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
     let choice = app.parts.db.read(move |tx| select::choose(tx, &job, &limits, now)).await?;
     if choice.books().is_empty() {
         context.out.note(format!("{name} has nothing to tell now"));
-        return Ok(Exit::Fine);
+        return context.out.nothing();
     }
     let mail = deliver::preview(plan, name, &choice, now);
     match (context.out.is_json(), part) {
@@ -155,7 +154,7 @@ async fn reset(job: Option<JobName>, since: Option<String>, yes: bool, context: 
 }
 
 fn books_jobs(config: &config::Config) -> impl Iterator<Item = &config::Job> {
-    config.jobs.iter().filter(|job| job.kind == "books")
+    config.jobs.iter().filter(|job| job.kind == books::KIND)
 }
 
 /// A moment with its offset, or a day that begins at local midnight.

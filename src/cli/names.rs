@@ -9,6 +9,7 @@ use crate::commits::store::{branches, projects};
 use crate::config::Config;
 use crate::db::{self, Db, Tx};
 use crate::engine::store;
+use crate::id::JobName;
 use crate::ledger::{cursor, event, quota};
 use crate::press;
 use crate::text::nearest;
@@ -106,11 +107,7 @@ pub(super) async fn list_all(db: &Db, context: &Context) -> Result<Vec<String>> 
 fn list_configured(what: Named, config: &Config, db: &Db) -> Vec<String> {
     match what {
         Named::Job => config.jobs.iter().map(|job| job.name.to_string()).collect(),
-        Named::Blog => {
-            let jobs = config.jobs.iter().filter(|job| job.kind == blogs::KIND);
-            let listed = jobs.filter_map(|job| blogs::config::read(job).ok());
-            listed.flat_map(|(blogs, _)| blogs).map(|blog| blog.id).collect()
-        }
+        Named::Blog => list_blogs(config).map(|(_, id)| id).collect(),
         Named::Channel => config.channels.iter().map(|section| section.name.clone()).collect(),
         Named::Provider => {
             let llms = config.llms.iter().map(|section| section.name.clone());
@@ -122,6 +119,18 @@ fn list_configured(what: Named, config: &Config, db: &Db) -> Vec<String> {
         }
         Named::Branch => Vec::new(),
     }
+}
+
+/// The job that has a blog with that id.
+pub(super) fn find_job_of_blog<'a>(config: &'a Config, id: &str) -> Option<&'a JobName> {
+    list_blogs(config).find(|(_, blog)| blog == id).map(|(job, _)| job)
+}
+
+/// The ids of all blogs that the config names, each with its job.
+fn list_blogs(config: &Config) -> impl Iterator<Item = (&JobName, String)> {
+    let jobs = config.jobs.iter().filter(|job| job.kind == blogs::KIND);
+    let listed = jobs.filter_map(|job| Some((&job.name, blogs::config::read(job).ok()?.0)));
+    listed.flat_map(|(job, blogs)| blogs.into_iter().map(move |blog| (job, blog.id)))
 }
 
 /// Names that the database lists.

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use serde::Serialize;
 
-use super::error::{Error, Message, Result};
+use super::error::{Error, Exit, Message, Result};
 use super::{Color, Global};
 use crate::config::{Colour, Problems, redact};
 use crate::text;
@@ -89,16 +89,20 @@ impl Output {
         self.colour_err
     }
 
-    /// Writes a line of data.
+    /// Writes a line of data, or several, without what a terminal would obey: whoever wrote the words in it.
     pub fn line(&self, text: impl AsRef<str>) -> Result<()> {
-        let mut stdout = std::io::stdout().lock();
-        writeln!(stdout, "{}", redact(text.as_ref()))?;
-        Ok(())
+        self.to_stdout(&text::printable(text.as_ref()))
     }
 
-    /// Writes a text of several lines that came from outside, without what a terminal would obey.
+    /// Writes a text of several lines.
     pub fn text(&self, text: &str) -> Result<()> {
-        self.line(text::printable(text))
+        self.line(text)
+    }
+
+    fn to_stdout(&self, text: &str) -> Result<()> {
+        let mut stdout = std::io::stdout().lock();
+        writeln!(stdout, "{}", redact(text))?;
+        Ok(())
     }
 
     /// Writes text that already ends as it should, such as a script.
@@ -112,7 +116,15 @@ impl Output {
     /// Writes a value as indented JSON.
     pub fn json<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
         let text = serde_json::to_string_pretty(value).map_err(|error| Error::failed(error.to_string()))?;
-        self.line(text)
+        self.to_stdout(&text::printable_json(&text))
+    }
+
+    /// Ends a command that has nothing to show: as JSON that is `null`.
+    pub fn nothing(&self) -> Result<Exit> {
+        if self.json {
+            self.json(&())?;
+        }
+        Ok(Exit::Fine)
     }
 
     /// Writes a listing: a table for people, an array with `--json`.
@@ -148,7 +160,7 @@ impl Output {
             let line = line.trim_end();
             let bold = Style::new().bold();
             match number == 0 && self.colour_out {
-                true => self.line(format!("{bold}{line}{}", bold.render_reset()))?,
+                true => self.to_stdout(&format!("{bold}{line}{}", bold.render_reset()))?,
                 false => self.line(line)?,
             }
         }
@@ -158,7 +170,7 @@ impl Output {
     /// Says something to the user, unless they want quiet.
     pub fn note(&self, text: impl AsRef<str>) {
         if !self.quiet {
-            self.to_stderr(text.as_ref());
+            self.to_stderr(&text::printable(text.as_ref()));
         }
     }
 
@@ -189,6 +201,7 @@ impl Output {
 
     fn labelled(&self, label: &str, colour: AnsiColor, text: &str) {
         let style = Style::new().bold().fg_color(Some(colour.into()));
+        let text = text::printable(text);
         match self.colour_err {
             true => self.to_stderr(&format!("{style}{label}{}: {text}", style.render_reset())),
             false => self.to_stderr(&format!("{label}: {text}")),

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::names::{Named, refuse_unknown, refuse_unknown_if_given};
 use super::{Column, Context, Error, Exit, Result};
+use crate::app;
 use crate::ledger::{pause, quota};
 use crate::text::counted;
 
@@ -54,7 +55,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 }
 
 async fn list(provider: Option<String>, limit: usize, context: &Context) -> Result {
-    let quotas = &context.config().await?.quotas;
+    let quotas = app::quotas(context.config().await?);
     let now = context.clock.now();
     let db = context.view().await?;
     refuse_unknown_if_given(Named::Provider, provider.as_deref(), &db, context).await?;
@@ -66,7 +67,7 @@ async fn list(provider: Option<String>, limit: usize, context: &Context) -> Resu
         .map(|usage| {
             let rest = pauses.iter().find(|pause| pause.name == format!("provider:{}", usage.provider));
             Listed {
-                per_day: quotas.get(&usage.provider).map(|quota| quota.per_day),
+                per_day: quotas.get(&usage.provider).map(|quota| quota.rule.per_day),
                 paused_until: rest
                     .map(|rest| rest.paused_until.map_or("resumed".into(), |at| at.to_string())),
                 usage,
@@ -98,9 +99,9 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
     let config = context.config().await?;
     let db = context.db().await?;
     refuse_unknown(Named::Provider, &provider, db, context).await?;
-    let today = config.quotas.get(&provider).map_or_else(
+    let today = app::quotas(config).get(&provider).map_or_else(
         || now.date_in(config.app.timezone.time_zone()).to_string(),
-        |quota| quota.date_at(now).to_string(),
+        |quota| quota.rule.date_at(now).to_string(),
     );
     let date = date.unwrap_or(today);
     if !yes {

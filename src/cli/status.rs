@@ -108,12 +108,7 @@ fn list_rows(tx: &mut Tx<'_>, jobs: &[Job], now: Timestamp) -> db::Result<Vec<Ro
             _ if !job.enabled => "disabled".into(),
             _ => word_of(state),
         };
-        let next_run_at = match state {
-            _ if !job.enabled || rest.is_some() => None,
-            // What was cut off is due at once, whatever the schedule says.
-            Some(state) if holder.is_none() && state.is_unfinished() => Some(now),
-            _ => job.schedule.due_at(last_run_at, now),
-        };
+        let next_run_at = runner::next_run_at(job, state, holder.as_ref(), rest.as_ref(), now);
         rows.push(Row {
             job: job.name.to_string(),
             blog: None,

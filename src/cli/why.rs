@@ -52,9 +52,16 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
 }
 
 async fn unknown(thing: &str, db: &Db, context: &Context) -> Result<Error> {
+    let name = thing.split_once(':').map_or(thing, |(_, name)| name);
+    if let Some(job) = names::find_job_of_blog(context.config().await?, name) {
+        return Ok(Error::failed(format!("the blog `{name}` of the job `{job}` was not checked yet")).hint(
+            format!("`tsuzuki run {job}` checks it now; `tsuzuki why {job}` says when it runs by itself"),
+        ));
+    }
     let error = Error::failed(format!("nothing is known about `{thing}`"));
     let known = names::list_all(db, context).await?;
-    Ok(match nearest(thing, known.iter().map(String::as_str)) {
+    // What has that very name is known, and yet there is nothing to tell about it.
+    Ok(match nearest(thing, known.iter().map(String::as_str).filter(|known| *known != thing)) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => error.hint("`tsuzuki status` lists the jobs; `why JOB` shows what they work on"),
     })

@@ -8,14 +8,13 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::collect::LEASE;
 use super::peers::{self, Fate, Peer};
 use super::store::branches;
 use super::worker::{self, Findings, Worker};
 use super::{Source, message, targets};
 use crate::db;
 use crate::engine::run::decide::{self, Again, Begin, Reopen, Running, Sharing};
-use crate::engine::run::{self, RunRow, RunStatus, Summary, Target};
+use crate::engine::run::{self, LEASE, RunRow, RunStatus, Summary, Target};
 use crate::engine::{Failure, Parts, Progress, Update};
 use crate::id::{JobName, Owner, RunId};
 use crate::ledger::lease::{self, Claim, Holder, KeptLease};
@@ -107,7 +106,8 @@ impl Bulk {
                 Begin::New => {}
             }
             // A process that died right after the last target left its end untold.
-            message::tell_ended(&self.parts).await?;
+            let untold = message::tell_ended(&self.parts).await?;
+            findings.problems.extend(untold.iter().cloned());
             let targets = self.find_targets(&mut findings).await?;
             if targets.is_empty() {
                 return Ok(Ended::Nothing(findings.problems));
@@ -116,7 +116,7 @@ impl Bulk {
                 return self.work(run, claim, findings).await.map(Ended::Worked);
             }
             // Somebody was faster: look again at what is running.
-            findings = Findings::default();
+            findings = Findings::of(untold);
         }
     }
 
@@ -331,7 +331,7 @@ impl Bulk {
         {
             warn!("Could not give the lease of the run back, it will expire: {error}");
         }
-        message::tell_ended(&self.parts).await?;
+        findings.problems.extend(message::tell_ended(&self.parts).await?);
         let summary = self.parts.db.read(move |tx| run::find_summary(tx, &run_id)).await?;
         let summary = summary.ok_or_else(|| Failure::Failed(format!("run {run_id} has vanished")))?;
         let refused = findings.refused.iter().find(|(job, _)| self.is_ours(job)).map(|(_, why)| why.clone());

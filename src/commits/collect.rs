@@ -1,7 +1,6 @@
 //! One branch, from its head back to what is known: page by page, each stored with its position.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -19,8 +18,6 @@ use crate::ledger::event;
 use crate::text::counted;
 use crate::time::{Clock, Timestamp};
 
-/// How long a target is ours between two signs of life.
-pub const LEASE: Duration = Duration::from_secs(60);
 /// Walks for one target in one run: finishing an old one, the new range, the whole history, and one to spare.
 const MOST_WALKS: usize = 5;
 
@@ -90,7 +87,7 @@ impl Collector {
         let head = match self.client.fetch_head(self.project.remote_id, branch, &self.stop).await {
             Ok(head) => head,
             Err(gitlab::Error::Missing(_)) => return self.without_branch().await,
-            Err(error) => return self.settle_error(error),
+            Err(error) => return self.settle_error(error).map(Verdict::Failed),
         };
         let mut whole = None;
         for _ in 0..MOST_WALKS {
@@ -242,12 +239,12 @@ impl Collector {
         let (subject, now) = (self.subject(), self.clock.now());
         let stored = self.db.claim(move |tx| {
             let place = Place { project_id: claimed.project_id, branch_name: &claimed.branch_name };
-            if !run::renew(tx, &claimed, 0, LEASE)? {
+            if !run::renew(tx, &claimed, 0)? {
                 return Ok(Stored::Lost);
             }
             let new = pages::add_commits(tx, place, &commits, after.since)?;
             if new > 0 {
-                run::renew(tx, &claimed, new, LEASE)?;
+                run::renew(tx, &claimed, new)?;
             }
             if state.has_unreachable {
                 pages::reset_unreachable(tx, place, &commits)?;
@@ -300,10 +297,7 @@ impl Collector {
             {
                 Ok(Walked::NeedsWhole("GitLab does not list the range".to_owned()))
             }
-            error => match self.settle_error(error)? {
-                Verdict::Failed(why) => Ok(Walked::Failed(why)),
-                Verdict::Success => Ok(Walked::Complete),
-            },
+            error => self.settle_error(error).map(Walked::Failed),
         }
     }
 
@@ -327,7 +321,7 @@ impl Collector {
                      `tsuzuki project sync` looks again"
                 )))
             }
-            Err(error) => self.settle_error(error),
+            Err(error) => self.settle_error(error).map(Verdict::Failed),
             Ok(project) if project.is_empty && !was_read => Ok(Verdict::Success),
             Ok(_) if !was_read => Ok(Verdict::Failed(format!(
                 "`{path}` has no branch `{branch}`: check `branches` of the job, or `tsuzuki branch rm {path} {branch}`"
@@ -355,16 +349,16 @@ impl Collector {
         }
     }
 
-    fn settle_error(&self, error: gitlab::Error) -> Result<Verdict, Halt> {
+    fn settle_error(&self, error: gitlab::Error) -> Result<String, Halt> {
         match error {
             gitlab::Error::Stopped => Err(Halt::Stopped),
             gitlab::Error::Credentials(why) => Err(Halt::Credentials(why)),
             gitlab::Error::Later { until, why } => Err(Halt::Later(until, why)),
-            gitlab::Error::Forbidden(why) => Ok(Verdict::Failed(format!(
+            gitlab::Error::Forbidden(why) => Ok(format!(
                 "GitLab refuses access to the repository of `{}` ({why}): the token's user needs the role Reporter",
                 self.project.path
-            ))),
-            other => Ok(Verdict::Failed(other.to_string())),
+            )),
+            other => Ok(other.to_string()),
         }
     }
 
@@ -380,7 +374,7 @@ impl Collector {
     {
         let claimed = self.claimed.clone();
         let written = self.db.claim(move |tx| {
-            if !run::renew(tx, &claimed, 0, LEASE)? {
+            if !run::renew(tx, &claimed, 0)? {
                 return Ok(None);
             }
             let place = Place { project_id: claimed.project_id, branch_name: &claimed.branch_name };

@@ -17,6 +17,12 @@ const CONCURRENCY: usize = 4;
 /// More would only make GitLab slow for everybody else.
 const MOST_CONCURRENCY: usize = 16;
 
+/// Keys of every job that mean nothing here, and why.
+pub const UNUSED: &[(&str, &str)] = &[
+    ("hold_above", "a run is told in one message, however many commits are new"),
+    ("first_run", "the first run is told like every other, in one message; `since` leaves older commits out"),
+];
+
 /// `[[job]]` with `kind = "commits"`: which branches of which projects are collected.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

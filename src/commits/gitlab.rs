@@ -246,7 +246,7 @@ impl Client {
                 *lock(&self.silence) = None;
             }
             // What GitLab asks for is granted patiently; an address that does not answer is not asked for ever.
-            let (told, why, is_answer) = match outcome {
+            let (told, why) = match outcome {
                 Ok(answer) if answer.head.is_success() => {
                     self.note_rest(&answer.head.headers, now);
                     return Ok(answer);
@@ -257,7 +257,7 @@ impl Client {
                             .filter(|wait| !wait.is_zero())
                             .map(|wait| now.plus(wait))
                             .or_else(|| reset_at(&answer.head.headers).filter(|_| status == 429));
-                        (told, format!("GitLab answers with status {status}"), true)
+                        (told, format!("GitLab answers with status {status}"))
                     }
                     status => return Err(self.refusal(status, &answer.body)),
                 },
@@ -292,14 +292,14 @@ impl Client {
                 }
                 Err(error) if error.is_retryable() => {
                     let told = error.retry_after().map(|wait| now.plus(wait));
-                    (told, error.to_string(), true)
+                    (told, error.to_string())
                 }
                 Err(error) => {
                     let hint = error.hint().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
                     return Err(Error::Failed(format!("{error}{hint}")));
                 }
             };
-            match told.is_some() && is_answer {
+            match told.is_some() {
                 true => asked += 1,
                 false => failures += 1,
             }

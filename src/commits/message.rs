@@ -1,12 +1,11 @@
 //! What is told at the end of a run, and once only: how many commits are new, and what failed.
 
 use serde_json::json;
-use tracing::warn;
 
 use super::Source;
 use super::store::projects;
-use crate::channel::outbox::{self, NewMessage};
-use crate::channel::{Entry, Notice, Rendered};
+use crate::channel::outbox::{self, Batch};
+use crate::channel::{Entry, NotRendered, Notice, Rendered};
 use crate::db;
 use crate::engine::Parts;
 use crate::engine::run::{self, RunStatus, Summary, TargetStatus};
@@ -44,41 +43,45 @@ pub fn render_notice(summary: &Summary, failed: &[(String, String)], language: L
     notice
 }
 
-/// Tells the end of every completed run that was not told yet, whoever ended it.
-pub async fn tell_ended(parts: &Parts) -> db::Result<()> {
+/// What the channels of one job made of a notice, and could not make of it.
+type Made = (JobName, Vec<Rendered>, Vec<NotRendered>);
+
+/// Tells the end of every completed run that was not told yet, whoever ended it; answers what could not be told.
+pub async fn tell_ended(parts: &Parts) -> db::Result<Vec<String>> {
+    let mut problems = Vec::new();
     for (run_id, owner) in parts.db.read(run::list_untold).await? {
-        tell(parts, run_id, owner.as_deref()).await?;
+        problems.extend(tell(parts, run_id, owner.as_deref()).await?);
     }
-    Ok(())
+    Ok(problems)
 }
 
 /// Queues the notice about a completed run for the channels of its job, or of all jobs, unless that was done before.
 ///
 /// A run that brought nothing new and failed nowhere is marked as told and stays silent. A run of a job that this
 /// config does not have is left to a process that has it.
-async fn tell(parts: &Parts, run_id: RunId, owner: Option<&str>) -> db::Result<()> {
+async fn tell(parts: &Parts, run_id: RunId, owner: Option<&str>) -> db::Result<Vec<String>> {
     let mut listeners = Source::list(parts);
     listeners.retain(|source| owner.is_none_or(|job| job == source.job.as_str()));
     if listeners.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let Some((summary, failed)) = parts.db.read(move |tx| find_untold(tx, run_id)).await? else {
-        return Ok(());
+        return Ok(Vec::new());
     };
     let is_news = summary.new_commits_count > 0 || summary.run.failed_count > 0;
     let news = render_notice(&summary, &failed, parts.app.language).into();
-    let mut messages: Vec<(JobName, Rendered)> = Vec::new();
+    let (mut made, mut problems): (Vec<Made>, _) = (Vec::new(), Vec::new());
     for source in listeners.iter().filter(|_| is_news) {
-        for name in &source.deliver {
-            let Some(channel) = parts.channels.find(name) else { continue };
-            match channel.render(&parts.outside, &news).await {
-                Ok(rendered) => messages.extend(rendered.into_iter().map(|one| (source.job.clone(), one))),
-                Err(error) => warn!("The end of run {run_id} is not told: {error}"),
-            }
-        }
+        let (rendered, failed) = parts.channels.render(&source.deliver, &parts.outside, &news).await;
+        let job = &source.job;
+        problems.extend(
+            failed.iter().map(|error| format!("{job}: the end of run {run_id} is not told: {error}")),
+        );
+        made.push((job.clone(), rendered, failed));
     }
     let now = parts.clock.now();
-    parts.db.write(move |tx| add_messages(tx, run_id, &messages, now)).await
+    let is_ours = parts.db.write(move |tx| add_messages(tx, run_id, &made, now)).await?;
+    Ok(if is_ours { problems } else { Vec::new() })
 }
 
 type Untold = Option<(Summary, Vec<(String, String)>)>;
@@ -102,34 +105,21 @@ fn find_untold(tx: &mut db::Tx<'_>, run_id: RunId) -> db::Result<Untold> {
     Ok(Some((summary, failed)))
 }
 
-fn add_messages(
-    tx: &mut db::Tx<'_>,
-    run_id: RunId,
-    messages: &[(JobName, Rendered)],
-    now: Timestamp,
-) -> db::Result<()> {
+/// `false` when somebody else has told it meanwhile.
+fn add_messages(tx: &mut db::Tx<'_>, run_id: RunId, made: &[Made], now: Timestamp) -> db::Result<bool> {
     if !run::mark_told(tx, &run_id)? {
-        return Ok(());
+        return Ok(false);
     }
     let subject = format!("run:{run_id}");
-    for (job, message) in messages {
-        let new = NewMessage {
-            job,
-            channel: &message.channel,
-            recipient: &message.recipient,
-            topic: TOPIC,
-            subject: &subject,
-            generation: 0,
-            payload: &message.payload,
-            hold: false,
-            not_before: None,
-        };
-        outbox::add(tx, &new, now)?;
+    for (job, rendered, failed) in made {
+        let batch =
+            Batch { job, topic: TOPIC, subject: &subject, generation: 0, hold: false, about: &subject };
+        outbox::add_all(tx, &batch, rendered, failed, now)?;
+        if !rendered.is_empty() {
+            event::add(tx, Some(job), &subject, "run_told", &json!({ "messages": rendered.len() }), now)?;
+        }
     }
-    if let Some((job, _)) = messages.first() {
-        event::add(tx, Some(job), &subject, "run_told", &json!({ "messages": messages.len() }), now)?;
-    }
-    Ok(())
+    Ok(true)
 }
 
 #[cfg(test)]

@@ -214,6 +214,7 @@ impl Commits {
         let client = match self.source.client(&self.parts) {
             Ok(client) if server.is_fine => client,
             Ok(_) => return vec![server],
+            Err(Failure::Credentials(why)) => return vec![server, Check::locked("token", why)],
             Err(failure) => return vec![server, Check::bad("token", failure.to_string())],
         };
         let stop = tokio_util::sync::CancellationToken::new();
@@ -232,6 +233,7 @@ impl Commits {
         };
         let access = match tokio::time::timeout(LOOK_PATIENCE, asked).await {
             Ok(Ok(seen)) => Check::fine("token", seen),
+            Ok(Err(gitlab::Error::Credentials(why))) => Check::locked("token", why),
             Ok(Err(error)) => Check::bad("token", error.to_string()),
             Err(_) => Check::bad("token", "no answer in time"),
         };

@@ -70,7 +70,7 @@ pub struct Walk {
     pub met_base: bool,
 }
 
-/// A commit on its way into the database; borrowed from the page it came in.
+/// A commit on its way into the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
     /// Its SHA.

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Source;
 use super::bulk::{Bulk, Step};
-use super::collect::{Collector, Halt, LEASE};
+use super::collect::{Collector, Halt};
 use super::gitlab::Client;
 use super::store::projects;
 use crate::db;
@@ -119,9 +119,8 @@ impl Worker {
     async fn one(&self) -> db::Result<bool> {
         let (run_id, source, owner) = (self.run_id, Arc::clone(&self.source), self.bulk.owner.clone());
         let db = &self.bulk.parts.db;
-        let claimed = db
-            .claim(move |tx| run::claim(tx, &run_id, &source.host, source.job.as_str(), &owner, LEASE))
-            .await?;
+        let claimed =
+            db.claim(move |tx| run::claim(tx, &run_id, &source.host, source.job.as_str(), &owner)).await?;
         let Some(claimed) = claimed else { return Ok(false) };
         let project_id = claimed.project_id;
         let Some(project) = db.read(move |tx| projects::find(tx, project_id)).await? else {
@@ -261,11 +260,11 @@ impl Kept {
             loop {
                 tokio::select! {
                     () = done.cancelled() => return,
-                    () = tokio::time::sleep(LEASE / 3) => {}
+                    () = tokio::time::sleep(run::LEASE / 3) => {}
                 }
                 let claimed = claimed.clone();
                 // A database that cannot be reached for a while is no lost lease: the fence decides at the next write.
-                if let Ok(false) = db.claim(move |tx| run::renew(tx, &claimed, 0, LEASE)).await {
+                if let Ok(false) = db.claim(move |tx| run::renew(tx, &claimed, 0)).await {
                     stop.cancel();
                     return;
                 }

@@ -5,8 +5,9 @@ use serde::de::DeserializeOwned;
 
 use super::SecretUse;
 use super::attempt::{Attempt, attempt};
-use super::diagnostic::Problems;
+use super::diagnostic::{Problem, Problems};
 use super::section::Section;
+use super::tree::Table;
 
 /// The part of the file that a table stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +83,8 @@ pub struct Kind {
     pub place: Place,
     /// The value of `kind`; empty for `[web]`.
     pub name: &'static str,
+    /// Keys that all tables of its place have and that mean nothing to it, each with the reason.
+    pub unused: &'static [(&'static str, &'static str)],
     schema: fn(&mut SchemaGenerator) -> Schema,
     read: fn(&Section) -> Attempt<()>,
     check: Option<fn(&Section) -> Problems>,
@@ -109,7 +112,7 @@ impl Kind {
     }
 
     const fn new<T: DeserializeOwned + JsonSchema>(place: Place, name: &'static str) -> Self {
-        Self { place, name, schema: T::json_schema, read: read::<T>, check: None }
+        Self { place, name, unused: &[], schema: T::json_schema, read: read::<T>, check: None }
     }
 
     /// The schema of the struct.
@@ -129,6 +132,24 @@ impl Kind {
     pub const fn with_check(mut self, check: fn(&Section) -> Problems) -> Self {
         self.check = Some(check);
         self
+    }
+
+    /// The same kind, which makes no use of these common keys: the key, and why it means nothing here.
+    ///
+    /// A table that sets one itself is refused; one that has it from `[defaults]` is not.
+    pub const fn without(mut self, unused: &'static [(&'static str, &'static str)]) -> Self {
+        self.unused = unused;
+        self
+    }
+
+    /// An error for each key of `own`, the table as it is written, that means nothing to this kind.
+    pub(super) fn list_unused(&self, section: &Section, own: &Table) -> Vec<Problem> {
+        let set = self.unused.iter().filter(|(key, _)| own.find(key).is_some());
+        set.map(|(key, why)| {
+            let message = format!("`{key}` has no effect in a {} of kind `{}`", self.place.word(), self.name);
+            section.problem(key, message).with_label("remove it").with_hint(*why)
+        })
+        .collect()
     }
 
     /// Reads the table as its owner would.

@@ -87,16 +87,20 @@ struct SecretUse {
     /// Whether it stands in the file itself.
     literal: bool,
     secret: Secret,
+    /// The kind of the table that names it, the table, and the key.
+    kind: String,
+    owner: String,
+    key: String,
 }
 
 /// A secret that cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingAt {
-    /// The kind of the table that names it, such as `gemini`; empty for `[store]` and `[web]`.
+    /// The kind of the table that names it, such as `gemini`; empty for `[app]`, `[store]` and `[web]`.
     pub kind: String,
     /// The name of the table.
     pub owner: String,
-    /// The key.
+    /// The key; below a table without a kind, with all that stands before it: `store.url`, `web.auth.password`.
     pub key: String,
     /// Its line in the file.
     pub line: usize,
@@ -133,23 +137,11 @@ impl Config {
 
     /// Every secret that cannot be had, with the key that names it and the kind of its table.
     pub fn list_missing_secrets(&self) -> Vec<MissingAt> {
-        let jobs = self.jobs.iter().map(|job| &job.section);
-        let sections: Vec<&Section> =
-            self.llms.iter().chain(&self.channels).chain(jobs).chain([&self.web]).collect();
         let missing = self.secrets.iter().filter_map(|used| {
             let why = used.secret.reveal().err()?.to_string();
-            let owner =
-                sections.iter().find_map(|section| Some((section, section.table.find_key_at(&used.span)?)));
             let line = self.source.line_and_column(used.span.start).0;
-            Some(match owner {
-                Some((section, key)) => {
-                    MissingAt { kind: section.kind.clone(), owner: section.name.clone(), key, line, why }
-                }
-                None => {
-                    let key = "store.url".to_owned();
-                    MissingAt { kind: String::new(), owner: "store".to_owned(), key, line, why }
-                }
-            })
+            let SecretUse { kind, owner, key, .. } = used.clone();
+            Some(MissingAt { kind, owner, key, line, why })
         });
         missing.collect()
     }
@@ -183,11 +175,6 @@ impl Config {
     /// The channel of that name.
     pub fn find_channel(&self, name: &str) -> Option<&Section> {
         self.channels.iter().find(|channel| channel.name == name)
-    }
-
-    /// The LLM of that name.
-    pub fn find_llm(&self, name: &str) -> Option<&Section> {
-        self.llms.iter().find(|llm| llm.name == name)
     }
 }
 

@@ -95,6 +95,11 @@ pub struct Quota {
 }
 
 impl Quota {
+    /// So many requests a day that begins at midnight.
+    pub fn from_midnight(per_day: u32, zone: Zone) -> Self {
+        Self { per_day, day_starts: TimeOfDay::MIDNIGHT, zone }
+    }
+
     /// The provider's day that `now` belongs to.
     pub fn date_at(&self, now: Timestamp) -> Date {
         let local = now.to_jiff().to_zoned(self.zone.time_zone().clone()).datetime();

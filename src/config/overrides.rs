@@ -7,7 +7,7 @@ use super::model::Quota;
 use super::secret_url::SecretUrl;
 use super::surroundings::Surroundings;
 use super::tree::Table;
-use super::value::{TimeOfDay, Zone};
+use super::value::Zone;
 use super::written;
 
 /// A variable that replaces a key of the file.
@@ -51,12 +51,8 @@ pub const OVERRIDES: &[Override] = &[
                 )
             })?;
             let zone = config.app.timezone.clone();
-            let quota = config.quotas.entry("google_books".to_owned()).or_insert(Quota {
-                per_day,
-                day_starts: TimeOfDay::MIDNIGHT,
-                zone,
-            });
-            quota.per_day = per_day;
+            let quota = config.quotas.entry("google_books".to_owned());
+            quota.or_insert_with(|| Quota::from_midnight(per_day, zone)).per_day = per_day;
             Ok(())
         }),
     },

@@ -50,6 +50,9 @@ pub fn render_reference(kinds: &[Kind]) -> String {
             // What all jobs share stands once, above.
             let hide_head = place == Place::Job;
             page.add_table(&table.schema, hide_head);
+            for (key, why) in table.unused {
+                page.add(format_args!("\n`{key}` is refused here: {why}.\n"));
+            }
         }
     }
     page.text

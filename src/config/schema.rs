@@ -43,11 +43,13 @@ pub fn schema(kinds: &[Kind]) -> Value {
 pub(super) struct TableSchema {
     pub(super) kind: Option<&'static str>,
     pub(super) schema: Value,
+    /// Common keys that it does not have, and why.
+    pub(super) unused: &'static [(&'static str, &'static str)],
 }
 
 /// The tables that may stand at `place`.
 pub(super) fn list_tables(place: Place, kinds: &[Kind], generator: &mut SchemaGenerator) -> Vec<TableSchema> {
-    let own = |schema: Value| vec![TableSchema { kind: None, schema }];
+    let own = |schema: Value| vec![TableSchema { kind: None, schema, unused: &[] }];
     match place {
         Place::App => own(plain::<App>(generator)),
         Place::Store => own(plain::<StoreTable>(generator)),
@@ -68,7 +70,10 @@ pub(super) fn list_tables(place: Place, kinds: &[Kind], generator: &mut SchemaGe
                 if let Some(name) = name {
                     schema["properties"]["kind"] = json!({ "const": name, "description": "What it is." });
                 }
-                tables.push(TableSchema { kind: name, schema });
+                if let Some(properties) = schema["properties"].as_object_mut() {
+                    properties.retain(|key, _| kind.unused.iter().all(|(unused, _)| unused != key));
+                }
+                tables.push(TableSchema { kind: name, schema, unused: kind.unused });
             }
             tables
         }

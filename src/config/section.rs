@@ -155,7 +155,13 @@ impl Section {
         });
         let in_file = |seen: Seen| {
             let span = (*places.get(seen.text.as_str())?).clone();
-            Some(SecretUse { span, literal: seen.literal, secret: seen.secret })
+            let path = self.table.find_path_at(&span)?;
+            let (owner, key) = match self.kind.is_empty() {
+                true => (self.place.key().to_owned(), format!("{}.{path}", self.place.key())),
+                false => (self.name.clone(), path.rsplit('.').next().unwrap_or_default().to_owned()),
+            };
+            let Seen { literal, secret, .. } = seen;
+            Some(SecretUse { span, literal, secret, kind: self.kind.clone(), owner, key })
         };
         secrets.into_iter().filter_map(in_file).collect()
     }

@@ -38,12 +38,12 @@ pub(super) struct Entry {
 }
 
 impl Value {
-    fn find_key_at(&self, key: &str, span: &Range<usize>) -> Option<String> {
+    fn find_path_at(&self, key: &str, span: &Range<usize>) -> Option<String> {
         match &self.data {
-            _ if self.span == *span => Some(key.to_owned()),
-            Data::Table(table) => table.find_key_at(span),
-            Data::Array(items) => items.iter().find_map(|item| item.find_key_at(key, span)),
-            Data::Text(_) | Data::Plain(_) => None,
+            Data::Text(_) => (self.span == *span).then(|| key.to_owned()),
+            Data::Table(table) => table.find_path_at(span).map(|path| format!("{key}.{path}")),
+            Data::Array(items) => items.iter().find_map(|item| item.find_path_at(key, span)),
+            Data::Plain(_) => None,
         }
     }
 }
@@ -72,9 +72,9 @@ impl Table {
         table
     }
 
-    /// The key whose value stands at `span`, here or deeper.
-    pub(super) fn find_key_at(&self, span: &Range<usize>) -> Option<String> {
-        self.entries.iter().find_map(|entry| entry.value.find_key_at(&entry.key, span))
+    /// The path of keys to the text that stands at `span`: `url`, `auth.password`.
+    pub(super) fn find_path_at(&self, span: &Range<usize>) -> Option<String> {
+        self.entries.iter().find_map(|entry| entry.value.find_path_at(&entry.key, span))
     }
 
     /// The entries whose keys are wanted.

@@ -270,11 +270,6 @@ impl Db {
         &self.inner.place
     }
 
-    /// Whether it was opened to look only.
-    pub fn is_look_only(&self) -> bool {
-        self.inner.look_only
-    }
-
     /// Counters since opening.
     pub fn stats(&self) -> &Stats {
         &self.inner.stats

@@ -24,6 +24,8 @@ pub enum Reply {
     Usual,
     /// With this text as the model's answer.
     Text(String),
+    /// As it thinks itself, with this in place of what it cost.
+    Costing(Json),
     /// With a candidate that ended for this reason.
     Finish(&'static str),
     /// The prompt is blocked.
@@ -236,6 +238,11 @@ async fn answer(reply: Reply, asked: &Asked) -> Response<Body> {
     match reply {
         Reply::Usual => candidate(&think(asked), "STOP"),
         Reply::Text(text) => candidate(&text, "STOP"),
+        Reply::Costing(usage) => {
+            let mut body = finished(&think(asked), "STOP");
+            body["usageMetadata"] = usage;
+            good(&body)
+        }
         Reply::Finish(reason) => candidate("", reason),
         Reply::BlockedPrompt => good(&json!({ "promptFeedback": { "blockReason": "PROHIBITED_CONTENT" },
                                              "usageMetadata": { "promptTokenCount": 100 } })),
@@ -266,10 +273,14 @@ fn exhausted(quota: &str, secs: Option<u32>) -> Response<Body> {
 }
 
 fn candidate(text: &str, finish: &str) -> Response<Body> {
-    good(&json!({
+    good(&finished(text, finish))
+}
+
+fn finished(text: &str, finish: &str) -> Json {
+    json!({
         "candidates": [{ "content": { "role": "model", "parts": [{ "text": text }] }, "finishReason": finish }],
         "usageMetadata": { "promptTokenCount": 100, "candidatesTokenCount": 50, "totalTokenCount": 150 },
-    }))
+    })
 }
 
 fn good(body: &Json) -> Response<Body> {

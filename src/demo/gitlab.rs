@@ -168,11 +168,6 @@ impl GitLab {
         settings.projects.push(FakeProject { id, path: path.to_owned(), repository });
     }
 
-    /// Removes a project.
-    pub fn remove_project(&self, id: i64) {
-        self.world.lock().projects.retain(|project| project.id != id);
-    }
-
     /// From now on only this token is good.
     pub fn set_token(&self, token: &str) {
         self.world.lock().token = Some(token.to_owned());

@@ -288,6 +288,25 @@ fn obstacle(
     }
 }
 
+/// When `job` starts by itself, as far as its `state`, `holder` and `rest` tell; `None` when it does not.
+///
+/// What was cut off is due at once, whatever the schedule says (ADR 0007).
+pub fn next_run_at(
+    job: &Job,
+    state: Option<&store::JobState>,
+    holder: Option<&Holder>,
+    rest: Option<&pause::Pause>,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    if !job.enabled || rest.is_some() {
+        return None;
+    }
+    match state {
+        Some(state) if holder.is_none() && state.is_unfinished() => Some(now),
+        state => job.schedule.due_at(state.and_then(|state| state.last_run_at), now),
+    }
+}
+
 /// How events name a job.
 pub fn subject(job: &JobName) -> String {
     format!("job:{job}")

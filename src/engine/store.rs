@@ -54,6 +54,11 @@ impl Outcome {
             Outcome::Interrupted => "interrupted",
         }
     }
+
+    /// The outcome of that word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.word() == word)
+    }
 }
 
 impl fmt::Display for Outcome {
@@ -69,13 +74,18 @@ impl JobState {
     }
 }
 
+/// A word that means nothing to us is an error: as no outcome it would mean a run that was cut off.
+fn read_outcome(word: String) -> db::Result<Outcome> {
+    Outcome::from_word(&word).ok_or(db::Error::Unexpected { column: 3, wanted: "an outcome", found: word })
+}
+
 fn read(row: &Row<'_>) -> db::Result<JobState> {
     let word: Option<String> = row.get(3)?;
     Ok(JobState {
         job_name: row.get(0)?,
         last_success_at: row.get(1)?,
         last_run_at: row.get(2)?,
-        last_outcome: word.and_then(|word| Outcome::ALL.into_iter().find(|outcome| outcome.word() == word)),
+        last_outcome: word.map(read_outcome).transpose()?,
         last_message: row.get(4)?,
         failures_in_a_row: row.get(5)?,
     })

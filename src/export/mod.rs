@@ -172,7 +172,7 @@ pub async fn render_opml(config: &Config, db: Option<&Db>, job: Option<&str>) ->
                     url,
                     title: Some(blog.id),
                     page: Some(blog.url.as_str().to_owned()),
-                    folders: vec![of.name.to_string()],
+                    folders: vec![of.name.as_str().into()],
                 }),
             }
         }

@@ -214,11 +214,14 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Blocked { allow: Some(entry), .. } => {
-                Some(format!("if you trust it, add `allow_private = [\"{entry}\"]` to the job"))
+                Some(format!(
+                    "if you trust it, add `allow_private = [\"{entry}\"]` where its address stands in the config: \
+                     [[job]], [channel.NAME] or [llm.NAME]"
+                ))
             }
             Error::BadTls { .. } => Some(
-                "check the address and this machine's clock; a private authority belongs among the machine's \
-                 certificates"
+                "check the address and this machine's clock; name the file of a private authority as `extra_ca` in \
+                 [app], or add it to the machine's certificates"
                     .to_owned(),
             ),
             Error::Gone => Some("remove the source, or give it its new address".to_owned()),

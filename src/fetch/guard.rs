@@ -324,7 +324,8 @@ mod tests {
         );
         assert_eq!(
             error.hint().unwrap(),
-            "if you trust it, add `allow_private = [\"127.0.0.1\"]` to the job"
+            "if you trust it, add `allow_private = [\"127.0.0.1\"]` where its address stands in the config: \
+             [[job]], [channel.NAME] or [llm.NAME]"
         );
     }
 }

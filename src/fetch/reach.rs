@@ -16,6 +16,8 @@ pub struct Check {
     pub what: String,
     /// Whether it is as it should be.
     pub is_fine: bool,
+    /// Whether a credential of ours is missing or not accepted.
+    pub is_locked: bool,
     /// What was seen, or what is wrong and what to do.
     pub detail: String,
 }
@@ -23,12 +25,17 @@ pub struct Check {
 impl Check {
     /// It is as it should be.
     pub fn fine(what: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { what: what.into(), is_fine: true, detail: detail.into() }
+        Self { what: what.into(), is_fine: true, is_locked: false, detail: detail.into() }
     }
 
     /// It is not.
     pub fn bad(what: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { what: what.into(), is_fine: false, detail: detail.into() }
+        Self { what: what.into(), is_fine: false, is_locked: false, detail: detail.into() }
+    }
+
+    /// It is not, because a credential of ours is missing or not accepted.
+    pub fn locked(what: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { is_locked: true, ..Self::bad(what, detail) }
     }
 }
 

@@ -5,9 +5,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 use reqwest::Method;
-use reqwest::header::{
-    ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
-};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
@@ -130,11 +128,6 @@ impl Request {
     /// Says which media types are welcome.
     pub fn accept(self, media_types: &str) -> Self {
         self.header(ACCEPT, media_types)
-    }
-
-    /// Says which languages are welcome.
-    pub fn accept_language(self, languages: &str) -> Self {
-        self.header(ACCEPT_LANGUAGE, languages)
     }
 
     /// Adds a header that holds no secret; it is sent on every hop.

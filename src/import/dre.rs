@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
+use serde_json::Value as Json;
+
 use super::source::{
     Became, Column, Record, Refusal, Table, Trouble, check_tables, import_table, needed, quote, spare,
 };
@@ -16,7 +18,7 @@ use crate::engine;
 use crate::id::JobName;
 use crate::ledger::cursor::{self, Cursor};
 use crate::ledger::quota::{self, Usage};
-use crate::text::counted;
+use crate::text::{counted, one_line, printable};
 
 /// The longest name of a provider whose requests are counted.
 const MAX_PROVIDER_CHARS: usize = 200;
@@ -138,15 +140,14 @@ impl Import<'_> {
         self.table(tx, &BOOKS, |tx, record| {
             let book = ImportedBook {
                 isbn13: isbn(record)?.as_str().to_owned(),
-                title: record.word("title")?,
+                title: title(record)?,
                 authors_json: json_list(record, "authors_json")?,
-                publisher: record.find_text("publisher")?,
-                published_date: record.find_text("published_date")?,
-                description: record.find_text("description")?,
-                cover_url: record.find_text("cover_url")?,
+                publisher: find_line(record, "publisher")?,
+                published_date: find_line(record, "published_date")?,
+                description: record.find_text("description")?.map(|text| printable(&text)),
+                cover_url: find_line(record, "cover_url")?,
                 links_json: json_list(record, "links_json")?,
-                source: record
-                    .find_text("source")?
+                source: find_line(record, "source")?
                     .unwrap_or_else(|| crate::books::model::GOOGLE_BOOKS.into()),
                 first_seen_at: record.time("first_seen_at")?,
                 last_seen_at: record.time("last_seen_at")?,
@@ -232,7 +233,8 @@ impl Import<'_> {
         self.table(tx, &PROMPTS, |tx, record| {
             let isbn13 = isbn(record)?;
             let at = record.time("created_at")?;
-            let (id, is_new) = store::add_prompt(tx, isbn13.as_str(), &record.word("prompt_text")?, at)?;
+            let text = printable(&record.word("prompt_text")?);
+            let (id, is_new) = store::add_prompt(tx, isbn13.as_str(), &text, at)?;
             ours.insert(record.int("id")?, id);
             Ok(Became::new(is_new))
         })?;
@@ -310,12 +312,38 @@ fn isbn(record: &Record<'_>) -> Result<Isbn13, Refusal> {
     record.word("isbn13")?.parse().map_err(|_| Refusal("`isbn13` is not an ISBN".into()))
 }
 
+fn title(record: &Record<'_>) -> Result<String, Refusal> {
+    match one_line(&record.word("title")?) {
+        title if title.is_empty() => Err(Refusal("`title` is empty".into())),
+        title => Ok(title),
+    }
+}
+
+/// A text on one line, without what a terminal would obey: the search that filled the other program is a stranger's.
+fn find_line(record: &Record<'_>, name: &str) -> Result<Option<String>, Refusal> {
+    Ok(record.find_text(name)?.map(|text| one_line(&text)))
+}
+
 /// A JSON array as it stands, or nothing; another kind of JSON would be read as nothing later, so it is told now.
 fn json_list(record: &Record<'_>, name: &str) -> Result<Option<String>, Refusal> {
     let Some(text) = record.find_text(name)?.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
-    match serde_json::from_str::<Vec<serde_json::Value>>(&text) {
-        Ok(_) => Ok(Some(text)),
+    match serde_json::from_str::<Vec<Json>>(&text) {
+        Ok(list) => {
+            let cleaned: Vec<Json> = list.iter().cloned().map(cleaned).collect();
+            // Clean texts keep their very bytes.
+            Ok(Some(if cleaned == list { text } else { Json::Array(cleaned).to_string() }))
+        }
         Err(_) => Err(Refusal(format!("`{name}` is not a JSON array"))),
+    }
+}
+
+/// The same with every text in it on one line.
+fn cleaned(value: Json) -> Json {
+    match value {
+        Json::String(text) => Json::String(one_line(&text)),
+        Json::Array(items) => items.into_iter().map(cleaned).collect(),
+        Json::Object(fields) => fields.into_iter().map(|(key, value)| (key, cleaned(value))).collect(),
+        other => other,
     }
 }
 

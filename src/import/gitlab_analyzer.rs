@@ -288,12 +288,9 @@ impl Import<'_> {
 
 /// A run with our meaning of `completed_count`: theirs counts failures, too.
 fn read_run(record: &Record<'_>) -> Result<ImportedRun, Refusal> {
-    let status = match record.word("status")?.as_str() {
-        "running" => RunStatus::Running,
-        "completed" => RunStatus::Completed,
-        "cancelled" => RunStatus::Cancelled,
-        other => return Err(Refusal(format!("`status` is not one of a run: {}", quote(other)))),
-    };
+    let word = record.word("status")?;
+    let status = RunStatus::from_word(&word)
+        .ok_or_else(|| Refusal(format!("`status` is not one of a run: {}", quote(&word))))?;
     let run = ImportedRun {
         run_id: run_id(record)?,
         started_at_utc: record.time("started_at_utc")?,
@@ -314,12 +311,9 @@ fn read_run(record: &Record<'_>) -> Result<ImportedRun, Refusal> {
 }
 
 fn read_status(record: &Record<'_>) -> Result<TargetStatus, Refusal> {
-    match record.word("status")?.as_str() {
-        "pending" => Ok(TargetStatus::Pending),
-        "success" => Ok(TargetStatus::Success),
-        "failed" => Ok(TargetStatus::Failed),
-        other => Err(Refusal(format!("`status` is not one of a target: {}", quote(other)))),
-    }
+    let word = record.word("status")?;
+    TargetStatus::from_word(&word)
+        .ok_or_else(|| Refusal(format!("`status` is not one of a target: {}", quote(&word))))
 }
 
 fn run_id(record: &Record<'_>) -> Result<RunId, Refusal> {

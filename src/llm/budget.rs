@@ -2,7 +2,7 @@
 
 use super::config::BudgetKeys;
 use super::prompt::{Prompt, max_output_tokens};
-use super::{Content, File, Purpose, store};
+use super::{Because, Content, File, Obstacle, Purpose, store};
 use crate::config;
 use crate::db::{self, Tx};
 use crate::id::JobName;
@@ -35,6 +35,12 @@ pub struct Refused {
     pub until: Timestamp,
     /// What is used up.
     pub why: String,
+}
+
+impl From<Refused> for Obstacle {
+    fn from(refused: Refused) -> Self {
+        Self { until: refused.until, why: refused.why, because: Because::UsedUp }
+    }
 }
 
 impl Budget {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{HeaderMap, HeaderValue};
+use serde_json::Value as Json;
 use url::Url;
 
 use crate::config::{Secret, redact};
@@ -13,6 +14,8 @@ use crate::time::{Clock, Timestamp};
 
 /// More than this of an answer is not read.
 const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+/// No answer costs more; a count above it is nonsense.
+const MOST_TOKENS: u64 = 1_000_000_000;
 /// What messages quote of an error, in columns.
 const QUOTE: usize = 300;
 
@@ -27,15 +30,44 @@ pub(super) struct Line<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) text: String,
-    pub(super) tokens_in: u64,
-    pub(super) tokens_out: u64,
+    pub(super) spent: Spent,
+}
+
+/// What an answer says that it cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spent {
+    /// No model was asked.
+    Nothing,
+    /// So many tokens.
+    Tokens { input: u64, output: u64 },
+    /// It does not say, so the estimate has to do: a budget must hold with providers that do not count.
+    Unsaid,
+}
+
+impl Spent {
+    /// What `usage` says in the fields of those names; whatever else stands there spoils no good answer.
+    pub(super) fn read(usage: &Json, input: &str, outputs: &[&str]) -> Self {
+        let count = |name: &str| usage[name].as_u64().unwrap_or(0).min(MOST_TOKENS);
+        match (count(input), outputs.iter().map(|name| count(name)).sum()) {
+            (0, 0) => Spent::Unsaid,
+            (input, output) => Spent::Tokens { input, output },
+        }
+    }
+
+    /// Tokens that went in and came out; zeros when nobody has said.
+    pub(super) fn said(self) -> (u64, u64) {
+        match self {
+            Spent::Tokens { input, output } => (input, output),
+            Spent::Nothing | Spent::Unsaid => (0, 0),
+        }
+    }
 }
 
 /// Why a call brought no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CallError {
     /// The provider works; with this document it has no answer for us.
-    Unusable { why: String, tokens: u64, can_repair: bool },
+    Unusable { why: String, spent: Spent, can_repair: bool },
     /// The provider is to be left alone for a while.
     Rest(Rest),
 }
@@ -51,11 +83,19 @@ pub(super) enum Rest {
     Down { why: String, after: Option<Duration>, may_have_counted: bool },
     /// It does not accept our key, or we have none.
     Locked { why: String },
+    /// It does not know the model or the API: the config has to change, and not the key.
+    Lost { why: String },
 }
 
 impl Rest {
     pub(super) fn down(why: impl Into<String>) -> Self {
         Rest::Down { why: why.into(), after: None, may_have_counted: false }
+    }
+
+    /// An answer came, and it is not what the API promises.
+    pub(super) fn unclear() -> Self {
+        let why = "the answer is not what the API promises".to_owned();
+        Rest::Down { why, after: None, may_have_counted: true }
     }
 
     /// Whether the provider may have worked on the request all the same.

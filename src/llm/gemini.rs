@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use url::Url;
 
-use super::call::{Answer, CallError, Line, Reply, Rest, quote, secret_header};
+use super::call::{Answer, CallError, Line, Reply, Rest, Spent, quote, secret_header};
 use super::config::GeminiConfig;
 use super::prompt::Prompt;
 use super::{Content, File};
@@ -165,7 +165,7 @@ struct Generated {
     candidates: Vec<Candidate>,
     prompt_feedback: Option<Feedback>,
     #[serde(default)]
-    usage_metadata: Usage,
+    usage_metadata: Json,
 }
 
 #[derive(Deserialize)]
@@ -194,24 +194,12 @@ struct Feedback {
     block_reason: Option<String>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Usage {
-    prompt_token_count: u64,
-    candidates_token_count: u64,
-    thoughts_token_count: u64,
-}
-
 /// The text of an answer that was finished; everything else has a reason.
 fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
-    let generated: Generated = serde_json::from_slice(body)
-        .map_err(|_| Rest::down("the answer is not what the API promises".to_owned()))?;
-    let usage = &generated.usage_metadata;
-    let (tokens_in, tokens_out) =
-        (usage.prompt_token_count, usage.candidates_token_count + usage.thoughts_token_count);
-    let unusable = |why: String, can_repair| {
-        Err(CallError::Unusable { why: quote(&why), tokens: tokens_in + tokens_out, can_repair })
-    };
+    let generated: Generated = serde_json::from_slice(body).map_err(|_| Rest::unclear())?;
+    let outputs = ["candidatesTokenCount", "thoughtsTokenCount"];
+    let spent = Spent::read(&generated.usage_metadata, "promptTokenCount", &outputs);
+    let unusable = |why: String, can_repair| Err(CallError::Unusable { why: quote(&why), spent, can_repair });
     if let Some(reason) = generated.prompt_feedback.and_then(|feedback| feedback.block_reason) {
         return unusable(format!("the prompt was blocked ({reason})"), false);
     }
@@ -242,7 +230,7 @@ fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
     if text.trim().is_empty() {
         return unusable("the answer is empty".to_owned(), true);
     }
-    Ok(Reply { text, tokens_in, tokens_out })
+    Ok(Reply { text, spent })
 }
 
 #[derive(Deserialize)]
@@ -278,13 +266,13 @@ fn judge(answer: &Answer) -> CallError {
         400 if is_bad_key => Rest::Locked { why }.into(),
         // No billing, or not from this country: nothing that another document would change.
         400 if code == "FAILED_PRECONDITION" => Rest::Locked { why }.into(),
-        404 => Rest::Locked { why: format!("there is no such model or API: {why}") }.into(),
+        404 => Rest::Lost { why: format!("there is no such model or API: {why}") }.into(),
         429 if is_about_the_day(details) => Rest::UsedUp { why }.into(),
         429 => {
             let after = retry_delay(details).or_else(|| answer.retry_after()).unwrap_or(USUAL_WAIT);
             Rest::Busy { why, after }.into()
         }
-        400 | 413 | 422 => CallError::Unusable { why, tokens: 0, can_repair: false },
+        400 | 413 | 422 => CallError::Unusable { why, spent: Spent::Nothing, can_repair: false },
         _ => Rest::Down { why, after: answer.retry_after(), may_have_counted: false }.into(),
     }
 }

@@ -29,11 +29,13 @@ impl Llm {
                 Provider::Gemini(gemini) => gemini.look(&line, model, PATIENCE).await,
                 Provider::OpenAi(openai) => openai.look(&line, model, PATIENCE).await,
             };
-            let is_locked = matches!(looked, Err(CallError::Rest(Rest::Locked { .. })));
-            checks.push(match looked {
+            let check = match looked {
                 Ok(()) => Check::fine(model, "the provider answers and takes the key"),
+                Err(CallError::Rest(Rest::Locked { why })) => Check::locked(model, why),
                 Err(error) => Check::bad(model, words(error)),
-            });
+            };
+            let is_locked = check.is_locked;
+            checks.push(check);
             // The same key is refused for the next model as well.
             if is_locked {
                 break;
@@ -47,7 +49,11 @@ fn words(error: CallError) -> String {
     match error {
         CallError::Unusable { why, .. } => why,
         CallError::Rest(
-            Rest::Busy { why, .. } | Rest::UsedUp { why } | Rest::Down { why, .. } | Rest::Locked { why },
+            Rest::Busy { why, .. }
+            | Rest::UsedUp { why }
+            | Rest::Down { why, .. }
+            | Rest::Locked { why }
+            | Rest::Lost { why },
         ) => why,
     }
 }

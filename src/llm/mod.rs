@@ -137,9 +137,9 @@ pub struct Answered<T> {
     pub answer: T,
     /// Whether it was known already and nothing was asked.
     pub is_cached: bool,
-    /// Tokens that went in.
+    /// Tokens that went in; 0 when the provider does not say.
     pub tokens_in: u64,
-    /// Tokens that came out.
+    /// Tokens that came out; 0 when the provider does not say.
     pub tokens_out: u64,
 }
 
@@ -147,23 +147,8 @@ pub struct Answered<T> {
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     /// Wait: the provider rests. What was asked about is not to blame.
-    #[error("{why}")]
-    Resting {
-        /// Until when.
-        until: Timestamp,
-        /// Why.
-        why: String,
-        /// Whether it is our own budget or the provider's quota that is used up.
-        is_budget: bool,
-    },
-    /// Wait, and tell the operator: the provider does not accept our key.
-    #[error("{why}")]
-    Locked {
-        /// Until when it rests.
-        until: Timestamp,
-        /// Why.
-        why: String,
-    },
+    #[error("{}", .0.why)]
+    Resting(Obstacle),
     /// The provider answered, and there is no use in what it said about this document.
     #[error("{why}")]
     Rejected {
@@ -180,12 +165,41 @@ pub enum AskError {
 pub struct Obstacle {
     /// Until when.
     pub until: Timestamp,
-    /// Why.
+    /// Why, for people.
     pub why: String,
-    /// Whether it is our own budget or the provider's quota that is used up.
-    pub is_budget: bool,
-    /// Whether the provider does not accept our key, so that waiting alone does not help.
-    pub is_locked: bool,
+    /// Why, for programs.
+    pub because: Because,
+}
+
+/// The kinds of reasons why a provider cannot be asked now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Because {
+    /// Too many requests at this moment.
+    Busy,
+    /// Our own budget or the provider's quota is used up.
+    UsedUp,
+    /// It fails or cannot be reached.
+    Down,
+    /// It does not accept our key, so that waiting alone does not help.
+    Locked,
+}
+
+impl Because {
+    const ALL: [Self; 4] = [Self::Busy, Self::UsedUp, Self::Down, Self::Locked];
+
+    /// As it stands in the database.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Because::Busy => "busy",
+            Because::UsedUp => "used_up",
+            Because::Down => "down",
+            Because::Locked => "locked",
+        }
+    }
+
+    fn find(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|because| because.as_str() == text)
+    }
 }
 
 /// What a model is asked for.
@@ -252,25 +266,14 @@ impl Llm {
         purpose: Purpose,
         sizes: &[u64],
     ) -> db::Result<Option<Obstacle>> {
-        match self.check_rest().await {
-            Ok(()) | Err(AskError::Rejected { .. }) => {}
-            Err(AskError::Resting { until, why, is_budget }) => {
-                return Ok(Some(Obstacle { until, why, is_budget, is_locked: false }));
-            }
-            Err(AskError::Locked { until, why }) => {
-                return Ok(Some(Obstacle { until, why, is_budget: false, is_locked: true }));
-            }
-            Err(AskError::Db(error)) => return Err(error),
+        if let Some(obstacle) = self.find_rest().await? {
+            return Ok(Some(obstacle));
         }
         let (budget, name, job, now) =
             (self.budget.clone(), self.name.clone(), job.clone(), self.clock.now());
         let tokens = budget::estimate_from_sizes(purpose, sizes);
         let refused = self.db.read(move |tx| budget.find_obstacle(tx, &name, &job, tokens, now)).await?;
-        let obstacle = |refused: budget::Refused| {
-            let budget::Refused { until, why } = refused;
-            Obstacle { until, why, is_budget: true, is_locked: false }
-        };
-        Ok(refused.map(obstacle))
+        Ok(refused.map(Obstacle::from))
     }
 
     async fn ask<T>(
@@ -290,7 +293,9 @@ impl Llm {
             let store::Stored { tokens_in, tokens_out, .. } = known;
             return Ok(Answered { answer, is_cached: true, tokens_in, tokens_out });
         }
-        self.check_rest().await?;
+        if let Some(obstacle) = self.find_rest().await? {
+            return Err(AskError::Resting(obstacle));
+        }
         let mut complaint: Option<String> = None;
         loop {
             let reserved = self.reserve(job, prompt, files).await?;
@@ -299,8 +304,9 @@ impl Llm {
             fail::point("llm.answered");
             let is_repair = complaint.is_some();
             match called {
-                Ok(Reply { text, tokens_in, tokens_out }) => match read(&text) {
+                Ok(Reply { text, spent }) => match read(&text) {
                     Ok(answer) => {
+                        let (tokens_in, tokens_out) = spent.said();
                         let stored = store::NewAnswer {
                             key: key.clone(),
                             provider: self.name.clone(),
@@ -311,23 +317,25 @@ impl Llm {
                             tokens_out,
                             job_name: job.clone(),
                         };
-                        self.settle(reserved, tokens_in + tokens_out, Some(stored)).await?;
+                        self.settle(reserved, spent, Some(stored)).await?;
                         fail::point("llm.stored");
                         return Ok(Answered { answer, is_cached: false, tokens_in, tokens_out });
                     }
                     Err(why) => {
-                        self.settle(reserved, tokens_in + tokens_out, None).await?;
+                        self.settle(reserved, spent, None).await?;
                         complaint = Some(why);
                     }
                 },
-                Err(CallError::Unusable { why, tokens, can_repair }) => {
-                    self.settle(reserved, tokens, None).await?;
+                Err(CallError::Unusable { why, spent, can_repair }) => {
+                    self.settle(reserved, spent, None).await?;
                     if !can_repair {
                         return Err(AskError::Rejected { why });
                     }
                     complaint = Some(why);
                 }
-                Err(CallError::Rest(rest)) => return Err(self.rest(reserved, rest).await?),
+                Err(CallError::Rest(rest)) => {
+                    return Err(AskError::Resting(self.rest(reserved, rest).await?));
+                }
             }
             if is_repair {
                 let why = complaint.unwrap_or_default();
@@ -357,6 +365,6 @@ impl Llm {
         self.db
             .write(move |tx| budget.reserve(tx, &name, &job, tokens, now))
             .await?
-            .map_err(|refused| AskError::Resting { until: refused.until, why: refused.why, is_budget: true })
+            .map_err(|refused| AskError::Resting(refused.into()))
     }
 }

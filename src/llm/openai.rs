@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use url::Url;
 
 use super::File;
-use super::call::{Answer, CallError, Line, Reply, Rest, quote, secret_header};
+use super::call::{Answer, CallError, Line, Reply, Rest, Spent, quote, secret_header};
 use super::config::OpenAiConfig;
 use super::prompt::Prompt;
 
@@ -102,7 +102,7 @@ struct Completion {
     #[serde(default)]
     choices: Vec<Choice>,
     #[serde(default)]
-    usage: Usage,
+    usage: Json,
 }
 
 #[derive(Deserialize)]
@@ -117,20 +117,10 @@ struct Message {
     refusal: Option<String>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Usage {
-    prompt_tokens: u64,
-    completion_tokens: u64,
-}
-
 fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
-    let completion: Completion = serde_json::from_slice(body)
-        .map_err(|_| Rest::down("the answer is not what the API promises".to_owned()))?;
-    let (tokens_in, tokens_out) = (completion.usage.prompt_tokens, completion.usage.completion_tokens);
-    let unusable = |why: String, can_repair| {
-        Err(CallError::Unusable { why: quote(&why), tokens: tokens_in + tokens_out, can_repair })
-    };
+    let completion: Completion = serde_json::from_slice(body).map_err(|_| Rest::unclear())?;
+    let spent = Spent::read(&completion.usage, "prompt_tokens", &["completion_tokens"]);
+    let unusable = |why: String, can_repair| Err(CallError::Unusable { why: quote(&why), spent, can_repair });
     let Some(choice) = completion.choices.into_iter().next() else {
         return unusable("the answer is empty: no choice".to_owned(), true);
     };
@@ -145,7 +135,7 @@ fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
         _ => {}
     }
     match choice.message.content.filter(|text| !text.trim().is_empty()) {
-        Some(text) => Ok(Reply { text, tokens_in, tokens_out }),
+        Some(text) => Ok(Reply { text, spent }),
         None => unusable("the answer is empty".to_owned(), true),
     }
 }
@@ -157,10 +147,10 @@ fn judge(answer: &Answer) -> CallError {
     let why = quote(&format!("status {}: {message}", answer.status));
     match answer.status {
         401 | 403 => Rest::Locked { why }.into(),
-        404 => Rest::Locked { why: format!("there is no such model or API: {why}") }.into(),
+        404 => Rest::Lost { why: format!("there is no such model or API: {why}") }.into(),
         429 if code == "insufficient_quota" || message.contains("per day") => Rest::UsedUp { why }.into(),
         429 => Rest::Busy { why, after: answer.retry_after().unwrap_or(USUAL_WAIT) }.into(),
-        400 | 413 | 422 => CallError::Unusable { why, tokens: 0, can_repair: false },
+        400 | 413 | 422 => CallError::Unusable { why, spent: Spent::Nothing, can_repair: false },
         _ => Rest::Down { why, after: answer.retry_after(), may_have_counted: false }.into(),
     }
 }
@@ -181,7 +171,7 @@ mod tests {
     #[test]
     fn a_finished_answer_is_read_and_others_say_why_not() {
         let good = reply(choice(json!({ "content": "{}" }), "stop")).unwrap();
-        assert_eq!((good.text.as_str(), good.tokens_in, good.tokens_out), ("{}", 7, 3));
+        assert_eq!((good.text.as_str(), good.spent), ("{}", Spent::Tokens { input: 7, output: 3 }));
         for (body, can_repair) in [
             (choice(json!({ "content": "{" }), "length"), true),
             (choice(json!({ "content": "" }), "stop"), true),
@@ -194,6 +184,29 @@ mod tests {
                 other => panic!("{body}: {other:?}"),
             }
         }
-        assert!(matches!(read_reply(b"<html>"), Err(CallError::Rest(Rest::Down { .. }))));
+        let unreadable = read_reply(b"<html>").unwrap_err();
+        assert!(matches!(&unreadable, CallError::Rest(rest) if rest.may_have_counted()), "{unreadable:?}");
+    }
+
+    #[test]
+    fn an_answer_that_does_not_say_its_cost_is_good_all_the_same() {
+        for usage in [
+            json!(null),
+            json!({}),
+            json!([]),
+            json!("none"),
+            json!({ "prompt_tokens": null, "completion_tokens": "9" }),
+            json!({ "prompt_tokens": 0, "completion_tokens": 0 }),
+        ] {
+            let mut body = choice(json!({ "content": "{}" }), "stop");
+            body["usage"] = usage.clone();
+            assert_eq!(reply(body).unwrap(), Reply { text: "{}".into(), spent: Spent::Unsaid }, "{usage}");
+        }
+        let mut body = choice(json!({ "content": "{" }), "length");
+        body.as_object_mut().unwrap().remove("usage");
+        assert!(matches!(reply(body), Err(CallError::Unusable { spent: Spent::Unsaid, .. })));
+        let boast = json!({ "prompt_tokens": u64::MAX, "completion_tokens": u64::MAX });
+        let (input, output) = Spent::read(&boast, "prompt_tokens", &["completion_tokens"]).said();
+        assert!(input == output && input < 1 << 40, "it cannot overflow a sum: {input}");
     }
 }

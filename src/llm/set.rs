@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::budget::{Budget, Reserved};
-use super::call::Rest;
-use super::{AskError, GeminiConfig, KINDS, Llm, OpenAiConfig, Provider, gemini, openai, store};
-use crate::config::value::{TimeOfDay, Zone};
+use super::call::{Rest, Spent};
+use super::{Because, GeminiConfig, KINDS, Llm, Obstacle, OpenAiConfig, Provider, gemini, openai, store};
+use crate::config::value::Zone;
 use crate::config::{self, Problems, Section};
-use crate::db::Db;
+use crate::db::{self, Db};
 use crate::fetch::{AllowPrivate, Clients};
 use crate::ledger::quota::Quota;
 use crate::ledger::{event, pause};
@@ -26,8 +26,6 @@ const RESTS: [Duration; 4] = [
 ];
 /// How long a provider rests that does not accept our key, unless the key changes.
 const LOCKED: Duration = Duration::from_secs(6 * 3600);
-/// How the story of a provider says so.
-const LOCKED_OUT: &str = "provider_locked";
 
 /// The model providers of a config file.
 #[derive(Default)]
@@ -148,41 +146,37 @@ fn budget(
         ),
         None => quotas.get(&section.name).cloned(),
     };
-    let day = quota.as_ref().map_or_else(
-        || config::Quota { per_day: u32::MAX, day_starts: TimeOfDay::MIDNIGHT, zone: zone.clone() },
-        |quota| quota.rule.clone(),
-    );
+    let day = quota
+        .as_ref()
+        .map_or_else(|| config::Quota::from_midnight(u32::MAX, zone.clone()), |quota| quota.rule.clone());
     Ok(Budget { quota, day, keys: super::BudgetKeys::default() })
 }
 
 impl Llm {
-    /// An error while the provider rests. A rest ends early when its key, a model or its address changes.
-    pub(super) async fn check_rest(&self) -> Result<(), AskError> {
+    /// The rest of the provider, if it takes one. A rest ends early when its key, a model or its address changes.
+    pub(super) async fn find_rest(&self) -> db::Result<Option<Obstacle>> {
         let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
-        let rest = self
+        let found = self
             .db
             .read(move |tx| {
                 let Some(rest) = pause::find(tx, &rest_name(&name), now)? else { return Ok(None) };
-                let rests_with = store::find_health(tx, &name)?.rests_with;
-                let newest = event::list_about(tx, &rest_name(&name), 1)?;
-                let is_locked = newest.first().is_some_and(|event| event.code == LOCKED_OUT);
-                Ok(rests_with.is_none_or(|with| with == print).then_some((rest, is_locked)))
+                let health = store::find_health(tx, &name)?;
+                let is_over = health.rests_with.is_some_and(|with| with != print);
+                Ok((!is_over).then_some((rest, health.rests_because)))
             })
             .await?;
-        let Some((rest, is_locked)) = rest else { return Ok(()) };
-        let until = rest.paused_until.unwrap_or_else(|| self.clock.now().plus(LOCKED));
-        let why = format!("`{}` rests: {}", self.name, rest.reason);
-        Err(match is_locked {
-            true => AskError::Locked { until, why },
-            false => AskError::Resting { until, why, is_budget: rest.reason.starts_with(USED_UP) },
-        })
+        Ok(found.map(|(rest, because)| Obstacle {
+            until: rest.paused_until.unwrap_or_else(|| now.plus(LOCKED)),
+            why: format!("`{}` rests: {}", self.name, rest.reason),
+            because: because.unwrap_or(Because::Down),
+        }))
     }
 
     /// Lets the provider rest, and says until when. What was reserved is given back unless it may have been used.
-    pub(super) async fn rest(&self, reserved: Reserved, rest: Rest) -> Result<AskError, AskError> {
+    pub(super) async fn rest(&self, reserved: Reserved, rest: Rest) -> db::Result<Obstacle> {
         let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
         let day_ends = self.budget.day.next_day_at(now);
-        let (until, rest, why) = self
+        let (until, why, because) = self
             .db
             .write(move |tx| {
                 if !rest.may_have_counted() {
@@ -190,42 +184,46 @@ impl Llm {
                 }
                 let failures = store::find_health(tx, &name)?.failures_in_a_row;
                 let growing = RESTS[usize::try_from(failures).unwrap_or(0).min(RESTS.len() - 1)];
-                let (until, code, why) = match &rest {
-                    Rest::Busy { why, after } => (now.plus(*after), "provider_busy", why.clone()),
-                    Rest::UsedUp { why } => {
-                        (day_ends, "provider_used_up", format!("{USED_UP} for today: {why}"))
-                    }
+                let (until, because, why) = match &rest {
+                    Rest::Busy { why, after } => (now.plus(*after), Because::Busy, why.clone()),
+                    Rest::UsedUp { why } => (day_ends, Because::UsedUp, format!("used up for today: {why}")),
                     Rest::Down { why, after, .. } => {
-                        (now.plus(after.unwrap_or(growing).max(growing)), "provider_down", why.clone())
+                        (now.plus(after.unwrap_or(growing).max(growing)), Because::Down, why.clone())
                     }
-                    Rest::Locked { why } => (now.plus(LOCKED), LOCKED_OUT, why.clone()),
+                    Rest::Locked { why } | Rest::Lost { why } => {
+                        (now.plus(LOCKED), Because::Locked, why.clone())
+                    }
                 };
-                let failed = i64::from(matches!(rest, Rest::Down { .. }));
-                store::put_health(tx, &name, failures + failed, Some(&print))?;
+                let failed = i64::from(because == Because::Down);
+                store::put_health(tx, &name, failures + failed, Some((&print, because)))?;
                 pause::put(tx, &rest_name(&name), Some(until), &why, now)?;
-                let detail = json!({ "why": why, "until": until });
-                event::add(tx, Some(&reserved.job), &rest_name(&name), code, &detail, now)?;
-                Ok((until, rest.clone(), why))
+                let (code, detail) =
+                    (format!("provider_{}", because.as_str()), json!({ "why": why, "until": until }));
+                event::add(tx, Some(&reserved.job), &rest_name(&name), &code, &detail, now)?;
+                Ok((until, why, because))
             })
             .await?;
         tracing::warn!(provider = self.name, %until, "`{}` rests: {why}", self.name);
-        Ok(match rest {
-            Rest::Locked { .. } => AskError::Locked { until, why },
-            rest => AskError::Resting { until, why, is_budget: matches!(rest, Rest::UsedUp { .. }) },
-        })
+        Ok(Obstacle { until, why, because })
     }
 
     /// Corrects what was reserved by what was used, stores the answer if there is one, and notes that all is well.
     pub(super) async fn settle(
         &self,
         reserved: Reserved,
-        tokens: u64,
+        spent: Spent,
         answer: Option<store::NewAnswer>,
-    ) -> Result<(), AskError> {
+    ) -> db::Result<()> {
         let (name, now) = (self.name.clone(), self.clock.now());
         self.db
             .write(move |tx| {
-                let used = i64::try_from(tokens).unwrap_or(i64::MAX);
+                let used = match spent {
+                    Spent::Unsaid => reserved.tokens,
+                    spent => {
+                        let (input, output) = spent.said();
+                        i64::try_from(input + output).unwrap_or(i64::MAX)
+                    }
+                };
                 store::add_usage(tx, &name, &reserved.date, &reserved.job, 0, used - reserved.tokens)?;
                 if let Some(answer) = &answer {
                     store::put_answer(tx, answer, now)?;
@@ -249,9 +247,6 @@ impl Llm {
         whole.get(..4).unwrap_or_default().to_owned()
     }
 }
-
-/// How the reason begins when a day's quota is used up.
-const USED_UP: &str = "used up";
 
 fn rest_name(provider: &str) -> String {
     format!("provider:{provider}")

@@ -1,6 +1,6 @@
 //! The SQL of answers, usage and health.
 
-use super::Purpose;
+use super::{Because, Purpose};
 use crate::db::{self, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
@@ -54,6 +54,8 @@ pub struct Health {
     pub failures_in_a_row: i64,
     /// The print of the settings under which it rests.
     pub rests_with: Option<String>,
+    /// Why it rests.
+    pub rests_because: Option<Because>,
 }
 
 /// The answer with that key.
@@ -142,27 +144,39 @@ pub fn add_usage(
 /// How a provider has been; well, if nothing is known.
 pub fn find_health(tx: &mut Tx<'_>, provider: &str) -> db::Result<Health> {
     let found = tx.find(
-        sql!("SELECT failures_in_a_row, rests_with FROM llm_health WHERE provider = ?1"),
+        sql!("SELECT failures_in_a_row, rests_with, rests_because FROM llm_health WHERE provider = ?1"),
         params![provider],
-        |row| Ok(Health { failures_in_a_row: row.get(0)?, rests_with: row.get(1)? }),
+        |row| {
+            let because: Option<String> = row.get(2)?;
+            Ok(Health {
+                failures_in_a_row: row.get(0)?,
+                rests_with: row.get(1)?,
+                rests_because: because.as_deref().and_then(Because::find),
+            })
+        },
     )?;
     Ok(found.unwrap_or_default())
 }
 
-/// Writes down how a provider is.
+/// Writes down how a provider is: if it rests, under which settings and why.
 pub fn put_health(
     tx: &mut Tx<'_>,
     provider: &str,
     failures_in_a_row: i64,
-    rests_with: Option<&str>,
+    rests: Option<(&str, Because)>,
 ) -> db::Result<()> {
     tx.execute(
         sql!(
-            "INSERT INTO llm_health (provider, failures_in_a_row, rests_with) VALUES (?1, ?2, ?3)
+            "INSERT INTO llm_health (provider, failures_in_a_row, rests_with, rests_because) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (provider) DO UPDATE SET failures_in_a_row = excluded.failures_in_a_row,
-               rests_with = excluded.rests_with"
+               rests_with = excluded.rests_with, rests_because = excluded.rests_because"
         ),
-        params![provider, failures_in_a_row, rests_with],
+        params![
+            provider,
+            failures_in_a_row,
+            rests.map(|(with, _)| with),
+            rests.map(|(_, because)| because.as_str())
+        ],
     )?;
     Ok(())
 }

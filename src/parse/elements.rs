@@ -189,6 +189,7 @@ mod tests {
         assert_eq!(shape("<a><!-- open <b>1</b>"), "<a><b>1</b>");
         assert_eq!(shape("<a><b>1"), "<a><b>1");
         assert_eq!(shape("a < b <c>"), "a <c>");
+        assert_eq!(shape("\u{feff}\u{feff}<a><!-- open>\u{feff}日<b>本</b>"), "<a><b>本</b>");
     }
 
     #[test]
@@ -215,7 +216,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read(text in "([<>&;/'\"= ab]|<a|</a>|<!--|-->|<!\\[CDATA\\[|]]>|<\\?|&#|\\PC){0,80}") {
+        fn any_text_is_read(text in "([<>&;/'\"= ab]|<a|</a>|<!--|<!-- x>|-->|<!\\[CDATA\\[|]]>|<\\?|&#|\u{feff}|[\u{1}\u{85}]|\\PC){0,80}") {
             for piece in pieces(&text) {
                 if let Piece::Open(element) = piece {
                     let _ = (element.local(), element.prefix(), element.attribute(&["a"]));

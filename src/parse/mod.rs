@@ -10,6 +10,7 @@ pub mod html;
 pub mod markup;
 pub mod opml;
 pub mod pdf;
+mod resolver;
 pub mod robots;
 pub mod sanitize;
 pub mod sitemap;

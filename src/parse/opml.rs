@@ -1,6 +1,7 @@
 //! OPML: lists of feeds, as readers exchange them.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use quick_xml::escape::escape;
 
@@ -13,6 +14,9 @@ const MAX_FEEDS: usize = 100_000;
 /// Folders around one feed that are kept.
 const MAX_FOLDERS: usize = 16;
 
+/// Characters of one title that are kept.
+const MAX_TITLE_CHARS: usize = 1000;
+
 /// One subscribed feed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Feed {
@@ -22,8 +26,8 @@ pub struct Feed {
     pub title: Option<String>,
     /// The page that it belongs to.
     pub page: Option<String>,
-    /// The names of the folders around it, outermost first.
-    pub folders: Vec<String>,
+    /// The names of the folders around it, outermost first; shared by all feeds in them.
+    pub folders: Vec<Arc<str>>,
 }
 
 /// A list of feeds.
@@ -48,7 +52,7 @@ pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<List, NotOpml> 
     // Whether the root is open; a list may have none.
     let mut root = None;
     // The names of the open outlines; `None` for one that is no folder.
-    let mut open: Vec<Option<String>> = Vec::new();
+    let mut open: Vec<Option<Arc<str>>> = Vec::new();
     for piece in pieces(&text) {
         match piece {
             Piece::Open(element) if element.local().eq_ignore_ascii_case("opml") => {
@@ -57,14 +61,14 @@ pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<List, NotOpml> 
             }
             Piece::Open(element) if element.local().eq_ignore_ascii_case("outline") => {
                 is_opml = true;
-                let title = element.attribute(&["title", "text"]);
+                let title = element.attribute(&["title", "text"]).map(shortened);
                 let kind = element.attribute(&["type"]).unwrap_or_default();
                 let url = match element.attribute(&["xmlUrl", "xml_url", "feedUrl"]) {
                     // `url` names a page or another list when the outline says so.
                     None if !["link", "include"].contains(&&*kind) => element.attribute(&["url"]),
                     found => found,
                 };
-                let folder = if url.is_none() { title.clone() } else { None };
+                let folder = title.as_deref().filter(|_| url.is_none()).map(Arc::from);
                 if let Some(url) = url.filter(|_| feeds.len() < MAX_FEEDS) {
                     feeds.push(Feed {
                         url,
@@ -92,7 +96,7 @@ pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<List, NotOpml> 
 pub fn render(title: &str, feeds: &[Feed]) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<opml version=\"2.0\">\n");
     let _ = write!(out, "  <head>\n    <title>{}</title>\n  </head>\n  <body>\n", clean(title));
-    let mut open: &[String] = &[];
+    let mut open: &[Arc<str>] = &[];
     for feed in feeds {
         let shared = open.iter().zip(&feed.folders).take_while(|(a, b)| a == b).count();
         for depth in (shared..open.len()).rev() {
@@ -120,6 +124,13 @@ pub fn render(title: &str, feeds: &[Feed]) -> String {
     }
     out.push_str("  </body>\n</opml>\n");
     out
+}
+
+fn shortened(mut title: String) -> String {
+    if let Some((end, _)) = title.char_indices().nth(MAX_TITLE_CHARS) {
+        title.truncate(end);
+    }
+    title
 }
 
 fn indent(depth: usize) -> String {
@@ -175,6 +186,17 @@ mod tests {
             parse(text.as_bytes(), None).unwrap().feeds.into_iter().map(|feed| feed.url).collect();
         assert_eq!(urls, ["https://a.example/"]);
         assert_eq!(parse(b"<opml/>", None).unwrap(), List::default());
+    }
+
+    #[test]
+    fn the_names_of_folders_are_bounded_and_shared() {
+        let folders = format!("<outline text='{}'>", "あ".repeat(70_000)).repeat(MAX_FOLDERS);
+        let text = format!("<opml>{folders}{}", "<outline text='t' url='u'/>".repeat(10_000));
+        let feeds = parse(text.as_bytes(), None).unwrap().feeds;
+        let (first, last) = (&feeds[0].folders, &feeds[9_999].folders);
+        assert_eq!(first.len(), MAX_FOLDERS);
+        assert!(first.iter().all(|name| name.chars().count() == MAX_TITLE_CHARS));
+        assert!(first.iter().zip(last).all(|(one, other)| Arc::ptr_eq(one, other)));
     }
 
     #[test]

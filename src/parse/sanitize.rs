@@ -7,6 +7,7 @@ use ammonia::{Builder, UrlRelative};
 use url::Url;
 
 use super::markup::{self, Piece, Role, element, escape_into, pieces, unescape};
+use super::resolver::MAX_ADDED_BYTES;
 
 /// How deep elements may nest; tags beyond are left out, their text stays.
 pub const DEPTH_LIMIT: usize = 512;
@@ -42,6 +43,8 @@ impl Sanitizer {
             return escaped(&unescape(html));
         }
         let bounded = bounded(html);
+        // A long base is not copied into thousands of tags; their addresses stay relative.
+        let base = base.filter(|base| base.as_str().len().saturating_mul(bounded.tags) <= MAX_ADDED_BYTES);
         let mut clean = self.clean_once(&bounded.html, base);
         if !bounded.regular {
             // What browsers make of broken markup they may read differently once more; go on until it stands.
@@ -129,6 +132,8 @@ fn rules(base: Option<&Arc<Url>>) -> Builder<'static> {
 /// A fragment inside the limits of the tree builder.
 struct Bounded {
     html: String,
+    /// How many tags there are, or more.
+    tags: usize,
     /// Whether the tree builder finds nothing to repair in it.
     regular: bool,
 }
@@ -195,7 +200,7 @@ fn bounded(html: &str) -> Bounded {
             }
         }
     }
-    Bounded { html: out, regular: regular && open.is_empty() }
+    Bounded { html: out, tags: tags.min(TAG_LIMIT), regular: regular && open.is_empty() }
 }
 
 /// Whether the tree builder puts the element where it stands, without closing or moving anything.

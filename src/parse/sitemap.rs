@@ -5,6 +5,7 @@ use std::io::Read;
 use super::decode;
 use super::elements::{Element, Piece, pieces};
 use super::feed;
+use super::resolver::{Resolver, is_usable_base};
 use super::url::{self, Url};
 use crate::time::Timestamp;
 
@@ -116,7 +117,9 @@ fn parse_plain(
 ) -> Result<Sitemap, Refused> {
     let text = decode::decode(bytes, content_type, decode::Kind::Xml).text;
     let start = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
-    let mut list = List { base, max_urls: limits.max_urls, found: Sitemap::default() };
+    let base = base.filter(|base| is_usable_base(base));
+    let resolver = Resolver::default();
+    let mut list = List { base, resolver, max_urls: limits.max_urls, found: Sitemap::default() };
     if start.is_empty() {
         return Err(Refused::Empty);
     }
@@ -174,8 +177,11 @@ fn from_feed(
     };
     let feed = feed::parse(bytes, &context).map_err(|_| Refused::NotASitemap)?;
     let mut found = Sitemap::default();
+    let resolver = Resolver::default();
     for entry in feed.entries {
-        let Some(loc) = entry.link.as_deref().and_then(|link| address(base, link)) else { continue };
+        let Some(loc) = entry.link.as_deref().and_then(|link| address(&resolver, base, link)) else {
+            continue;
+        };
         if found.urls.len() >= limits.max_urls {
             found.is_cut = true;
             break;
@@ -188,6 +194,7 @@ fn from_feed(
 /// Collects addresses up to the limit.
 struct List<'a> {
     base: Option<&'a Url>,
+    resolver: Resolver,
     max_urls: usize,
     found: Sitemap,
 }
@@ -214,14 +221,25 @@ enum Field {
 }
 
 impl Entry<'_> {
+    /// Adds to the open field. Space at its start is left out, so that a field of nothing else stays empty and need not
+    /// be looked through again.
+    fn push(&mut self, text: &str) {
+        let place = match self.field {
+            Some(Field::Loc) => &mut self.loc,
+            Some(Field::Lastmod) => &mut self.lastmod,
+            None => return,
+        };
+        place.push_str(if place.is_empty() { text.trim_start() } else { text });
+    }
+
     /// The field that an element inside the entry opens.
     ///
     /// `image:loc` and `video:…` have other prefixes than the entry, and are not its own.
     fn field_of(&self, element: &Element<'_>) -> Option<Field> {
         let is_own = element.prefix().is_empty() || element.prefix() == self.prefix;
         match element.local().to_ascii_lowercase().as_str() {
-            "loc" if is_own && self.loc.trim().is_empty() => Some(Field::Loc),
-            "lastmod" if is_own && self.lastmod.trim().is_empty() => Some(Field::Lastmod),
+            "loc" if is_own && self.loc.is_empty() => Some(Field::Loc),
+            "lastmod" if is_own && self.lastmod.is_empty() => Some(Field::Lastmod),
             _ => None,
         }
     }
@@ -262,11 +280,7 @@ impl List<'_> {
                 }
                 Piece::Text(text) => {
                     if let Some(entry) = &mut entry {
-                        match entry.field {
-                            Some(Field::Loc) => entry.loc.push_str(&text),
-                            Some(Field::Lastmod) => entry.lastmod.push_str(&text),
-                            None => {}
-                        }
+                        entry.push(&text);
                     }
                 }
             }
@@ -310,7 +324,7 @@ impl List<'_> {
     }
 
     fn add(&mut self, holds: Holds, loc: &str, lastmod: &str) {
-        let Some(loc) = address(self.base, loc) else { return };
+        let Some(loc) = address(&self.resolver, self.base, loc) else { return };
         let location = Location { loc, lastmod: feed::date::parse(lastmod) };
         match holds {
             Holds::Page => self.found.urls.push(location),
@@ -330,14 +344,14 @@ fn holds(name: &str) -> Option<Holds> {
 }
 
 /// An address as listed, without white space; a relative one made absolute.
-fn address(base: Option<&Url>, loc: &str) -> Option<String> {
+fn address(resolver: &Resolver, base: Option<&Url>, loc: &str) -> Option<String> {
     let written: String = loc.trim().chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect();
     if written.is_empty() {
         return None;
     }
     match url::resolve(None, &written) {
-        Some(absolute) => url::is_web(&absolute).then_some(written),
-        None => url::resolve_web(base, &written).map(String::from),
+        Some(absolute) => (url::is_web(&absolute) && resolver.admits(written.len(), 0)).then_some(written),
+        None => resolver.resolve(base, &written).filter(url::is_web).map(String::from),
     }
 }
 

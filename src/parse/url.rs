@@ -7,6 +7,9 @@
 use ::url::Position;
 pub use ::url::Url;
 
+/// Longer addresses in documents are left out: no server takes them.
+pub const MAX_BYTES: usize = 8 * 1024;
+
 /// `href` as an absolute address, read as browsers read it; `None` when it is none.
 ///
 /// White space is trimmed as browsers trim it: controls and ASCII spaces at both ends, tabs and line ends

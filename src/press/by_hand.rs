@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::decide::{self, Event, Limits, NotValuable};
+use super::decide::{self, Event};
 use super::model::{Item, Status};
 use super::{TOPIC, store};
 use crate::channel::outbox;
@@ -67,10 +67,9 @@ fn find_message(tx: &mut Tx<'_>, item: &Item) -> db::Result<Option<Answer>> {
 }
 
 fn apply(tx: &mut Tx<'_>, item: &Item, event: Event, now: Timestamp) -> db::Result<Answer> {
-    let limits = Limits { max_retries: u32::MAX, not_valuable: NotValuable::Defer };
     let changed =
         || Answer::NotNow { why: "it changed at this very moment".to_owned(), hint: "look again".to_owned() };
-    let Some(to) = decide::after(item, event, &limits, now) else { return Ok(changed()) };
+    let Some(to) = decide::after(item, event, None, now) else { return Ok(changed()) };
     Ok(match store::apply(tx, item, &to, event.code(), &json!({ "by": "hand" }))? {
         true => Answer::Done { status: to.status },
         false => changed(),

@@ -10,9 +10,12 @@ use super::config::Future;
 use super::model::NewItem;
 use super::store::{self, FeedState};
 use super::{Failure, Press, Turn};
+use crate::channel::outbox;
 use crate::config::value::FirstRun;
+use crate::db::{self, Tx};
 use crate::fail;
 use crate::fetch::{Request, Response, Validators};
+use crate::id::JobName;
 use crate::ledger::event;
 use crate::parse::feed::{self, Entry};
 use crate::parse::url::resolve_web;
@@ -121,7 +124,7 @@ pub(super) async fn fetch_feed(press: &Press, validators: &Validators) -> Result
 
 /// What to ask by; nothing, when the whole feed is due.
 fn usable_validators(known: &FeedState, now: Timestamp) -> Validators {
-    let is_due = known.last_read_at.is_none_or(|read| now.since(read) >= WHOLE_EVERY)
+    let is_due = known.last_read_at.is_none_or(|read| read > now || now.since(read) >= WHOLE_EVERY)
         || known.read_again_at.is_some_and(|again| again <= now);
     if is_due { Validators::default() } else { known.validators.clone() }
 }
@@ -179,7 +182,7 @@ pub(super) fn read_entries(entries: &[Entry], future: Future, now: Timestamp) ->
 }
 
 /// Marks what the first look only records.
-pub(super) fn mark_baseline(items: &mut [NewItem], first_run: FirstRun) {
+fn mark_baseline(items: &mut [NewItem], first_run: FirstRun) {
     let announced = match first_run {
         FirstRun::All => return,
         FirstRun::Baseline => 0,
@@ -192,6 +195,41 @@ pub(super) fn mark_baseline(items: &mut [NewItem], first_run: FirstRun) {
     }
 }
 
+/// What of a feed is new to a job.
+pub(super) struct New {
+    /// Entries that it does not know; on the first look also those that it only records.
+    pub(super) items: Vec<NewItem>,
+    /// When it first read the feed; `None` on the first look.
+    pub(super) first_success_at: Option<Timestamp>,
+    /// Whether the posts wait for a person.
+    pub(super) is_held: bool,
+}
+
+/// Looks what of `items` is new.
+pub(super) fn find_new(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    feed_url: &str,
+    items: &[NewItem],
+    first_run: FirstRun,
+    hold_above: u32,
+) -> db::Result<New> {
+    let first_success_at = store::find_feed(tx, job, feed_url)?.first_success_at;
+    let mut items = items.to_vec();
+    if first_success_at.is_none() {
+        mark_baseline(&mut items, first_run);
+    }
+    let mut unknown = Vec::new();
+    for item in items {
+        if !store::is_known(tx, job, &item.url)? {
+            unknown.push(item);
+        }
+    }
+    let hold_above = usize::try_from(hold_above).unwrap_or(usize::MAX);
+    let is_held = outbox::should_hold(unknown.len(), hold_above, first_success_at.is_some());
+    Ok(New { items: unknown, first_success_at, is_held })
+}
+
 async fn write(
     press: &Press,
     turn: &Turn,
@@ -202,22 +240,11 @@ async fn write(
     let (job, first_run, hold_above, now) =
         (press.name.clone(), press.first_run, press.hold_above, turn.now());
     turn.write(move |tx| {
-        let before = store::find_feed(tx, &job, &feed_url)?;
-        let is_first = before.first_success_at.is_none();
-        let mut items = read.items.clone();
-        if is_first {
-            mark_baseline(&mut items, first_run);
-        }
-        let mut unknown = Vec::new();
-        for item in items {
-            if !store::is_known(tx, &job, &item.url)? {
-                unknown.push(item);
-            }
-        }
-        let is_held = !is_first && unknown.len() > usize::try_from(hold_above).unwrap_or(usize::MAX);
+        let new = find_new(tx, &job, &feed_url, &read.items, first_run, hold_above)?;
+        let is_held = new.is_held;
         let mut collected =
             Collected { future: read.future, unusable: read.unusable, is_held, ..Collected::default() };
-        for item in &unknown {
+        for item in &new.items {
             if !store::add(tx, &job, item, is_held, now)? {
                 continue;
             }
@@ -231,7 +258,7 @@ async fn write(
         }
         let state = FeedState {
             validators: validators.clone(),
-            first_success_at: before.first_success_at.or(Some(now)),
+            first_success_at: new.first_success_at.or(Some(now)),
             last_read_at: Some(now),
             read_again_at: read.read_again_at,
         };
@@ -331,6 +358,10 @@ mod tests {
         };
         assert!(!usable_validators(&known, now).is_empty());
         assert!(usable_validators(&known, now.plus(WHOLE_EVERY)).is_empty());
+        assert!(
+            usable_validators(&known, now.minus(WHOLE_EVERY)).is_empty(),
+            "read by a clock that was ahead"
+        );
         let again = FeedState { read_again_at: Some(now.plus(AHEAD)), ..known };
         assert!(!usable_validators(&again, now).is_empty());
         assert!(usable_validators(&again, now.plus(AHEAD)).is_empty());

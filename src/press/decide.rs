@@ -28,11 +28,13 @@ pub enum Event {
     Skipped,
     /// A person wants it looked at again.
     Retried,
+    /// It was found to have been tried too often already.
+    LimitReached,
 }
 
 impl Event {
     /// All of them.
-    pub const ALL: [Event; 10] = [
+    pub const ALL: [Event; 11] = [
         Event::Worth,
         Event::NotWorth,
         Event::NotReady,
@@ -43,6 +45,7 @@ impl Event {
         Event::PostFailed,
         Event::Skipped,
         Event::Retried,
+        Event::LimitReached,
     ];
 
     /// The code under which the story tells it.
@@ -58,6 +61,7 @@ impl Event {
             Event::PostFailed => "post_failed",
             Event::Skipped => "skipped",
             Event::Retried => "retried",
+            Event::LimitReached => "closed",
         }
     }
 }
@@ -69,6 +73,12 @@ pub struct Limits {
     pub max_retries: u32,
     /// What becomes of an item that is not worth a summary.
     pub not_valuable: NotValuable,
+}
+
+impl Limits {
+    fn are_exceeded_by(&self, retry_count: u32) -> bool {
+        retry_count > self.max_retries
+    }
 }
 
 /// What becomes of an item that is not worth a summary.
@@ -105,10 +115,20 @@ const GAPS: [Duration; 4] = [
     Duration::from_secs(24 * 3600),
 ];
 
+/// No item is put off for longer; the slack is for machines whose clocks differ.
+pub const LONGEST_WAIT: Duration = GAPS[GAPS.len() - 1].saturating_add(Duration::from_secs(10 * 60));
+
+/// Whether an item was tried too often already: its last failure was a post, which knows no limits, or the limit was
+/// lowered since.
+pub fn is_spent(item: &Item, limits: &Limits) -> bool {
+    limits.are_exceeded_by(item.retry_count)
+}
+
 /// What `item` becomes by `event`, or `None` when the event does not concern an item that stands where it does.
 ///
-/// An item that is processed stays processed, whatever happens; only a person can open it again.
-pub fn after(item: &Item, event: Event, limits: &Limits, now: Timestamp) -> Option<Transition> {
+/// An item that is processed stays processed, whatever happens; only a person can open it again. Where the config is
+/// not at hand there are no `limits`: nothing is closed then, and the next look finds out whether it is spent.
+pub fn after(item: &Item, event: Event, limits: Option<&Limits>, now: Timestamp) -> Option<Transition> {
     use Status::{Deferred, Pending, Processed, Unprocessed};
     let over = |reason, retry_count| Transition {
         status: Processed,
@@ -131,13 +151,14 @@ pub fn after(item: &Item, event: Event, limits: &Limits, now: Timestamp) -> Opti
         }
         (Processed, _) => None,
         (_, Event::Skipped) => Some(over(Reason::None, item.retry_count)),
+        (_, Event::LimitReached) => Some(over(Reason::RetryLimitExceeded, item.retry_count)),
         (_, Event::DownloadFailed) => Some(put_off(Reason::DownloadFailed)),
         (_, Event::ModelFailed) => Some(put_off(Reason::ApiFailed)),
 
         (Unprocessed | Deferred, Event::Worth) => Some(on_its_way(Pending, item.retry_count)),
-        (Unprocessed | Deferred, Event::NotWorth) => Some(match limits.not_valuable {
-            NotValuable::Defer => put_off(Reason::NotValuable),
-            NotValuable::Close => over(Reason::NotValuable, item.retry_count.saturating_add(1)),
+        (Unprocessed | Deferred, Event::NotWorth) => Some(match limits.map(|limits| limits.not_valuable) {
+            Some(NotValuable::Defer) | None => put_off(Reason::NotValuable),
+            Some(NotValuable::Close) => over(Reason::NotValuable, item.retry_count.saturating_add(1)),
         }),
         (Unprocessed | Deferred, Event::NotReady) => Some(put_off(Reason::PageNotReady)),
 
@@ -151,9 +172,9 @@ pub fn after(item: &Item, event: Event, limits: &Limits, now: Timestamp) -> Opti
     }
 }
 
-fn defer_or_close(item: &Item, reason: Reason, limits: &Limits, now: Timestamp) -> Transition {
+fn defer_or_close(item: &Item, reason: Reason, limits: Option<&Limits>, now: Timestamp) -> Transition {
     let retry_count = item.retry_count.saturating_add(1);
-    if retry_count > limits.max_retries {
+    if limits.is_some_and(|limits| limits.are_exceeded_by(retry_count)) {
         return Transition {
             status: Status::Processed,
             reason: Some(Reason::RetryLimitExceeded),

@@ -44,7 +44,7 @@ use crate::engine::work::Boxed;
 use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Update, Work};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
-use crate::llm::{AskError, Llm, Purpose, Wish};
+use crate::llm::{AskError, Because, Llm, Obstacle, Purpose, Wish};
 use crate::time::Timestamp;
 use decide::{Event, Limits};
 
@@ -102,6 +102,15 @@ pub enum Step {
     Failed(String),
     /// An item has moved on, as the line says.
     Moved(String),
+    /// Channels could not make a message of an item.
+    NotRendered {
+        /// What became of the item.
+        line: String,
+        /// Which channels, and why.
+        problems: Vec<String>,
+        /// Whether others have a message of it.
+        is_queued: bool,
+    },
     /// The provider rests; no item was touched.
     Waiting {
         /// Until when.
@@ -175,6 +184,11 @@ impl Press {
             match self.step(turn, only).await? {
                 Step::Moved(line) => report.well(line),
                 Step::Failed(line) => report.lines.push(line),
+                Step::NotRendered { line, problems, is_queued } => {
+                    report.lines.push(line);
+                    report.problems.extend(problems);
+                    report.went_well |= is_queued;
+                }
                 Step::Waiting { until, why } => {
                     report.lines.push(format!("waiting until {until}: {why}"));
                     report.waiting_until = Some(until);
@@ -202,9 +216,9 @@ impl Press {
                 })
                 .await?;
             let Some(item) = picked else { return Ok(Step::Nothing) };
-            if item.retry_count > self.keys.max_retries {
-                // Its last failure was a post, which knows no limits; or the limit was lowered.
-                self.close(turn, &item).await?;
+            if decide::is_spent(&item, &self.limits()) {
+                let detail = json!({ "last": item.reason.map(Reason::word) });
+                self.finish(turn, &item, Event::LimitReached, detail, None).await?;
                 continue;
             }
             turn.progress.tell(&turn.job, Update::Now(item.title.clone()));
@@ -220,19 +234,6 @@ impl Press {
         }
     }
 
-    async fn close(&self, turn: &Turn, item: &Item) -> Result<(), Failure> {
-        let now = turn.now();
-        let to = decide::Transition {
-            status: Status::Processed,
-            reason: Some(Reason::RetryLimitExceeded),
-            retry_count: item.retry_count,
-            last_checked_at: now,
-            not_before: None,
-        };
-        let (item, last) = (item.clone(), item.reason.map(Reason::word));
-        turn.write(move |tx| store::apply(tx, &item, &to, "closed", &json!({ "last": last })).map(drop)).await
-    }
-
     /// Decides what becomes of `item` by `event`, and writes it with its story.
     async fn finish(
         &self,
@@ -242,7 +243,7 @@ impl Press {
         detail: Json,
         seen: Option<Seen>,
     ) -> Result<Step, Failure> {
-        let Some(to) = decide::after(item, event, &self.limits(), turn.now()) else {
+        let Some(to) = decide::after(item, event, Some(&self.limits()), turn.now()) else {
             return Ok(Step::Nothing);
         };
         let line = format!("{}: {}", event.code(), item.title);
@@ -291,8 +292,8 @@ struct Seen {
 /// An answer that is none: the step waits, the run fails, or the item is to blame.
 fn no_answer(error: AskError) -> Result<Result<Step, String>, Failure> {
     match error {
-        AskError::Resting { until, why, .. } => Ok(Ok(Step::Waiting { until, why })),
-        AskError::Locked { why, .. } => Err(Failure::Credentials(why)),
+        AskError::Resting(Obstacle { why, because: Because::Locked, .. }) => Err(Failure::Credentials(why)),
+        AskError::Resting(Obstacle { until, why, .. }) => Ok(Ok(Step::Waiting { until, why })),
         AskError::Rejected { why } => Ok(Err(why)),
         AskError::Db(error) => Err(error.into()),
     }

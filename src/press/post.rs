@@ -3,12 +3,13 @@
 use serde_json::json;
 use url::Url;
 
-use super::decide::{self, Event, Limits, NotValuable};
+use super::decide::{self, Event};
 use super::model::{Item, Status};
 use super::{Failure, Press, Seen, Step, TOPIC, Turn, store};
-use crate::channel::outbox::{self, Added, NewMessage, Outcome, Row};
-use crate::channel::{News, Notice, Rendered};
+use crate::channel::outbox::{self, Batch, Outcome, Row};
+use crate::channel::{News, Notice, Template};
 use crate::db::{self, Tx};
+use crate::engine::Parts;
 use crate::fail;
 use crate::llm;
 use crate::text;
@@ -32,8 +33,6 @@ pub(super) enum Text {
     },
 }
 
-/// Steps that a template may take.
-const FUEL: u64 = 50_000;
 /// Whose text stands between headline and link.
 const DEFAULT_TEMPLATE: &str = "{{ summary }}";
 
@@ -43,15 +42,8 @@ pub(super) fn check_template(template: &str) -> Result<(), String> {
 }
 
 fn fill(template: &str, title: &str, summary: &str, published: &str) -> Result<String, String> {
-    let mut environment = minijinja::Environment::new();
-    environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
-    environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-    environment.set_fuel(Some(FUEL));
-    environment
-        .template_from_str(template)
-        .and_then(|template| template.render(minijinja::context! { title, summary, published }))
-        .map(|text| text.trim().to_owned())
-        .map_err(|error| error.detail().map_or_else(|| error.kind().to_string(), str::to_owned))
+    let values = json!({ "title": title, "summary": summary, "published": published });
+    Template::new(template)?.render(&values).map(|text| text.trim().to_owned())
 }
 
 fn notice(press: &Press, item: &Item, told: &Text) -> Result<Notice, String> {
@@ -80,12 +72,24 @@ pub(super) async fn queue(
     text: &Text,
     seen: Option<Seen>,
 ) -> Result<Step, Failure> {
-    let rendered = match render(press, item, text).await {
-        Ok(rendered) => rendered,
+    let (rendered, failed) = match notice(press, item, text) {
+        Ok(notice) => {
+            let Parts { channels, outside, .. } = &press.parts;
+            channels.render(&press.deliver, outside, &News::from(notice)).await
+        }
         Err(why) => {
             return press.finish(turn, item, Event::PostFailed, json!({ "why": why }), seen).await;
         }
     };
+    let problems: Vec<String> = failed.iter().map(|error| format!("{}: {error}", item.title)).collect();
+    if rendered.is_empty() && !failed.is_empty() {
+        let why: Vec<String> = failed.iter().map(ToString::to_string).collect();
+        let detail = json!({ "why": why.join("; ") });
+        return Ok(match press.finish(turn, item, Event::PostFailed, detail, seen).await? {
+            Step::Moved(line) => Step::NotRendered { line, problems, is_queued: false },
+            other => other,
+        });
+    }
     fail::point("press.rendered");
     let (summary, detail) = match text {
         Text::Summary { text, is_cached, tokens } => {
@@ -93,7 +97,7 @@ pub(super) async fn queue(
         }
         Text::None { why } => (None, json!({ "without_summary": why, "messages": rendered.len() })),
     };
-    let (job, item, limits, now) = (press.name.clone(), item.clone(), press.limits(), turn.now());
+    let (job, item, now) = (press.name.clone(), item.clone(), turn.now());
     let line = turn
         .write(move |tx| {
             if !store::put_summary(tx, &item, summary.as_deref(), now)? {
@@ -102,22 +106,16 @@ pub(super) async fn queue(
             if let Some(seen) = &seen {
                 store::put_verdict(tx, item.id, &seen.page_hash, None)?;
             }
-            let mut is_queued = false;
-            for message in &rendered {
-                let message = NewMessage {
-                    job: &job,
-                    channel: &message.channel,
-                    recipient: &message.recipient,
-                    topic: TOPIC,
-                    subject: &item.url,
-                    generation: 0,
-                    payload: &message.payload,
-                    hold: item.is_held,
-                    not_before: None,
-                };
-                is_queued |= matches!(outbox::add(tx, &message, now)?, Added::Added(_));
-            }
-            if is_queued {
+            let about = store::about(&item.url);
+            let batch = Batch {
+                job: &job,
+                topic: TOPIC,
+                subject: &item.url,
+                generation: 0,
+                hold: item.is_held,
+                about: &about,
+            };
+            if outbox::add_all(tx, &batch, &rendered, &failed, now)? > 0 {
                 store::note(tx, &item, "queued", &detail, now)?;
                 return Ok(format!("queued: {}", item.title));
             }
@@ -129,7 +127,7 @@ pub(super) async fn queue(
                 (false, false) => "already_skipped",
             };
             if !messages.any_open
-                && let Some(to) = decide::after(&item, Event::Posted, &limits, now)
+                && let Some(to) = decide::after(&item, Event::Posted, None, now)
             {
                 store::apply(tx, &item, &to, code, &detail)?;
             }
@@ -137,20 +135,10 @@ pub(super) async fn queue(
         })
         .await?;
     fail::point("press.queued");
-    Ok(Step::Moved(line))
-}
-
-async fn render(press: &Press, item: &Item, text: &Text) -> Result<Vec<Rendered>, String> {
-    let news = News::from(notice(press, item, text)?);
-    let mut rendered = Vec::new();
-    for name in &press.deliver {
-        let channel =
-            press.parts.channels.find(name).ok_or_else(|| format!("there is no channel `{name}`"))?;
-        let messages =
-            channel.render(&press.parts.outside, &news).await.map_err(|error| error.to_string())?;
-        rendered.extend(messages);
-    }
-    Ok(rendered)
+    Ok(match problems.is_empty() {
+        true => Step::Moved(line),
+        false => Step::NotRendered { line, problems, is_queued: true },
+    })
 }
 
 /// What becomes of an item when one of its messages has ended; runs in the transaction that marks the outcome.
@@ -169,8 +157,7 @@ pub(super) fn settled(tx: &mut Tx<'_>, row: &Row, outcome: Outcome) -> db::Resul
         Outcome::Failed => Event::PostFailed,
         Outcome::Skipped => Event::Skipped,
     };
-    let limits = Limits { max_retries: u32::MAX, not_valuable: NotValuable::Defer };
-    let Some(to) = decide::after(&item, event, &limits, tx.now()) else { return Ok(()) };
+    let Some(to) = decide::after(&item, event, None, tx.now()) else { return Ok(()) };
     let detail = json!({ "channel": row.channel, "delivery": row.id, "why": row.last_error });
     store::apply(tx, &item, &to, event.code(), &detail).map(drop)
 }
@@ -189,6 +176,9 @@ mod tests {
         assert_eq!(fill("{{ summary }}", "t", "{{ title }}", "").unwrap(), "{{ title }}");
         assert!(check_template("{{ secret }}").is_err());
         assert!(check_template("{{ title").is_err());
+        assert!(check_template("{{ title }}\n{{ nothing }}").unwrap_err().contains("in line 2"));
+        assert!(check_template("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}").is_err());
+        assert!(check_template(&" ".repeat(20_000)).unwrap_err().contains("16 KiB"));
         assert!(check_template("{% include '/etc/passwd' %}").is_err());
     }
 }

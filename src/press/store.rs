@@ -10,7 +10,7 @@ pub use feed::{FeedState, find_feed, put_feed};
 pub use import::{ImportedItem, add_feed, add_imported, find_first_created};
 
 use super::TOPIC;
-use super::decide::Transition;
+use super::decide::{LONGEST_WAIT, Transition};
 use super::model::{Item, NewItem, Reason, Status};
 use crate::db::{self, Row, Tx};
 use crate::id::JobName;
@@ -120,18 +120,22 @@ pub fn find_pending(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Item>> 
 
 /// The item to screen next: of those nobody has looked at and those that were put off, the one looked at longest ago.
 ///
-/// Two picks, each along its own index, and the older of the two: one query over both states would sort them all.
+/// Two picks, each along its own index, and the older of the two: one query over both states would sort them all. An
+/// entry of the future may wait for years; what was put off may not, unless a clock wrote its end which was ahead.
 pub fn find_to_screen(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Result<Option<Item>> {
     let mut found = Vec::new();
-    for status in [Status::Unprocessed, Status::Deferred] {
+    for (status, latest) in
+        [(Status::Unprocessed, Timestamp::MAX), (Status::Deferred, now.plus(LONGEST_WAIT))]
+    {
         found.extend(tx.find(
             sql!(concat!(
                 "SELECT ",
                 columns!(),
-                " FROM items WHERE job_name = ?1 AND status = ?2 AND (not_before IS NULL OR not_before <= ?3)
+                " FROM items WHERE job_name = ?1 AND status = ?2
+                  AND (not_before IS NULL OR not_before <= ?3 OR not_before > ?4)
                   ORDER BY last_checked_at, id LIMIT 1"
             )),
-            params![job, status.code(), now],
+            params![job, status.code(), now, latest],
             read,
         )?);
     }

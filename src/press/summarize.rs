@@ -10,7 +10,7 @@ use super::post::{self, Text};
 use super::workspace::Workspace;
 use super::{Failure, Press, Seen, Step, Turn, no_answer, page};
 use crate::fail;
-use crate::llm::{AskError, Document, Obstacle, Purpose};
+use crate::llm::{AskError, Because, Document, Obstacle, Purpose};
 
 /// Summarises one pending item and queues its post.
 pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, Failure> {
@@ -54,10 +54,7 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
             is_cached: answered.is_cached,
             tokens: answered.tokens_in + answered.tokens_out,
         },
-        Err(AskError::Resting { until, why, is_budget }) => {
-            let obstacle = Obstacle { until, why, is_budget, is_locked: false };
-            return without_model(press, turn, &item, obstacle).await;
-        }
+        Err(AskError::Resting(obstacle)) => return without_model(press, turn, &item, obstacle).await,
         Err(error) => match no_answer(error)? {
             Ok(waiting) => return Ok(waiting),
             Err(why) if press.keys.post_rejected => Text::None { why },
@@ -78,12 +75,11 @@ pub(super) async fn without_model(
     item: &Item,
     obstacle: Obstacle,
 ) -> Result<Step, Failure> {
-    let Obstacle { until, why, is_budget, is_locked } = obstacle;
-    if is_locked {
-        return Err(Failure::Credentials(why));
+    let Obstacle { until, why, because } = obstacle;
+    let may_post = item.status == Status::Pending && press.keys.on_budget == OnBudget::PostWithoutSummary;
+    match because {
+        Because::Locked => Err(Failure::Credentials(why)),
+        Because::UsedUp if may_post => post::queue(press, turn, item, &Text::None { why }, None).await,
+        Because::UsedUp | Because::Busy | Because::Down => Ok(Step::Waiting { until, why }),
     }
-    if is_budget && item.status == Status::Pending && press.keys.on_budget == OnBudget::PostWithoutSummary {
-        return post::queue(press, turn, item, &Text::None { why }, None).await;
-    }
-    Ok(Step::Waiting { until, why })
 }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::collect::{Fetched, fetch_feed, mark_baseline, read_entries};
-use super::{Failure, Press, store};
+use super::collect::{Fetched, fetch_feed, find_new, read_entries};
+use super::{Failure, Press};
 use crate::db::Db;
 use crate::engine::Look;
 use crate::engine::trial::NAMED;
@@ -21,27 +21,14 @@ pub(super) async fn look(press: &Press, db: &Db, now: Timestamp) -> Result<Look,
     };
     let read = read_entries(&entries, press.keys.future, now);
     let (job, feed, items) = (press.name.clone(), press.keys.feed.url().to_string(), read.items);
-    let first_run = press.first_run;
-    let (is_first, new) = db
-        .read(move |tx| {
-            let is_first = store::find_feed(tx, &job, &feed)?.first_success_at.is_none();
-            let mut items = items.clone();
-            if is_first {
-                mark_baseline(&mut items, first_run);
-            }
-            let mut new = Vec::new();
-            for item in items {
-                if !item.is_baseline && !store::is_known(tx, &job, &item.url)? {
-                    new.push(item);
-                }
-            }
-            Ok((is_first, new))
-        })
-        .await?;
+    let (first_run, hold_above) = (press.first_run, press.hold_above);
+    let found = db.read(move |tx| find_new(tx, &job, &feed, &items, first_run, hold_above)).await?;
+    let (is_first, is_held) = (found.first_success_at.is_none(), found.is_held);
+    let new: Vec<_> = found.items.into_iter().filter(|item| !item.is_baseline).collect();
     let mut found = format!("{}, {} to be screened", text::counted(entries.len(), "entry"), new.len());
     if is_first {
         found += ", the others recorded as known: it would be the first run";
-    } else if new.len() > usize::try_from(press.hold_above).unwrap_or(usize::MAX) {
+    } else if is_held {
         found += ", held: more than `hold_above` at once";
     }
     for (count, what) in [(read.future, "dated in the future"), (read.unusable, "without a usable link")] {

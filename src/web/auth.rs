@@ -1,9 +1,9 @@
-//! Who may see the dashboard: one user and a password, asked for by the browser.
+//! Who may see the dashboard: one user and a password, asked for by the browser. Who guesses has to wait.
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -11,22 +11,31 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest, Sha256};
 
+use super::Reader;
+use super::misses::Misses;
 use crate::config::{MissingSecret, WebAuth};
+use crate::time::Clock;
 
 /// Paths that everybody may see.
 fn is_public(path: &str) -> bool {
     path == "/healthz" || path.starts_with("/p/")
 }
 
-/// Knows what a browser must send; holds only its hash.
+/// Knows what a browser must send, of which it holds only the hash, and who has guessed wrong.
 #[derive(Debug)]
-pub(super) struct Guard([u8; 32]);
+pub(super) struct Guard {
+    hash: [u8; 32],
+    clock: Clock,
+    /// Apart from those of tokens: a crawler that follows dead links locks nobody out.
+    misses: Misses,
+}
 
 impl Guard {
     /// Looks the password up.
-    pub(super) fn new(auth: &WebAuth) -> Result<Self, MissingSecret> {
+    pub(super) fn new(auth: &WebAuth, clock: Clock) -> Result<Self, MissingSecret> {
         let password = auth.password.reveal()?;
-        Ok(Self(Sha256::digest(format!("{}:{}", auth.user, password.expose())).into()))
+        let hash = Sha256::digest(format!("{}:{}", auth.user, password.expose())).into();
+        Ok(Self { hash, clock, misses: Misses::default() })
     }
 
     fn admits(&self, headers: &HeaderMap) -> bool {
@@ -41,14 +50,33 @@ impl Guard {
         };
         // Hashes of equal length, compared to the end: how long it takes tells nothing.
         let given: [u8; 32] = Sha256::digest(pair).into();
-        given.iter().zip(&self.0).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
+        given.iter().zip(&self.hash).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
     }
 }
 
 /// Lets public paths pass, and everything else with the right password.
-pub(super) async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    if is_public(request.uri().path()) || guard.admits(request.headers()) {
+pub(super) async fn check(
+    State(guard): State<Arc<Guard>>,
+    ConnectInfo(Reader(from)): ConnectInfo<Reader>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if is_public(request.uri().path()) {
         return next.run(request).await;
+    }
+    // A browser asks without a password first, and that is no guess.
+    if request.headers().contains_key(AUTHORIZATION) {
+        let now = guard.clock.now();
+        // Before the password is looked at: whoever has to wait does not learn whether this one was right.
+        if let Some(wait) = guard.misses.wait(from.ip(), now) {
+            let after = [(RETRY_AFTER, wait.as_secs().max(1).to_string())];
+            return (StatusCode::TOO_MANY_REQUESTS, after, "too many wrong passwords; try again later\n")
+                .into_response();
+        }
+        if guard.admits(request.headers()) {
+            return next.run(request).await;
+        }
+        guard.misses.add(from.ip(), now);
     }
     let challenge = [(WWW_AUTHENTICATE, "Basic realm=\"tsuzuki\", charset=\"UTF-8\"")];
     (StatusCode::UNAUTHORIZED, challenge, "log in\n").into_response()
@@ -60,7 +88,8 @@ mod tests {
 
     #[test]
     fn only_the_right_pair_is_admitted() {
-        let guard = Guard(Sha256::digest("me:päss:word").into());
+        let hash = Sha256::digest("me:päss:word").into();
+        let guard = Guard { hash, clock: Clock::system(), misses: Misses::default() };
         let with = |value: String| HeaderMap::from_iter([(AUTHORIZATION, value.parse().unwrap())]);
         let basic = |pair: &str| with(format!("Basic {}", BASE64.encode(pair)));
         assert!(guard.admits(&basic("me:päss:word")));

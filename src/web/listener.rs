@@ -1,7 +1,7 @@
 //! A listener for strangers: so many connections at once, each for so long and no longer.
 //!
-//! Prompt pages are small and need no lasting connections, so somebody who opens many and says little is cut off
-//! before others notice.
+//! Somebody who opens many connections and says little is cut off before others notice, and before the process runs
+//! out of files.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,28 +14,48 @@ use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
-/// Connections at the same time.
-const AT_ONCE: usize = 256;
-/// How long a connection lives.
-const LIFE: Duration = Duration::from_secs(30);
-
-/// Accepts connections that end by themselves.
-pub(super) struct ShortLived {
-    listener: TcpListener,
-    slots: Arc<Semaphore>,
-    life: Duration,
+/// What connections are allowed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// How many at the same time.
+    pub(super) at_once: usize,
+    /// How long each.
+    pub(super) life: Life,
 }
 
-impl ShortLived {
-    /// The same address, for strangers.
-    pub(super) fn new(listener: TcpListener) -> Self {
-        Self { listener, slots: Arc::new(Semaphore::new(AT_ONCE)), life: LIFE }
+/// How long a connection lives.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Life {
+    /// So long, whatever happens on it.
+    Total(Duration),
+    /// As long as something is sent to it within this time: the question has to come, be answered and be taken.
+    Answered(Duration),
+}
+
+impl Limits {
+    /// Prompt pages are small and need no lasting connections.
+    pub(super) const PROMPTS: Self = Self { at_once: 256, life: Life::Total(Duration::from_secs(30)) };
+    /// The dashboard may be kept open; a page that streams has to say something every few seconds.
+    pub(super) const DASHBOARD: Self = Self { at_once: 128, life: Life::Answered(Duration::from_secs(10)) };
+}
+
+/// Accepts connections that end by themselves.
+pub(super) struct Limited {
+    listener: TcpListener,
+    slots: Arc<Semaphore>,
+    life: Life,
+}
+
+impl Limited {
+    /// The same address, within `limits`.
+    pub(super) fn new(listener: TcpListener, limits: Limits) -> Self {
+        Self { listener, slots: Arc::new(Semaphore::new(limits.at_once)), life: limits.life }
     }
 }
 
-impl Listener for ShortLived {
+impl Listener for Limited {
     type Io = Connection;
     type Addr = SocketAddr;
 
@@ -43,7 +63,9 @@ impl Listener for ShortLived {
         // The semaphore is never closed; without a slot the connection is served all the same.
         let slot = Arc::clone(&self.slots).acquire_owned().await.ok();
         let (stream, address) = Listener::accept(&mut self.listener).await;
-        (Connection { stream, end: Box::pin(tokio::time::sleep(self.life)), _slot: slot }, address)
+        let (Life::Total(life) | Life::Answered(life)) = self.life;
+        let end = Box::pin(tokio::time::sleep(life));
+        (Connection { stream, end, life: self.life, _slot: slot }, address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -55,6 +77,7 @@ impl Listener for ShortLived {
 pub(super) struct Connection {
     stream: TcpStream,
     end: Pin<Box<Sleep>>,
+    life: Life,
     _slot: Option<OwnedSemaphorePermit>,
 }
 
@@ -85,7 +108,11 @@ impl AsyncWrite for Connection {
         from: &[u8],
     ) -> Poll<io::Result<usize>> {
         self.check_end(context)?;
-        Pin::new(&mut self.stream).poll_write(context, from)
+        let written = Pin::new(&mut self.stream).poll_write(context, from);
+        if let (Life::Answered(within), Poll::Ready(Ok(1..))) = (self.life, &written) {
+            self.end.as_mut().reset(Instant::now() + within);
+        }
+        written
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -100,19 +127,49 @@ impl AsyncWrite for Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::io::AsyncReadExt as _;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    const SOON: Duration = Duration::from_millis(20);
+
+    async fn accept_one(life: Life) -> (Limited, TcpStream, Connection) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut listener = Limited::new(listener, Limits { at_once: 2, life });
+        let reader = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (accepted, _) = listener.accept().await;
+        (listener, reader, accepted)
+    }
 
     #[tokio::test]
     async fn a_silent_connection_is_over_in_time_and_its_slot_is_free_again() {
-        let mut listener = ShortLived::new(TcpListener::bind("127.0.0.1:0").await.unwrap());
-        listener.life = Duration::from_millis(20);
-        let address = listener.local_addr().unwrap();
-        let _silent = TcpStream::connect(address).await.unwrap();
-        let (mut accepted, _) = listener.accept().await;
-        assert_eq!(listener.slots.available_permits(), AT_ONCE - 1);
-        let error = accepted.read_u8().await.unwrap_err();
+        for life in [Life::Total(SOON), Life::Answered(SOON)] {
+            let (listener, _silent, mut accepted) = accept_one(life).await;
+            assert_eq!(listener.slots.available_permits(), 1);
+            let error = accepted.read_u8().await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+            drop(accepted);
+            assert_eq!(listener.slots.available_permits(), 2);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_reader_says_drop_by_drop_buys_no_time_and_what_it_is_sent_does() {
+        let (_listener, mut reader, mut accepted) = accept_one(Life::Answered(Duration::from_secs(60))).await;
+        let end = accepted.end.deadline();
+        reader.write_all(b"G").await.unwrap();
+        accepted.read_u8().await.unwrap();
+        assert_eq!(accepted.end.deadline(), end);
+        accepted.write_all(b"H").await.unwrap();
+        assert!(accepted.end.deadline() > end);
+        let (_listener, _reader, mut short) = accept_one(Life::Total(Duration::from_secs(60))).await;
+        let end = short.end.deadline();
+        short.write_all(b"H").await.unwrap();
+        assert_eq!(short.end.deadline(), end);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_takes_nothing_is_cut_off() {
+        let (_listener, _reader, mut accepted) = accept_one(Life::Answered(SOON)).await;
+        let error = accepted.write_all(&vec![0; 64 << 20]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        drop(accepted);
-        assert_eq!(listener.slots.available_permits(), AT_ONCE);
     }
 }

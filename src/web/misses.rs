@@ -1,4 +1,4 @@
-//! Slows down whoever guesses tokens: a bucket of misses per address, in bounded memory.
+//! Slows down whoever guesses tokens or passwords: a bucket of misses per address, in bounded memory.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -45,7 +45,7 @@ impl Misses {
         (bucket.count >= BURST).then(|| FORGIVEN_EVERY.saturating_sub(now.since(bucket.at)))
     }
 
-    /// Remembers that `address` asked for something that is not there.
+    /// Remembers that `address` guessed wrong.
     pub(super) fn add(&self, address: IpAddr, now: Timestamp) {
         let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= REMEMBERED {
@@ -53,7 +53,7 @@ impl Misses {
         }
         let key = key(address);
         if buckets.len() >= REMEMBERED && !buckets.contains_key(&key) {
-            // So many guess at once that one address more or less does not matter; the token is what protects.
+            // So many guess at once that one address more or less does not matter; the token or password is what protects.
             return;
         }
         let bucket = buckets.entry(key).or_insert(Bucket { count: 0, at: now });

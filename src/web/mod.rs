@@ -23,7 +23,7 @@ use axum::http::StatusCode;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::serve::{IncomingStream, Listener};
+use axum::serve::IncomingStream;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -33,7 +33,7 @@ use crate::db::Db;
 use crate::text::Language;
 use crate::time::Clock;
 use auth::Guard;
-use listener::ShortLived;
+use listener::{Limited, Limits};
 use misses::Misses;
 
 /// How long open requests may go on after we were asked to stop.
@@ -139,7 +139,7 @@ pub fn refuse_open(web: &Web) -> Result<(), Error> {
 /// Listens where `[web]` says, if that is safe.
 pub async fn bind(web: &Web, pages: &Pages) -> Result<Bound, Error> {
     refuse_open(web)?;
-    let guard = web.auth.as_ref().map(Guard::new).transpose()?;
+    let guard = web.auth.as_ref().map(|auth| Guard::new(auth, pages.clock.clone())).transpose()?;
     let dashboard = (listen(web.listen).await?, router(pages, guard));
     let prompts = match web.prompt_listen {
         Some(address) => Some((listen(address).await?, prompt_router(pages))),
@@ -165,21 +165,17 @@ impl Bound {
             info!("Prompt pages at http://{address}/p/…");
         }
         let (listener, router) = self.dashboard;
-        let dashboard = serve_router(listener, router, stop);
+        let dashboard = serve_router(Limited::new(listener, Limits::DASHBOARD), router, stop);
         let prompts = async {
             if let Some((listener, router)) = self.prompts {
-                serve_router(ShortLived::new(listener), router, stop).await;
+                serve_router(Limited::new(listener, Limits::PROMPTS), router, stop).await;
             }
         };
         tokio::join!(dashboard, prompts);
     }
 }
 
-async fn serve_router<L>(listener: L, router: Router, stop: &CancellationToken)
-where
-    L: Listener<Addr = SocketAddr>,
-    Reader: for<'a> Connected<IncomingStream<'a, L>>,
-{
+async fn serve_router(listener: Limited, router: Router, stop: &CancellationToken) {
     let service = router.into_make_service_with_connect_info::<Reader>();
     let serving = axum::serve(listener, service).with_graceful_shutdown(stop.clone().cancelled_owned());
     let overdue = async {
@@ -200,14 +196,8 @@ where
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader(SocketAddr);
 
-impl Connected<IncomingStream<'_, TcpListener>> for Reader {
-    fn connect_info(stream: IncomingStream<'_, TcpListener>) -> Self {
-        Self(*stream.remote_addr())
-    }
-}
-
-impl Connected<IncomingStream<'_, ShortLived>> for Reader {
-    fn connect_info(stream: IncomingStream<'_, ShortLived>) -> Self {
+impl Connected<IncomingStream<'_, Limited>> for Reader {
+    fn connect_info(stream: IncomingStream<'_, Limited>) -> Self {
         Self(*stream.remote_addr())
     }
 }
@@ -216,4 +206,39 @@ impl Connected<IncomingStream<'_, ShortLived>> for Reader {
 pub async fn serve(web: &Web, pages: &Pages, stop: &CancellationToken) -> Result<(), Error> {
     bind(web, pages).await?.serve(stop).await;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::listener::Life;
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+
+    #[tokio::test]
+    async fn readers_that_never_finish_their_question_keep_nobody_out_for_long() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let limits = Limits { at_once: 2, life: Life::Answered(Duration::from_millis(50)) };
+        let router = Router::new().route("/healthz", get(|| async { "ok\n" }));
+        let stop = CancellationToken::new();
+        let stopping = stop.clone();
+        let serving = tokio::spawn(async move {
+            serve_router(Limited::new(listener, limits), router, &stopping).await;
+        });
+        let mut silent = Vec::new();
+        for _ in 0..6 {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
+            silent.push(stream);
+        }
+        let mut reader = TcpStream::connect(address).await.unwrap();
+        reader.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.unwrap();
+        let mut answer = String::new();
+        let read = reader.read_to_string(&mut answer);
+        tokio::time::timeout(Duration::from_secs(20), read).await.expect("the others are cut off").unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("ok\n"), "{answer}");
+        stop.cancel();
+        serving.await.unwrap();
+    }
 }

@@ -20,7 +20,7 @@ fn floor(module: &str) -> Option<usize> {
     FLOORS.iter().position(|floor| floor.contains(&module))
 }
 
-fn rust_files(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn rust_files(dir: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -34,7 +34,7 @@ fn rust_files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
@@ -45,7 +45,7 @@ fn module_of(file: &Path) -> String {
 }
 
 /// The part of a file before its unit tests, without comments.
-fn code_of(file: &Path) -> String {
+pub(crate) fn code_of(file: &Path) -> String {
     let text = std::fs::read_to_string(file).unwrap();
     let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")

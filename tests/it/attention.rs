@@ -202,4 +202,8 @@ async fn a_quick_job_is_sent_while_a_slow_one_still_runs_and_what_was_killed_is_
     let (state, next) = status(soon).await;
     assert_eq!(state, "cut off");
     assert!(next.starts_with("2026-01-02T00:00:0"), "due at once, not at the next point: {next}");
+    let why = run(&desk, &["why", "slow", "--json"], soon).await;
+    let why: serde_json::Value = serde_json::from_str(&why.out).unwrap();
+    let next = why[0]["job"]["next_run_at"].as_str().unwrap();
+    assert!(next.starts_with("2026-01-02T00:00:0"), "`why` says the same: {next}");
 }

@@ -1,6 +1,7 @@
 //! Blogs against the loopback world, on both databases.
 
 mod crash;
+mod crash_of_one;
 mod crowd;
 mod scenarios;
 mod single;

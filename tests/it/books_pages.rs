@@ -233,6 +233,37 @@ fn the_dashboard_is_not_opened_to_others_without_a_password() {
 }
 
 #[test]
+fn whoever_guesses_passwords_has_to_wait_even_for_the_right_one() {
+    on_pages(async |fixture| {
+        let auth = "[web.auth]\nuser = \"me\"\npassword = \"pass word\"\n";
+        let (addresses, ..) = serve(&fixture, auth).await;
+        let dashboard = addresses[0];
+        // me:pass word, me:guess
+        let [right, wrong] =
+            ["bWU6cGFzcyB3b3Jk", "bWU6Z3Vlc3M="].map(|pair| format!("Authorization: Basic {pair}\r\n"));
+        for _ in 0..30 {
+            assert_eq!(get(dashboard, "/").await.status, 401, "a browser that asks first does not guess");
+            assert_eq!(get(dashboard, "/p/x").await.status / 100, 4, "nor does a dead link");
+        }
+        assert_eq!(ask(dashboard, "GET", "/", &right).await.status, 404);
+        let guesses = async || {
+            let mut statuses = Vec::new();
+            for _ in 0..25 {
+                statuses.push(ask(dashboard, "GET", "/", &wrong).await.status);
+            }
+            statuses.iter().filter(|status| **status == 401).count()
+        };
+        assert_eq!(guesses().await, 20);
+        let answer = ask(dashboard, "GET", "/", &right).await;
+        assert!(answer.status == 429 && answer.head.contains("retry-after: 6"), "{}", answer.head);
+        assert_eq!(get(dashboard, "/healthz").await.status, 200);
+        fixture.clock.advance(Duration::from_secs(6));
+        assert_eq!(ask(dashboard, "GET", "/", &right).await.status, 404, "one is forgiven");
+        assert_eq!(guesses().await, 1, "ten a minute");
+    });
+}
+
+#[test]
 fn a_hanging_reader_does_not_keep_the_program_alive() {
     on_pages(async |fixture| {
         let (addresses, stop, serving) = serve(&fixture, "").await;

@@ -110,6 +110,20 @@ on_both_databases! {
         assert_eq!(world.google.asked().len(), 2);
     }
 
+    async fn a_rest_from_a_clock_that_was_ahead_is_over_once_the_clock_is_right(fixture) {
+        let world = World::new(&fixture, volumes(0, 100)).await;
+        let right = fixture.clock.now();
+        for (ahead, is_over) in [(Duration::from_secs(10 * 365 * 24 * 3600), true), (Duration::from_secs(3600), false)] {
+            fixture.clock.set(right.plus(ahead));
+            world.google.reply(Reply::Raw { status: 429, headers: vec![("retry-after", "86400".into())], body: String::new() });
+            world.run("").await;
+            fixture.clock.set(right);
+            let asked = world.google.asked().len();
+            let report = world.run("").await;
+            assert_eq!((world.google.asked().len() > asked, report.waiting_until.is_none()), (is_over, is_over), "{ahead:?}");
+        }
+    }
+
     async fn a_refused_key_fails_the_run_after_the_mail_was_queued(fixture) {
         let world = World::new(&fixture, volumes(0, 100)).await;
         world.run("max_per_run = 10").await;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::desk::{Desk, code, err, out, send_signal};
+use crate::desk::{Desk, code, ends_with, err, out, send_signal};
 use rustix::process::Signal;
 use tsuzuki::db::{Db, Open, Place};
 use tsuzuki::ledger::cursor;
@@ -156,7 +156,7 @@ fn a_first_file_has_the_zone_of_its_machine() {
 
 #[test]
 fn looking_creates_no_database() {
-    let desk = Desk::new(BLOGS);
+    let desk = Desk::new(&format!("{BLOGS}[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n"));
     for listing in [
         "status",
         "change ls",
@@ -174,7 +174,9 @@ fn looking_creates_no_database() {
         "commits stats",
         "job ls",
         "job cursor show",
+        "mail preview books",
         "export items",
+        "export opml",
     ] {
         let words: Vec<&str> = listing.split(' ').chain(["--json"]).collect();
         let looked = desk.run(&words);
@@ -194,6 +196,84 @@ fn looking_creates_no_database() {
         assert!(code(&looked) > 0 && err(&looked).contains(told), "{one}: {}", err(&looked));
         assert_eq!(desk.files(), ["tsuzuki.toml"], "{one}");
     }
+}
+
+#[test]
+fn exporting_and_previewing_change_no_database() {
+    let desk = Desk::new(&format!("{BLOGS}[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n"));
+    ends_with(&desk.run(&["db", "migrate"]), 0);
+    // A database of an older version: it may not be brought up to date by somebody who only looks.
+    let file = rusqlite::Connection::open(desk.file("tsuzuki.db")).unwrap();
+    file.execute_batch(
+        "DELETE FROM schema_migrations WHERE version = (SELECT MAX(version) FROM schema_migrations)",
+    )
+    .unwrap();
+    drop(file);
+    let before = std::fs::read(desk.file("tsuzuki.db")).unwrap();
+    for looking in [&["export", "items"][..], &["export", "opml"], &["mail", "preview", "books"], &["status"]]
+    {
+        let told = ends_with(&desk.run(looking), 1);
+        assert!(told.contains("tsuzuki db migrate"), "{looking:?}: {told}");
+        assert_eq!(std::fs::read(desk.file("tsuzuki.db")).unwrap(), before, "{looking:?}");
+    }
+}
+
+#[test]
+fn what_has_nothing_to_show_is_null_as_json() {
+    let desk = Desk::new("[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n");
+    for args in [&["bulk", "status", "--json"][..], &["mail", "preview", "books", "--json"]] {
+        let said = desk.run(args);
+        assert_eq!((code(&said), out(&said).as_str()), (0, "null\n"), "{args:?}: {}", err(&said));
+        let plain = desk.run(&args[..args.len() - 1]);
+        assert_eq!((code(&plain), out(&plain).as_str()), (0, ""), "{args:?}");
+    }
+}
+
+#[test]
+fn a_blog_that_was_never_checked_is_not_its_own_suggestion() {
+    let desk = Desk::new(BLOGS);
+    for thing in ["example", "blog:example"] {
+        let told = ends_with(&desk.run(&["why", thing]), 1);
+        assert!(told.contains("the blog `example` of the job `blogs` was not checked yet"), "{told}");
+        assert!(told.contains("`tsuzuki run blogs`") && !told.contains("did you mean"), "{told}");
+    }
+    assert!(ends_with(&desk.run(&["why", "exampel"]), 1).contains("did you mean `example`?"));
+}
+
+#[test]
+fn a_proxy_that_is_missing_or_wrong_is_told_as_what_it_is() {
+    let missing = Desk::new(&format!("[app]\nproxy = \"${{GONE}}\"\n{BLOGS}"));
+    let told = ends_with(&missing.run(&["run", "blogs"]), 4);
+    assert!(told.contains("`proxy` in [app]") && told.contains("GONE"), "{told}");
+    let told = ends_with(&missing.run(&["doctor", "--offline"]), 4);
+    assert!(told.contains("secret app.proxy") && !told.contains("store.url"), "{told}");
+    ends_with(&missing.run(&["status"]), 0);
+    let wrong = Desk::new(&format!("[app]\nproxy = \"somewhere\"\n{BLOGS}"));
+    let told = ends_with(&wrong.run(&["run", "blogs"]), 5);
+    assert!(told.contains("http://HOST:PORT"), "{told}");
+    let web = Desk::new(
+        "[web.auth]\nuser = \"me\"\npassword = \"${GONE}\"\n[store]\nurl = \"postgres://u:${LOST}@127.0.0.1:1/x\"\n",
+    );
+    let told = ends_with(&web.run(&["doctor", "--offline"]), 4);
+    assert!(told.contains("secret web.auth.password") && told.contains("secret store.url"), "{told}");
+}
+
+#[test]
+fn the_limit_that_books_have_by_themselves_is_listed() {
+    let desk = Desk::new("[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n");
+    ends_with(&desk.run(&["db", "migrate"]), 0);
+    let file = rusqlite::Connection::open(desk.file("tsuzuki.db")).unwrap();
+    file.execute_batch(
+        "INSERT INTO api_usage (date, provider, count) VALUES ('2026-01-15', 'google_books', 7)",
+    )
+    .unwrap();
+    drop(file);
+    let limit = |command: &mut std::process::Command| {
+        let listed: serde_json::Value = serde_json::from_str(&out(&command.output().unwrap())).unwrap();
+        listed[0]["per_day"].clone()
+    };
+    assert_eq!(limit(&mut desk.command(&["quota", "ls", "--json"])), 100);
+    assert_eq!(limit(desk.command(&["quota", "ls", "--json"]).env("DAILY_BOOKS_API_LIMIT", "40")), 40);
 }
 
 fn checksums(dir: &Path) -> std::collections::BTreeMap<String, tsuzuki::db::TableSurvey> {
@@ -496,7 +576,7 @@ fn a_file_of_somebody_else_is_named_as_such_and_never_copied() {
 #[test]
 fn an_address_of_this_machine_is_refused_with_the_key_that_allows_it() {
     let desk = Desk::new(&BLOGS.replace("https://example.com", "http://127.0.0.1:18009/"));
-    let allow = "add `allow_private = [\"127.0.0.1\"]` to the job";
+    let allow = "add `allow_private = [\"127.0.0.1\"]` where its address stands in the config: [[job]],";
     let ran = desk.run(&["run", "blogs"]);
     assert!(code(&ran) == 1 && out(&ran).contains(allow), "{}", out(&ran));
     let why = desk.run(&["why", "example"]);

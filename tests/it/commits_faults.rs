@@ -378,7 +378,7 @@ on_both_databases! {
         let (mut good, mut bad) = (0, 0);
         for verdict in [run::Verdict::Success, run::Verdict::Failed("as it must".into())] {
             let (me, host) = (Owner::this_process(), host.clone());
-            let claimed = fixture.db.claim(move |tx| run::claim(tx, &id, &host, "code", &me, LEASE)).await.unwrap().unwrap();
+            let claimed = fixture.db.claim(move |tx| run::claim(tx, &id, &host, "code", &me)).await.unwrap().unwrap();
             match verdict {
                 run::Verdict::Success => good = claimed.project_id,
                 run::Verdict::Failed(_) => bad = claimed.project_id,

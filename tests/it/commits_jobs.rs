@@ -10,6 +10,7 @@ use tsuzuki::db::Db;
 use tsuzuki::demo::gitlab::{Fault, GitLab};
 use tsuzuki::engine::run::{self, RunStatus};
 use tsuzuki::engine::{Finished, Progress, Runner, Selection};
+use tsuzuki::ledger::event;
 
 use crate::commits::world::rows;
 
@@ -85,6 +86,34 @@ on_both_databases! {
         let failed = queued().await.unwrap();
         assert_eq!(failed.len(), 2);
         assert!(failed[0].payload.contains("team/p2"), "{}", failed[0].payload);
+    }
+
+    async fn an_end_that_cannot_be_told_is_a_problem_and_part_of_the_story(fixture) {
+        let gitlab = gitlab(2, 10).await;
+        let channels = "[channel.hook]\nkind = \"webhook\"\nurl = \"https://hook.example/x\"\n\
+                        [channel.toot]\nkind = \"mastodon\"\ninstance = \"http://127.0.0.1:9\"\ntoken = \"t\"\nallow_private = [\"127.0.0.1\"]\n\
+                        template = \"{% if link %}{{ link }}{% else %}{{ nothing }}{% endif %}\"\n";
+        for (number, (deliver, messages)) in [("[\"toot\", \"hook\"]", 1), ("[\"toot\"]", 0)].into_iter().enumerate() {
+            let name = format!("code{number}");
+            fixture.clock.advance(std::time::Duration::from_secs(60));
+            let app = app(&fixture.db, &(channels.to_owned() + &job(&name, &gitlab, &format!("deliver = {deliver}\nprojects = [\"team/p{}\"]", number + 1)).replace("group = \"team\"\n", "")));
+            let finished = run_all(&app).await;
+            let Finished::Ran(report) = &finished[0] else { panic!("{finished:?}") };
+            assert_eq!(report.problems.len(), 1, "{report:?}");
+            assert!(report.problems[0].contains("is not told: `toot` cannot make a message"), "{report:?}");
+            assert_eq!(report.outcome().word(), "partly");
+            let wanted = Filter { job: Some(name), ..Filter::default() };
+            let queued = fixture.db.read(move |tx| outbox::list(tx, &wanted, 10)).await.unwrap();
+            assert_eq!(queued.len(), messages);
+            let run = fixture.db.read(run::find_latest).await.unwrap().unwrap();
+            let about = format!("run:{}", run.run_id);
+            let story = fixture.db.read(move |tx| event::list_about(tx, &about, 10)).await.unwrap();
+            let untold = story.iter().find(|event| event.code == "not_rendered").unwrap();
+            assert_eq!(untold.detail["channel"], "toot", "{untold:?}");
+            assert_eq!(story.iter().filter(|event| event.code == "run_told").count(), messages);
+            let Finished::Ran(report) = &run_all(&app).await[0] else { panic!() };
+            assert!(report.problems.is_empty(), "told once: {report:?}");
+        }
     }
 
     async fn a_plan_asks_nobody_and_changes_nothing(fixture) {

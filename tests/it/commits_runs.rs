@@ -83,7 +83,7 @@ on_both_databases! {
                 let mut mine = Vec::new();
                 loop {
                     let me = owner.clone();
-                    let Some(claimed) = db.claim(move |tx| run::claim(tx, &one, "h", "code", &me, LEASE)).await.unwrap() else { return mine };
+                    let Some(claimed) = db.claim(move |tx| run::claim(tx, &one, "h", "code", &me)).await.unwrap() else { return mine };
                     mine.push(claimed.project_id);
                     let verdict = if claimed.project_id % 10 == 0 { run::Verdict::Failed("as it must".into()) } else { run::Verdict::Success };
                     db.claim(move |tx| run::settle(tx, &claimed, &verdict)).await.unwrap();
@@ -124,24 +124,73 @@ on_both_databases! {
         fixture.db.write(move |tx| run::register(tx, id, None, &targets)).await.unwrap().unwrap();
         let claim = |db: Db| async move {
             let me = Owner::this_process();
-            db.claim(move |tx| run::claim(tx, &id, "h", "code", &me, LEASE)).await.unwrap()
+            db.claim(move |tx| run::claim(tx, &id, "h", "code", &me)).await.unwrap()
         };
         let stalled = claim(fixture.db.clone()).await.unwrap();
         assert_eq!(claim(fixture.db.clone()).await, None, "one at a time");
         fixture.clock.advance(LEASE);
         let (late, settled) = (stalled.clone(), stalled.clone());
-        assert!(!fixture.db.write(move |tx| run::renew(tx, &late, 5, LEASE)).await.unwrap());
+        assert!(!fixture.db.write(move |tx| run::renew(tx, &late, 5)).await.unwrap());
         assert_eq!(fixture.db.write(move |tx| run::settle(tx, &settled, &run::Verdict::Success)).await.unwrap(), run::Settled::Lost);
         let heir = claim(fixture.db.clone()).await.unwrap();
         let late = stalled.clone();
         fixture.db.write(move |tx| run::release(tx, &late)).await.unwrap();
         let held = heir.clone();
-        assert!(fixture.db.write(move |tx| run::renew(tx, &held, 1, LEASE)).await.unwrap(), "the loser frees nothing");
+        assert!(fixture.db.write(move |tx| run::renew(tx, &held, 1)).await.unwrap(), "the loser frees nothing");
         assert!(fixture.db.write(move |tx| run::cancel(tx, &id)).await.unwrap());
         assert_eq!(fixture.db.write(move |tx| run::settle(tx, &heir, &run::Verdict::Success)).await.unwrap(), run::Settled::Lost);
         assert!(!fixture.db.write(move |tx| run::cancel(tx, &id)).await.unwrap(), "terminal");
         assert_eq!(claim(fixture.db.clone()).await, None);
         check_books(&fixture.db).await;
+    }
+
+    async fn a_target_taken_under_a_clock_that_was_ahead_is_free_once_the_clock_is_right(fixture) {
+        let target = |id| Target { project_id: id, branch_name: "main".into(), host: "h".into(), job_name: Some("code".into()) };
+        let (id, targets) = (RunId::random(), vec![target(1), target(2), target(3)]);
+        fixture.db.write(move |tx| run::register(tx, id, None, &targets)).await.unwrap().unwrap();
+        let claim = |db: Db, job: &'static str| async move {
+            let me = Owner::this_process();
+            db.claim(move |tx| run::claim(tx, &id, "h", job, &me)).await.unwrap()
+        };
+        let leased = || async { fixture.db.read(move |tx| run::list_leased(tx, &id)).await.unwrap().len() };
+        let right = fixture.clock.now();
+        fixture.clock.set(right.plus(Duration::from_secs(3650 * 86_400)));
+        let mut taken = Vec::new();
+        for _ in 0..3 {
+            taken.push(claim(fixture.db.clone(), "code").await.unwrap());
+        }
+        assert_eq!((leased().await, claim(fixture.db.clone(), "code").await), (3, None));
+        // A clock that differs a little is none that was ahead.
+        fixture.clock.set(right.plus(Duration::from_secs(3650 * 86_400 - 300)));
+        assert_eq!((leased().await, claim(fixture.db.clone(), "code").await), (3, None));
+        fixture.clock.set(right);
+        assert_eq!(leased().await, 0, "nobody is in the way");
+        // Whoever is still at work renews, and keeps it.
+        let at_work = taken.remove(0);
+        assert!(fixture.db.write(move |tx| run::renew(tx, &at_work, 0)).await.unwrap());
+        assert_eq!(leased().await, 1);
+        let heir = claim(fixture.db.clone(), "code").await.unwrap();
+        let late = taken.into_iter().find(|one| one.project_id == heir.project_id).unwrap();
+        assert!(!fixture.db.write(move |tx| run::renew(tx, &late, 0)).await.unwrap());
+        assert_eq!(fixture.db.write(move |tx| run::reassign(tx, &id, "h", Some("code"), "other")).await.unwrap(), 1);
+        assert_eq!(fixture.db.write(move |tx| run::give_up(tx, &id, "h", Some("other"), "nobody has it")).await.unwrap(), (1, false));
+        assert_eq!((leased().await, claim(fixture.db.clone(), "code").await), (2, None));
+    }
+
+    async fn a_word_that_means_nothing_is_an_error_and_no_other_meaning(fixture) {
+        let (id, targets) = (RunId::random(), vec![Target { project_id: 1, branch_name: "main".into(), host: "h".into(), job_name: None }]);
+        fixture.db.write(move |tx| run::register(tx, id, None, &targets)).await.unwrap().unwrap();
+        for status in run::TargetStatus::ALL {
+            assert_eq!(run::TargetStatus::from_word(status.word()), Some(status));
+        }
+        for status in RunStatus::ALL {
+            assert_eq!(RunStatus::from_word(status.word()), Some(status));
+        }
+        let now = fixture.clock.now();
+        fixture.db.write(move |tx| tsuzuki::engine::store::mark_begun(tx, "code", now)).await.unwrap();
+        fixture.db.write(|tx| tx.execute(tsuzuki::sql!("UPDATE job_state SET last_outcome = 'splendid'"), tsuzuki::params![])).await.unwrap();
+        let state = fixture.db.read(|tx| tsuzuki::engine::store::find_state(tx, "code")).await;
+        assert!(state.unwrap_err().to_string().contains("splendid"));
     }
 
     async fn two_starts_share_nothing_unless_they_join(fixture) {

@@ -56,10 +56,11 @@ pub(crate) fn config_text(
     mastodon: &MastodonServer,
     more: &More<'_>,
 ) -> String {
+    let deliver = if more.job.contains("deliver =") { "" } else { "deliver = [\"toots\"]" };
     format!(
         "{}\n[llm.gemini]\nkind = \"gemini\"\napi_key = \"{}\"\nbase_url = \"{}\"\nallow_private = [\"127.0.0.1\"]\n{}\n\
          [channel.toots]\nkind = \"mastodon\"\ninstance = \"{}\"\ntoken = \"{TOKEN}\"\nallow_private = [\"127.0.0.1\"]\n\
-         [[job]]\nname = \"mic\"\nkind = \"press\"\nfeed = \"{}\"\ncontent = \"#contentsBody\"\ndeliver = [\"toots\"]\n\
+         [[job]]\nname = \"mic\"\nkind = \"press\"\nfeed = \"{}\"\ncontent = \"#contentsBody\"\n{deliver}\n\
          allow_private = [\"127.0.0.1\"]\n{}\n",
         more.tables,
         gemini::KEY,

@@ -13,6 +13,7 @@ use crate::blogs::detect;
 use crate::blogs::model::{
     Detector, Found, RECENT_KEYS, RecentKeys, State, Trouble, TroubleKind, Unconfirmed,
 };
+use crate::channel::outbox;
 use crate::config::value::FirstRun;
 use crate::time::Timestamp;
 
@@ -151,7 +152,7 @@ pub(super) fn read(
             }
         },
     }
-    if !matches!(mode, Mode::First) && news.entries.len() > rules.hold_above {
+    if outbox::should_hold(news.entries.len(), rules.hold_above, !matches!(mode, Mode::First)) {
         news.held_because =
             Some(format!("{} new entries at once, more than {}", news.entries.len(), rules.hold_above));
     }

@@ -415,9 +415,12 @@ fn each_kind_of_trouble_has_its_consequence() {
     assert!(gone.pause.is_some() && gone.changes[0].code == "gone");
     let later = settle(&blog(), &rules(), &state, &trouble(TroubleKind::Later(HOUR * 3)), &Seen::default());
     let later = later.state.unwrap();
-    assert!(!is_due(&blog(), Some(&later), now().plus(HOUR * 2)));
-    assert!(is_due(&blog(), Some(&later), now().plus(HOUR * 3)));
-    assert!(is_due(&blog(), Some(&later), now().minus(HOUR)), "a clock set back does not silence it");
+    assert!(!is_due(&blog(), Some(&later), Rest::None, now().plus(HOUR * 2)));
+    assert!(is_due(&blog(), Some(&later), Rest::None, now().plus(HOUR * 3)));
+    assert!(
+        is_due(&blog(), Some(&later), Rest::None, now().minus(HOUR)),
+        "a clock set back does not silence it"
+    );
     for turn in 1..=3 {
         assert_eq!(
             target(&blog(), &state, Detector::Feed, now()),
@@ -495,11 +498,26 @@ fn everything_is_read_once_a_week_and_blogs_may_be_checked_less_often() {
     assert!(!may_skip(&blog(), &state, Detector::Html, now()), "another document has other validators");
     assert!(!may_skip(&blog(), &state, Detector::Feed, now().plus(DAY * 7)));
     let daily = Blog { every: crate::config::value::Span::from_secs(24 * 3600), ..blog() };
-    assert!(is_due(&daily, None, now()));
-    assert!(!is_due(&daily, Some(&state), now()));
-    assert!(is_due(&daily, Some(&state), now().plus(DAY - HOUR)));
+    assert!(is_due(&daily, None, Rest::None, now()));
+    assert!(!is_due(&daily, Some(&state), Rest::None, now()));
+    assert!(is_due(&daily, Some(&state), Rest::None, now().plus(DAY - HOUR)));
     assert!(
-        is_due(&daily, Some(&state), now().plus(DAY - HOUR - Duration::from_secs(60))),
+        is_due(&daily, Some(&state), Rest::None, now().plus(DAY - HOUR - Duration::from_secs(60))),
         "a run is never on the dot"
     );
+}
+
+#[test]
+fn a_blog_that_rests_is_left_alone_until_its_settings_change() {
+    let known = |hash: &str| State { settings_hash: Some(hash.to_owned()), ..State::default() };
+    let (same, other) = (known(&blog().settings_hash), known("of other settings"));
+    for (state, rest, due) in [
+        (None, Rest::None, true),
+        (Some(&same), Rest::None, true),
+        (Some(&same), Rest::Paused, false),
+        (Some(&other), Rest::Paused, true),
+        (None, Rest::Paused, true),
+    ] {
+        assert_eq!(is_due(&blog(), state, rest, now()), due, "{rest:?}");
+    }
 }

@@ -287,7 +287,7 @@ impl Email {
                         let who = if self.config.user.is_some() { "signed in" } else { "without signing in" };
                         vec![Check::fine("server", format!("{what} takes mail, {how}, {who}"))]
                     }
-                    Ok(Err(error)) => vec![Check::bad("server", error.to_string())],
+                    Ok(Err(error)) => vec![error.check("server")],
                     Err(_) => vec![Check::bad("server", format!("{what} does not answer in time"))],
                 }
             }

@@ -25,6 +25,11 @@ use crate::text;
 use crate::time::Timestamp;
 use fit::{Limits, fit};
 
+/// Keys of every channel that mean nothing here, and why.
+pub(super) const UNUSED: &[(&str, &str)] = &[(
+    "on_unknown",
+    "a post that may have been sent is looked for on the account, and held when that cannot tell",
+)];
 /// How long Mastodon remembers an idempotency key, less a margin for clocks that differ.
 pub(super) const KEY_WINDOW: Duration = Duration::from_secs(55 * 60);
 /// How long the limits of an instance are believed; after a failure to read them, how long the usual ones are.
@@ -216,17 +221,18 @@ impl Mastodon {
         let api = self.api(channel, outside);
         let limits = match api.limits().await {
             Ok(limits) => Check::fine("instance", format!("posts of {} characters", limits.max_chars)),
-            Err(error) => Check::bad("instance", error.to_string()),
+            Err(error) => error.check("instance"),
         };
         let account = match api.account().await {
             Ok(account) => Check::fine("token", format!("posts as @{}", text::one_line(&account.acct))),
-            Err(error) => Check::bad("token", error.to_string()),
+            Err(error) => error.check("token"),
         };
         let lookup = match api.find_own(&Status::nothing(), outside.clock.now()).await {
             Ok(_) => Check::fine("lookup", "can find its own posts after a crash"),
             Err(Finding::CannotTell { why }) => {
                 Check::bad("lookup", format!("{why}; a crash can leave posts that wait for you"))
             }
+            Err(Finding::Later(error)) => error.check("lookup"),
             Err(other) => Check::bad("lookup", other.to_string()),
         };
         vec![limits, account, lookup]

@@ -11,6 +11,7 @@
 //! Taking a message commits `sending` before anything leaves, so a disk that cannot record sends nothing; what a
 //! crash leaves in `sending` is `unknown` until the channel's resolver has looked.
 
+mod batch;
 mod by_hand;
 mod claim;
 pub mod decide;
@@ -22,6 +23,7 @@ mod sender;
 mod settle;
 mod store;
 
+pub use batch::{Batch, add_all};
 pub use by_hand::{Answer, approve, approve_job, resume_channel, retry, skip, skip_job};
 pub use decide::{OnUnknown, should_hold};
 pub use model::{Added, Attempted, Doubt, NewMessage, Outcome, Row, State};

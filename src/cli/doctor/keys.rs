@@ -32,24 +32,22 @@ pub(super) fn where_to_get(kind: &str, key: &str) -> Option<&'static str> {
              a key at https://console.cloud.google.com/apis/credentials"
         }
         ("", "store.url") => "the password of the PostgreSQL user",
+        ("", "app.proxy") => "whoever runs the proxy tells its address, user and password",
+        ("", "web.auth.password") => "any long text; browsers ask for it",
         _ => return None,
     })
 }
 
-/// The same for a check that failed because of the secret, as far as its words tell.
+/// The same for a check that found a credential missing or not accepted.
 pub(super) fn where_to_get_after(kind: &str, check: &Check) -> Option<&'static str> {
-    let words = check.detail.to_ascii_lowercase();
-    let about_access =
-        ["401", "403", "credential", "api key", "token", "sign"].iter().any(|word| words.contains(word));
-    if !about_access {
-        return None;
-    }
-    let key = match kind {
-        "gemini" | "openai" => "api_key",
-        "mastodon" | "commits" => "token",
-        "email" => "password",
-        "slack" => "url",
-        "webhook" => "secret",
+    let key = match (kind, check.what.as_str()) {
+        _ if !check.is_locked => return None,
+        ("gemini" | "openai", _) => "api_key",
+        ("mastodon" | "commits", _) => "token",
+        ("email", _) => "password",
+        ("slack", _) | ("webhook", "address") => "url",
+        ("webhook", "token") => "token",
+        ("webhook", _) => "secret",
         _ => return None,
     };
     where_to_get(kind, key)
@@ -83,11 +81,15 @@ mod tests {
             ("webhook", "token"),
             ("commits", "token"),
             ("books", "api_key"),
+            ("", "store.url"),
+            ("", "app.proxy"),
+            ("", "web.auth.password"),
         ] {
             assert!(where_to_get(kind, key).is_some(), "{kind} {key}");
         }
-        let refused = Check::bad("token", "GitLab answers 401: invalid token");
+        let refused = Check::locked("token", "GitLab answers 401: invalid token");
         assert!(where_to_get_after("commits", &refused).is_some_and(|words| words.contains("read_api")));
-        assert_eq!(where_to_get_after("commits", &Check::bad("GitLab", "the connection was refused")), None);
+        let unreachable = Check::bad("GitLab", "token.example:4010 refused the connection");
+        assert_eq!(where_to_get_after("commits", &unreachable), None, "words decide nothing");
     }
 }

@@ -7,8 +7,6 @@ use crate::config::ConfigFile;
 use crate::config::value::{HttpUrl, Span};
 use crate::text::nearest;
 
-/// The kinds of jobs.
-const KINDS: [&str; 4] = ["press", "books", "blogs", "commits"];
 /// The flags that a job of each kind needs or is best made with.
 const FLAGS: [(&str, &str); 4] = [
     ("press", "--feed URL, --llm NAME"),
@@ -115,18 +113,19 @@ fn refused(error: Error, kind: &str) -> Error {
 
 impl Args {
     fn kind_and_name(&self) -> Result<(&str, &str)> {
+        let kinds: Vec<&str> = app::job_kinds().collect();
         let usage = |words: &str| {
             Error::usage(words)
-                .hint(format!("write `tsuzuki job add KIND NAME`; kinds: {}", KINDS.join(", ")))
+                .hint(format!("write `tsuzuki job add KIND NAME`; kinds: {}", kinds.join(", ")))
         };
         let (kind, name) = match (self.words.as_slice(), &self.kind) {
             ([kind, name], None) => (kind, name),
             ([name], Some(kind)) => (kind, name),
             ([_, _], Some(_)) => return Err(usage("the kind is named twice")),
-            ([word], None) if KINDS.contains(&word.as_str()) => return Err(usage("the name is missing")),
+            ([word], None) if kinds.contains(&word.as_str()) => return Err(usage("the name is missing")),
             _ => return Err(usage("the kind is missing")),
         };
-        match (KINDS.contains(&kind.as_str()), nearest(kind, KINDS)) {
+        match (kinds.contains(&kind.as_str()), nearest(kind, kinds.iter().copied())) {
             (true, _) => Ok((kind, name)),
             (false, Some(near)) => Err(Error::usage(format!("there is no kind of job `{kind}`"))
                 .hint(format!("did you mean `{near}`?"))),

@@ -73,9 +73,14 @@ pub(super) fn find_story(
         Some(job) => runner::find_obstacle(tx, job, &Owner::this_process(), Selection::Due, now)?,
         None => None,
     };
-    let last_run_at = state.as_ref().and_then(|state| state.last_run_at);
-    let rests = pauses.iter().any(|rest| rest.name == format!("job:{name}"));
-    let runs_by_itself = job.filter(|job| job.enabled && !rests);
+    let holder = match &skipped {
+        Some(Skipped::Held(holder)) => Some(holder),
+        _ => None,
+    };
+    let next_run_at = job.and_then(|job| {
+        let rest = pauses.iter().find(|rest| rest.name == runner::pause_name(&job.name));
+        runner::next_run_at(job, state.as_ref(), holder, rest, now)
+    });
     let is_run = |event: &Event| Outcome::ALL.iter().any(|outcome| outcome.word() == event.code);
     let (mut runs, mut changes): (Vec<Event>, Vec<Event>) =
         event::list_about(tx, &format!("job:{name}"), limit.max(TOLD) * 2)?.into_iter().partition(is_run);
@@ -90,7 +95,7 @@ pub(super) fn find_story(
             enabled: job.enabled,
             deliver,
         }),
-        next_run_at: runs_by_itself.and_then(|job| job.schedule.due_at(last_run_at, now)),
+        next_run_at,
         state,
         skipped,
         pauses,

@@ -247,7 +247,7 @@ fn tell_project(story: &Told<Project>, page: &mut Page<'_>) {
 
 fn tell_run(story: &Told<Summary>, page: &mut Page<'_>) {
     let (run, times) = (&story.thing.run, page.times);
-    page.title(format!("run {}: {}", run.run_id, super::super::bulk::status_word(run)));
+    page.title(format!("run {}: {}", run.run_id, run.status.word()));
     page.fact("job", run.job_name.clone());
     page.fact("started", times.line(run.started_at_utc));
     page.fact("ended", run.completed_at_utc.map(|at| times.line(at)));

@@ -99,7 +99,7 @@ pub(super) fn meaning(kind: &str, code: &str) -> Option<&'static str> {
         ("provider", "provider_down") => "does not work, and rests",
         ("provider", "provider_locked") => "refuses our key, and rests",
         ("job", "exhausted") => "the search was read to its end",
-        ("job", "not_rendered") => "a message could not be made",
+        (_, "not_rendered") => "a message could not be made",
         ("job", "success") => "ended well",
         ("job", "waiting") => "ended early, the rest waits",
         ("job", "partly") => "failed in part",

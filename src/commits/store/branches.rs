@@ -241,16 +241,6 @@ pub fn list_collected(tx: &mut Tx<'_>, host: &str) -> db::Result<Vec<Target>> {
     )
 }
 
-/// The seed's checkpoint: the newest commit date of a branch.
-pub fn find_checkpoint(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<Option<Timestamp>> {
-    let newest = tx.find(
-        sql!("SELECT MAX(committed_date_utc) FROM commits WHERE project_id = ?1 AND branch_name = ?2"),
-        params![project_id, branch_name],
-        |row| row.get(0),
-    )?;
-    Ok(newest.flatten())
-}
-
 /// The branches of one project, or of all, with their figures.
 pub fn list(tx: &mut Tx<'_>, project_id: Option<i64>) -> db::Result<Vec<BranchRow>> {
     tx.list(

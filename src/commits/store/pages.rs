@@ -307,7 +307,7 @@ pub fn reset_unreachable(tx: &mut Tx<'_>, place: Place<'_>, commits: &[Commit]) 
     Ok(back)
 }
 
-/// Forgets what was left out for being old: the whole history is walked again under another `since`.
+/// Forgets what was left out, for being old or unreadable: the whole history is walked again and decides anew.
 pub fn reset_left_out(tx: &mut Tx<'_>, place: Place<'_>) -> db::Result<()> {
     tx.execute(
         sql!("DELETE FROM commits_left_out WHERE project_id = ?1 AND branch_name = ?2"),

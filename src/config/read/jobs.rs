@@ -52,6 +52,7 @@ impl Reader {
         mut table: Table,
     ) -> Option<Job> {
         self.check_one_schedule(&table);
+        let own = table.only(|key| HEAD_KEYS.contains(&key));
         let has_schedule = ["every", "cron"].iter().any(|key| table.find(key).is_some());
         for entry in defaults.list() {
             if !(has_schedule && matches!(&*entry.key, "every" | "cron")) && table.find(&entry.key).is_none()
@@ -79,6 +80,9 @@ impl Reader {
         // Both are checked, so that one pass reports what is wrong with either.
         let has_kind = !section.problem("kind", "").is_of_stand_in();
         let known = has_kind.then(|| self.check_kind(section.clone())).flatten();
+        if let Some(known) = &known {
+            self.check_unused(known, &own);
+        }
         let section_of_kind = known.and_then(|section| self.check_by_kind(section));
         let head = head?;
         self.check_deliver(&section, &head.deliver, config);

@@ -267,7 +267,10 @@ impl Reader {
     fn read_named(&mut self, place: Place) -> Vec<Section> {
         let sections = self.list_named(place);
         let checked = |section: Section| match self.check_kind(section.clone()) {
-            Some(section) => self.check_by_kind(section),
+            Some(section) => {
+                self.check_unused(&section, &section.table);
+                self.check_by_kind(section)
+            }
             None => self.stand_in_for(section),
         };
         sections.into_iter().filter_map(checked).collect()
@@ -308,10 +311,20 @@ impl Reader {
         Some(section)
     }
 
+    fn find_kind(&self, section: &Section) -> Option<&'static Kind> {
+        self.kinds.iter().find(|kind| kind.place == section.place && kind.name == section.kind)
+    }
+
+    /// Refuses what `own`, the table as it is written, sets without effect.
+    fn check_unused(&mut self, section: &Section, own: &Table) {
+        if let Some(kind) = self.find_kind(section) {
+            self.problems.extend(kind.list_unused(section, own));
+        }
+    }
+
     /// The section as its owner will read it.
     fn check_by_kind(&mut self, section: Section) -> Option<Section> {
-        let kind = self.kinds.iter().find(|kind| kind.place == section.place && kind.name == section.kind);
-        let Some(kind) = kind else { return Some(section) };
+        let Some(kind) = self.find_kind(&section) else { return Some(section) };
         let checked = kind.check(section);
         self.note_secrets(checked.secrets);
         let (errors, warnings): (Vec<_>, Vec<_>) =

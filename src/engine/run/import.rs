@@ -48,11 +48,6 @@ pub struct ImportedResult {
 
 /// Adds a run unless it is known; `true` if it was new. An ended one counts as told.
 pub fn add_imported_run(tx: &mut Tx<'_>, run: &ImportedRun, job_name: Option<&str>) -> db::Result<bool> {
-    let status = match run.status {
-        RunStatus::Running => "running",
-        RunStatus::Completed => "completed",
-        RunStatus::Cancelled => "cancelled",
-    };
     let added = tx.execute(
         sql!(
             "INSERT INTO bulk_collection_runs (run_id, started_at_utc, completed_at_utc, status, total_targets,
@@ -63,7 +58,7 @@ pub fn add_imported_run(tx: &mut Tx<'_>, run: &ImportedRun, job_name: Option<&st
             run.run_id,
             run.started_at_utc,
             run.completed_at_utc,
-            status,
+            run.status.word(),
             run.total_targets,
             run.success_count,
             run.failed_count,
@@ -75,11 +70,6 @@ pub fn add_imported_run(tx: &mut Tx<'_>, run: &ImportedRun, job_name: Option<&st
 
 /// Adds a target of an imported run unless it is known; `true` if it was new.
 pub fn add_imported_result(tx: &mut Tx<'_>, result: &ImportedResult) -> db::Result<bool> {
-    let status = match result.status {
-        TargetStatus::Pending => "pending",
-        TargetStatus::Success => "success",
-        TargetStatus::Failed => "failed",
-    };
     let added = tx.execute(
         sql!(
             "INSERT INTO bulk_collection_results (run_id, project_id, branch_name, status, new_commits_count,
@@ -90,7 +80,7 @@ pub fn add_imported_result(tx: &mut Tx<'_>, result: &ImportedResult) -> db::Resu
             result.run_id,
             result.project_id,
             result.branch_name,
-            status,
+            result.status.word(),
             result.new_commits_count,
             result.error_message,
             result.processed_at_utc,

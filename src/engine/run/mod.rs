@@ -19,6 +19,8 @@ mod import;
 mod rows;
 mod store;
 
+use std::time::Duration;
+
 pub use decide::{Begin, Reopen, Running};
 pub use import::{ImportedResult, ImportedRun, add_imported_result, add_imported_run};
 pub use rows::{
@@ -30,6 +32,9 @@ pub use store::{
     Claimed, Settled, Verdict, cancel, claim, give_up, mark_told, reassign, register, release, release_owner,
     renew, settle,
 };
+
+/// How long a target is kept without a sign of life.
+pub const LEASE: Duration = Duration::from_secs(60);
 
 /// The name of the lease by which the first process of a run shows that it is alive.
 pub fn lease_name(run_id: &crate::id::RunId) -> String {

@@ -1,5 +1,6 @@
 //! The seed's `bulk_collection_runs` and `bulk_collection_results` as they are read.
 
+use super::store::latest_end;
 use crate::db::{self, Row, Tx};
 use crate::id::RunId;
 use crate::time::Timestamp;
@@ -17,6 +18,25 @@ pub enum RunStatus {
     Cancelled,
 }
 
+impl RunStatus {
+    /// All of them.
+    pub const ALL: [RunStatus; 3] = [RunStatus::Running, RunStatus::Completed, RunStatus::Cancelled];
+
+    /// The word that is stored and shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            RunStatus::Running => "running",
+            RunStatus::Completed => "completed",
+            RunStatus::Cancelled => "cancelled",
+        }
+    }
+
+    /// The status of that word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.word() == word)
+    }
+}
+
 /// A state of a target; the words are the seed's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -27,6 +47,36 @@ pub enum TargetStatus {
     Success,
     /// It did not.
     Failed,
+}
+
+impl TargetStatus {
+    /// All of them.
+    pub const ALL: [TargetStatus; 3] = [TargetStatus::Pending, TargetStatus::Success, TargetStatus::Failed];
+
+    /// The word that is stored and shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            TargetStatus::Pending => "pending",
+            TargetStatus::Success => "success",
+            TargetStatus::Failed => "failed",
+        }
+    }
+
+    /// The status of that word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.word() == word)
+    }
+}
+
+/// The word in a column as what it means; one that means nothing to us is an error, never another meaning.
+fn read_word<T>(
+    row: &Row<'_>,
+    column: usize,
+    wanted: &'static str,
+    from_word: fn(&str) -> Option<T>,
+) -> db::Result<T> {
+    let word = row.text(column)?;
+    from_word(word).ok_or_else(|| db::Error::Unexpected { column, wanted, found: word.to_owned() })
 }
 
 /// A run, as it is stored.
@@ -125,19 +175,11 @@ pub struct TargetRow {
 }
 
 fn read_run(row: &Row<'_>) -> db::Result<RunRow> {
-    let status = match row.text(3)? {
-        "running" => RunStatus::Running,
-        "completed" => RunStatus::Completed,
-        "cancelled" => RunStatus::Cancelled,
-        other => {
-            return Err(db::Error::Unexpected { column: 3, wanted: "a run status", found: other.to_owned() });
-        }
-    };
     Ok(RunRow {
         run_id: row.get(0)?,
         started_at_utc: row.get(1)?,
         completed_at_utc: row.get(2)?,
-        status,
+        status: read_word(row, 3, "a run status", RunStatus::from_word)?,
         total_targets: row.get(4)?,
         completed_count: row.get(5)?,
         failed_count: row.get(6)?,
@@ -209,15 +251,10 @@ pub fn count_pending(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<i64> {
 }
 
 fn read_target(row: &Row<'_>) -> db::Result<TargetRow> {
-    let status = match row.text(2)? {
-        "success" => TargetStatus::Success,
-        "failed" => TargetStatus::Failed,
-        _ => TargetStatus::Pending,
-    };
     Ok(TargetRow {
         project_id: row.get(0)?,
         branch_name: row.get(1)?,
-        status,
+        status: read_word(row, 2, "a target status", TargetStatus::from_word)?,
         new_commits_count: row.get(3)?,
         error_message: row.get(4)?,
         processed_at_utc: row.get(5)?,
@@ -249,9 +286,10 @@ pub fn list_leased(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Vec<TargetRow>
             "SELECT project_id, branch_name, status, new_commits_count, error_message, processed_at_utc,
                stored_count, lease_owner, lease_until
              FROM bulk_collection_results
-             WHERE run_id = ?1 AND status = 'pending' AND lease_owner IS NOT NULL AND lease_until > ?2"
+             WHERE run_id = ?1 AND status = 'pending' AND lease_owner IS NOT NULL
+               AND lease_until > ?2 AND lease_until <= ?3"
         ),
-        params![run_id, now],
+        params![run_id, now, latest_end(now)],
         read_target,
     )
 }

@@ -2,10 +2,20 @@
 
 use std::time::Duration;
 
-use super::rows::{RunRow, Target, find_run, find_running};
+use super::LEASE;
+use super::rows::{RunRow, Target, TargetStatus, find_run, find_running};
 use crate::db::{self, ToValue, Tx};
 use crate::id::{Owner, RunId};
+use crate::time::Timestamp;
 use crate::{params, sql};
+
+/// How much the clocks of machines that share a database may differ.
+const AHEAD: Duration = Duration::from_secs(10 * 60);
+
+/// The latest end that a lease can have: one that ends later was taken under a clock that has been set back since.
+pub(super) fn latest_end(now: Timestamp) -> Timestamp {
+    now.plus(LEASE + AHEAD)
+}
 
 /// A target that is ours to work on until the lease ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +87,7 @@ pub fn register(
                 target.branch_name.to_value(),
                 target.host.to_value(),
                 target.job_name.to_value(),
-                "pending".to_value(),
+                TargetStatus::Pending.word().to_value(),
             ]
         })
         .collect();
@@ -117,7 +127,6 @@ pub fn claim(
     host: &str,
     job: &str,
     owner: &Owner,
-    length: Duration,
 ) -> db::Result<Option<Claimed>> {
     let now = tx.now();
     let claimed = tx.find(
@@ -127,13 +136,13 @@ pub fn claim(
              WHERE (run_id, project_id, branch_name) IN (
                  SELECT r.run_id, r.project_id, r.branch_name FROM bulk_collection_results r
                  WHERE r.run_id = ?1 AND r.status = 'pending' AND r.host = ?2 AND r.job_name = ?6
-                   AND (r.lease_until IS NULL OR r.lease_until <= ?4)
+                   AND (r.lease_until IS NULL OR r.lease_until <= ?4 OR r.lease_until > ?7)
                  LIMIT 1 {skip_locked})
-               AND status = 'pending' AND (lease_until IS NULL OR lease_until <= ?4)
+               AND status = 'pending' AND (lease_until IS NULL OR lease_until <= ?4 OR lease_until > ?7)
                AND EXISTS (SELECT 1 FROM bulk_collection_runs b WHERE b.run_id = ?1 AND b.status = 'running')
              RETURNING project_id, branch_name, lease_fence"
         ),
-        params![run_id, host, owner, now, now.plus(length), job],
+        params![run_id, host, owner, now, now.plus(LEASE), job, latest_end(now)],
         |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     )?;
     Ok(claimed.map(|(project_id, branch_name, fence)| Claimed {
@@ -148,7 +157,7 @@ pub fn claim(
 /// Moves the end of the lease, counts `stored` new commits, and answers whether the target is still ours.
 ///
 /// The row stays locked until COMMIT, so a transaction that begins with this is fenced as a whole.
-pub fn renew(tx: &mut Tx<'_>, claimed: &Claimed, stored: u64, length: Duration) -> db::Result<bool> {
+pub fn renew(tx: &mut Tx<'_>, claimed: &Claimed, stored: u64) -> db::Result<bool> {
     let now = tx.now();
     let renewed = tx.execute(
         sql!(
@@ -163,7 +172,7 @@ pub fn renew(tx: &mut Tx<'_>, claimed: &Claimed, stored: u64, length: Duration) 
             claimed.owner,
             claimed.fence,
             now,
-            now.plus(length),
+            now.plus(LEASE),
             stored
         ],
     )?;
@@ -197,8 +206,8 @@ pub fn release_owner(tx: &mut Tx<'_>, run_id: &RunId, owner: &str) -> db::Result
 pub fn settle(tx: &mut Tx<'_>, claimed: &Claimed, verdict: &Verdict) -> db::Result<Settled> {
     let now = tx.now();
     let (status, error) = match verdict {
-        Verdict::Success => ("success", None),
-        Verdict::Failed(why) => ("failed", Some(why.as_str())),
+        Verdict::Success => (TargetStatus::Success, None),
+        Verdict::Failed(why) => (TargetStatus::Failed, Some(why.as_str())),
     };
     let stored = tx.find(
         sql!(
@@ -216,7 +225,7 @@ pub fn settle(tx: &mut Tx<'_>, claimed: &Claimed, verdict: &Verdict) -> db::Resu
             claimed.branch_name,
             claimed.owner,
             claimed.fence,
-            status,
+            status.word(),
             error,
             now
         ],
@@ -261,9 +270,9 @@ pub fn reassign(
         sql!(
             "UPDATE bulk_collection_results SET job_name = ?4
              WHERE run_id = ?1 AND host = ?2 AND COALESCE(job_name, '') = ?3 AND status = 'pending'
-               AND (lease_until IS NULL OR lease_until <= ?5)"
+               AND (lease_until IS NULL OR lease_until <= ?5 OR lease_until > ?6)"
         ),
-        params![run_id, host, from.unwrap_or_default(), to, now],
+        params![run_id, host, from.unwrap_or_default(), to, now, latest_end(now)],
     )
 }
 
@@ -281,10 +290,10 @@ pub fn give_up(
             "UPDATE bulk_collection_results
              SET status = 'failed', error_message = ?4, processed_at_utc = ?5, lease_owner = NULL, lease_until = NULL
              WHERE run_id = ?1 AND host = ?2 AND COALESCE(job_name, '') = ?3 AND status = 'pending'
-               AND (lease_until IS NULL OR lease_until <= ?5)
+               AND (lease_until IS NULL OR lease_until <= ?5 OR lease_until > ?6)
                AND EXISTS (SELECT 1 FROM bulk_collection_runs b WHERE b.run_id = ?1 AND b.status = 'running')"
         ),
-        params![run_id, host, job.unwrap_or_default(), why, now],
+        params![run_id, host, job.unwrap_or_default(), why, now, latest_end(now)],
     )?;
     match failed {
         0 => Ok((0, false)),

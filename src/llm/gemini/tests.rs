@@ -24,7 +24,7 @@ fn a_finished_answer_is_read_without_its_thoughts() {
         { "text": "thinking", "thought": true }, { "text": "{\"a\":" }, { "text": "1}" }] }, "finishReason": "STOP" }],
         "usageMetadata": { "promptTokenCount": 10, "candidatesTokenCount": 4, "thoughtsTokenCount": 6 } });
     let reply = reply(body).unwrap();
-    assert_eq!(reply, Reply { text: "{\"a\":1}".into(), tokens_in: 10, tokens_out: 10 });
+    assert_eq!(reply, Reply { text: "{\"a\":1}".into(), spent: Spent::Tokens { input: 10, output: 10 } });
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_status_says_who_is_to_blame() {
         (403, error("PERMISSION_DENIED", "no"), "locked"),
         (400, error("INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."), "locked"),
         (400, error("FAILED_PRECONDITION", "User location is not supported"), "locked"),
-        (404, error("NOT_FOUND", "models/x is not found"), "locked"),
+        (404, error("NOT_FOUND", "models/x is not found"), "lost"),
         (400, error("INVALID_ARGUMENT", "The document has no pages."), "document"),
         (413, json!({}), "document"),
         (500, error("INTERNAL", "x"), "down"),
@@ -93,6 +93,7 @@ fn a_status_says_who_is_to_blame() {
         let found = match judged(status, body.clone()) {
             CallError::Unusable { .. } => "document",
             CallError::Rest(Rest::Locked { .. }) => "locked",
+            CallError::Rest(Rest::Lost { .. }) => "lost",
             CallError::Rest(Rest::Down { .. }) => "down",
             CallError::Rest(_) => "other",
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use url::Url;
 
 use super::Link;
-use crate::parse::url::resolve;
+use crate::parse::resolver::Resolver;
 
 /// A link to a page.
 pub(super) fn alternate(href: String) -> Link {
@@ -14,17 +14,18 @@ pub(super) fn alternate(href: String) -> Link {
 }
 
 /// An id that is only a path gets its host; every other id is kept as it stands.
-pub(super) fn rooted(base: Option<&Arc<Url>>, id: String) -> String {
+pub(super) fn rooted(resolver: &Resolver, base: Option<&Arc<Url>>, id: String) -> String {
     if id.starts_with(['/', '.'])
-        && let Some(absolute) = address(base, &id)
+        && let Some(absolute) = address(resolver, base, &id)
     {
         return absolute;
     }
     id
 }
 
-/// An address as written when it is absolute, else resolved; `None` for what a reader must not follow.
-pub(super) fn address(base: Option<&Arc<Url>>, href: &str) -> Option<String> {
+/// An address as written when it is absolute, else resolved; `None` for what a reader must not follow, and for what is
+/// too long to be followed.
+pub(super) fn address(resolver: &Resolver, base: Option<&Arc<Url>>, href: &str) -> Option<String> {
     let href = href.trim();
     if href.is_empty() {
         return None;
@@ -42,11 +43,8 @@ pub(super) fn address(base: Option<&Arc<Url>>, href: &str) -> Option<String> {
         ["javascript", "vbscript", "data", "file", "livescript", "mocha", "about", "blob"];
     match scheme {
         Some(scheme) if UNSAFE.iter().any(|known| known.eq_ignore_ascii_case(scheme)) => None,
-        Some(_) => Some(compact.into_owned()),
-        None => match base {
-            Some(base) => resolve(Some(base), &compact).map(String::from),
-            None => Some(compact.into_owned()),
-        },
+        None if base.is_some() => resolver.resolve(base.map(|base| &**base), &compact).map(String::from),
+        Some(_) | None => resolver.admits(compact.len(), 0).then(|| compact.into_owned()),
     }
 }
 

@@ -8,12 +8,11 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use url::Url;
 
-use super::address::address;
 use super::names::{Field, Space, field};
 use super::rss;
 use super::xml::{Tag, Token, Xml};
 use super::{Content, Link, Person, TEXT_LIMIT, TextKind};
-use crate::parse::markup::{escape_into, single_spaced};
+use crate::parse::markup::{escape_into, single_spaced, unescape};
 
 /// Room that is made for a text before it is read.
 const TEXT_AT_ONCE: usize = 16 * 1024;
@@ -31,7 +30,7 @@ pub(super) enum Default {
 pub(super) fn read_text<'a>(xml: &mut Xml<'a>, tag: Tag<'a>, default: Default) -> Content {
     let stated = tag.attribute("type").map(|stated| stated.trim().to_ascii_lowercase());
     let mode = tag.attribute("mode").map(|mode| mode.trim().to_ascii_lowercase());
-    let src = tag.attribute("src").and_then(|src| address(xml.base(), &src));
+    let src = tag.attribute("src").and_then(|src| xml.address(&src));
     let base = xml.base().cloned();
     let language = xml.language().filter(|language| !language.is_empty()).map(str::to_owned);
     let inline =
@@ -149,7 +148,7 @@ fn write_tag(out: &mut String, xml: &Xml<'_>, tag: Tag<'_>, base: Option<&Arc<Ur
         out.push_str(key);
         out.push_str("=\"");
         let absolute = (moved && matches!(key, "href" | "src" | "cite" | "poster"))
-            .then(|| address(xml.base(), &crate::parse::markup::unescape(value)))
+            .then(|| xml.address(&unescape(value)))
             .flatten();
         match absolute {
             Some(absolute) => out.push_str(&absolute.replace('&', "&amp;").replace('"', "%22")),
@@ -183,9 +182,9 @@ fn from_base64(text: &str) -> Option<String> {
 pub(super) fn read_link(xml: &Xml<'_>, tag: Tag<'_>) -> Option<Link> {
     let href = tag.attribute("href")?;
     // An empty address is the document itself.
-    let href = match (href.trim(), xml.base()) {
-        ("", Some(base)) => base.as_str().to_owned(),
-        (href, base) => address(base, href)?,
+    let href = match (href.trim(), xml.base().map(|base| base.as_str())) {
+        ("", Some(base)) => xml.resolver.admits(base.len(), base.len()).then(|| base.to_owned())?,
+        (href, _) => xml.address(href)?,
     };
     let text =
         |name: &str| tag.attribute(name).map(|value| single_spaced(&value)).filter(|value| !value.is_empty());
@@ -240,7 +239,7 @@ pub(super) fn read_person(xml: &mut Xml<'_>) -> Person {
                     match field {
                         Field::Name => person.name = Some(rss::unmangled(value)),
                         Field::Email => person.email = Some(value),
-                        _ => person.url = address(xml.base(), &value),
+                        _ => person.url = xml.address(&value),
                     }
                 }
             }

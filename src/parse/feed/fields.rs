@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
                         entry.link = Some(id.clone());
                     }
                 }
-                entry.id = Some(rooted(content.base.as_ref(), id));
+                entry.id = Some(rooted(&self.xml.resolver, content.base.as_ref(), id));
             }
             Field::Description | Field::Summary => match entry.summary {
                 None => entry.summary = Some(content),
@@ -136,7 +136,8 @@ impl<'a> Reader<'a> {
             Field::Updated | Field::LastBuild => put_date(&mut entry.updated, &content),
             Field::Created => put_date(&mut entry.created, &content),
             Field::Comments => {
-                entry.comments = address(content.base.as_ref(), &content.value).or(entry.comments.take());
+                entry.comments = address(&self.xml.resolver, content.base.as_ref(), &content.value)
+                    .or(entry.comments.take());
             }
             Field::Rights => entry.rights = Some(content),
             Field::Language => entry.language = non_empty(&content.value),
@@ -155,7 +156,8 @@ impl<'a> Reader<'a> {
             }
             Field::MediaTitle if feed.title.is_none() => feed.title = Some(content.text()),
             Field::Id if in_place || feed.id.is_none() => {
-                feed.id = Some(rooted(content.base.as_ref(), single_spaced(&content.value)));
+                feed.id =
+                    Some(rooted(&self.xml.resolver, content.base.as_ref(), single_spaced(&content.value)));
             }
             Field::Description | Field::Subtitle if in_place || feed.description.is_none() => {
                 feed.description = Some(content);
@@ -170,8 +172,8 @@ impl<'a> Reader<'a> {
             Field::Language => feed.language = non_empty(&content.value),
             Field::Generator => feed.generator = Some(content.text()),
             Field::Ttl => feed.ttl = non_empty(&content.value),
-            Field::Icon => feed.icon = address(content.base.as_ref(), &content.value),
-            Field::Logo => feed.image = address(content.base.as_ref(), &content.value),
+            Field::Icon => feed.icon = address(&self.xml.resolver, content.base.as_ref(), &content.value),
+            Field::Logo => feed.image = address(&self.xml.resolver, content.base.as_ref(), &content.value),
             Field::Subject => push_some(&mut feed.tags, Tag { term: content.text(), ..Tag::default() }),
             Field::Keywords if feed.tags.len() < LIST_LIMIT => feed.tags.extend(keywords(&content)),
             _ => {}

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use url::Url;
 
 use super::decode::{self, Kind};
+use super::resolver::is_usable_base;
 use super::url::resolve;
 
 mod address;
@@ -28,6 +29,7 @@ mod reader;
 mod recover;
 mod root;
 mod rss;
+mod scope;
 mod tag;
 mod xml;
 
@@ -100,7 +102,7 @@ fn base_of(context: &Context) -> Option<Arc<Url>> {
         .content_location
         .as_deref()
         .and_then(|location| resolve(context.url.as_ref(), location))
-        .filter(web)
-        .or_else(|| context.url.clone())
+        .filter(|base| web(base) && is_usable_base(base))
+        .or_else(|| context.url.clone().filter(is_usable_base))
         .map(Arc::new)
 }

@@ -42,7 +42,7 @@ pub(super) fn read(
     reader.root(root.tag);
     reader.run();
     let mut feed = reader.feed;
-    feed.damaged = reader.xml.damaged;
+    feed.damaged = reader.xml.damaged || reader.xml.resolver.has_refused();
     finish_feed(&mut feed);
     Ok(feed)
 }
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
             self.feed.id = non_empty(&about);
         }
         if self.feed.format == Format::Cdf {
-            if let Some(href) = tag.attribute("href").and_then(|href| address(self.xml.base(), &href)) {
+            if let Some(href) = tag.attribute("href").and_then(|href| self.xml.address(&href)) {
                 self.feed.links.push(alternate(href.clone()));
                 self.feed.link = Some(href);
             }
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
             Field::Link => self.link(tag),
             Field::ItunesImage => {
                 let href = tag.attribute("href").or_else(|| tag.attribute("url"));
-                let href = href.and_then(|href| address(self.xml.base(), &href));
+                let href = href.and_then(|href| self.xml.address(&href));
                 self.put_image(href);
             }
             Field::ItunesCategory => {
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
         entry.language = self.xml.language().filter(|l| !l.is_empty()).map(|l| l.replace('_', "-"));
         if !tag.is_bare() {
             entry.id = tag.attribute("about").and_then(|about| non_empty(&about));
-            if let Some(href) = tag.attribute("href").and_then(|href| address(self.xml.base(), &href)) {
+            if let Some(href) = tag.attribute("href").and_then(|href| self.xml.address(&href)) {
                 entry.links.push(alternate(href.clone()));
                 entry.link = Some(href);
             }
@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
             .attribute("resource")
             .or_else(|| tag.attribute("href"))
             .or_else(|| tag.attribute("url"))
-            .and_then(|href| address(self.xml.base(), &href));
+            .and_then(|href| self.xml.address(&href));
         let depth = self.xml.depth();
         let (mut url, mut own, mut in_url) = (None, String::new(), None);
         loop {
@@ -283,7 +283,7 @@ impl<'a> Reader<'a> {
             }
         }
         let text = url.filter(|url| !url.trim().is_empty()).or_else(|| own.contains("://").then_some(own));
-        let href = text.and_then(|href| address(self.xml.base(), &href)).or(from_attribute);
+        let href = text.and_then(|href| self.xml.address(&href)).or(from_attribute);
         self.put_image(href);
     }
 
@@ -298,13 +298,13 @@ impl<'a> Reader<'a> {
     }
 
     fn thumbnail(&mut self, tag: XmlTag<'a>) {
-        let url = tag.attribute("url").and_then(|url| address(self.xml.base(), &url));
+        let url = tag.attribute("url").and_then(|url| self.xml.address(&url));
         self.put_image(url);
     }
 
     fn media_content(&mut self, tag: XmlTag<'a>) {
         let Some((_, entry)) = &mut self.entry else { return };
-        let Some(url) = tag.attribute("url").and_then(|url| address(self.xml.base(), &url)) else { return };
+        let Some(url) = tag.attribute("url").and_then(|url| self.xml.address(&url)) else { return };
         if entry.enclosures.len() >= LIST_LIMIT || entry.enclosures.iter().any(|known| known.url == url) {
             return;
         }
@@ -316,7 +316,7 @@ impl<'a> Reader<'a> {
     fn enclosure(&mut self, tag: XmlTag<'a>) {
         let href =
             tag.attribute("url").or_else(|| tag.attribute("href")).or_else(|| tag.attribute("resource"));
-        let Some(url) = href.and_then(|url| address(self.xml.base(), &url)) else { return };
+        let Some(url) = href.and_then(|url| self.xml.address(&url)) else { return };
         let kind = tag.attribute("type").filter(|kind| !kind.is_empty());
         let kind = kind.map(|kind| kind.into_owned().into());
         let length = tag.attribute("length").map(Cow::into_owned).filter(|length| !length.is_empty());
@@ -339,7 +339,7 @@ impl<'a> Reader<'a> {
         } else {
             content.value
         };
-        let Some(href) = address(base.as_ref(), &text) else { return };
+        let Some(href) = address(&self.xml.resolver, base.as_ref(), &text) else { return };
         let (known, strong, links) = match &mut self.entry {
             Some((_, entry)) => (&mut entry.link, &mut self.strong.entry_link, &mut entry.links),
             None => (&mut self.feed.link, &mut self.strong.feed_link, &mut self.feed.links),

@@ -9,12 +9,12 @@ use quick_xml::Reader;
 use quick_xml::events::Event;
 use url::Url;
 
-use super::names::{self, Space};
+use super::address;
 use super::recover::{starts_name, stray_bracket};
+use super::scope::Scopes;
 pub(super) use super::tag::Tag;
-use super::tag::attributes;
-use crate::parse::markup::{self, Reference, unescape};
-use crate::parse::url::resolve;
+use crate::parse::markup::{self, Reference};
+use crate::parse::resolver::Resolver;
 
 /// How deep elements may nest; deeper ones are not reported, their text is.
 pub(super) const DEPTH_LIMIT: usize = 512;
@@ -55,10 +55,9 @@ pub(super) struct Xml<'a> {
     /// Open elements beyond the depth limit, and how many there have been.
     beyond: usize,
     beyond_total: usize,
-    spaces: Vec<(usize, &'a str, Space)>,
-    bases: Vec<(usize, Option<Arc<Url>>)>,
-    languages: Vec<(usize, &'a str)>,
-    /// Bytes that the tokenizer may still read in vain while we recover.
+    scopes: Scopes<'a>,
+    pub(super) resolver: Resolver,
+    /// Bytes that may still be read in vain while we recover, and names that may be compared in vain.
     patience: usize,
     /// Whether anything was recovered from or left out.
     pub(super) damaged: bool,
@@ -68,17 +67,17 @@ pub(super) struct Xml<'a> {
 
 impl<'a> Xml<'a> {
     pub(super) fn new(text: &'a str, base: Option<Arc<Url>>) -> Self {
+        let start = behind_marks(text, 0);
         Self {
             text,
-            reader: tokenizer(text),
-            start: 0,
+            reader: tokenizer(&text[start..]),
+            start,
             open: Vec::with_capacity(16),
             closing: 0,
             beyond: 0,
             beyond_total: 0,
-            spaces: Vec::new(),
-            bases: vec![(0, base)],
-            languages: Vec::new(),
+            scopes: Scopes::new(base),
+            resolver: Resolver::default(),
             patience: text.len().saturating_mul(8).saturating_add(1 << 20),
             damaged: false,
             unread: None,
@@ -93,12 +92,17 @@ impl<'a> Xml<'a> {
 
     /// The base for relative addresses here.
     pub(super) fn base(&self) -> Option<&Arc<Url>> {
-        self.bases.last().and_then(|(_, base)| base.as_ref())
+        self.scopes.base()
+    }
+
+    /// An address that stands here.
+    pub(super) fn address(&self, href: &str) -> Option<String> {
+        address::address(&self.resolver, self.base(), href)
     }
 
     /// The language here, as `xml:lang` says; empty when it is taken back.
     pub(super) fn language(&self) -> Option<&'a str> {
-        self.languages.last().map(|(_, language)| *language)
+        self.scopes.language()
     }
 
     /// Reports `tag` again at the next step.
@@ -114,10 +118,7 @@ impl<'a> Xml<'a> {
         }
         self.damaged = true;
         self.open.drain(depth - 1..last - 1);
-        let moved = |at: usize| if at == last { Some(depth) } else { (at < depth).then_some(at) };
-        self.spaces.retain_mut(|(at, ..)| moved(*at).map(|to| *at = to).is_some());
-        self.bases.retain_mut(|(at, _)| moved(*at).map(|to| *at = to).is_some());
-        self.languages.retain_mut(|(at, _)| moved(*at).map(|to| *at = to).is_some());
+        self.scopes.replace(depth, last);
     }
 
     /// Goes to the end tag of the element that was just started, if there is nothing but one text or one CDATA section
@@ -172,15 +173,20 @@ impl<'a> Xml<'a> {
 
     /// Starts the tokenizer anew at `position`, after it read up to `seen`.
     pub(super) fn restart(&mut self, position: usize, seen: usize) {
-        let wasted = seen.saturating_sub(position) + 16;
-        if wasted > self.patience {
-            self.over = true;
-            self.damaged = true;
+        if !self.waste(seen.saturating_sub(position) + 16) {
             return;
         }
-        self.patience -= wasted;
-        self.start = self.text.ceil_char_boundary(position.min(self.text.len()));
+        self.start = behind_marks(self.text, self.text.ceil_char_boundary(position.min(self.text.len())));
         self.reader = tokenizer(&self.text[self.start..]);
+    }
+
+    /// Notes work that was done in vain; `false` when that was too much, and the document is given up.
+    fn waste(&mut self, work: usize) -> bool {
+        let left = self.patience.checked_sub(work);
+        self.patience = left.unwrap_or_default();
+        self.over |= left.is_none();
+        self.damaged |= left.is_none();
+        left.is_some()
     }
 
     /// The next step; never fails, and ends with `Eof` for ever.
@@ -258,16 +264,7 @@ impl<'a> Xml<'a> {
 
     fn pop(&mut self) {
         self.open.pop();
-        let depth = self.open.len();
-        while self.spaces.last().is_some_and(|(at, ..)| *at > depth) {
-            self.spaces.pop();
-        }
-        while self.bases.len() > 1 && self.bases.last().is_some_and(|(at, _)| *at > depth) {
-            self.bases.pop();
-        }
-        while self.languages.last().is_some_and(|(at, _)| *at > depth) {
-            self.languages.pop();
-        }
+        self.scopes.leave(self.open.len());
     }
 
     fn start_tag(&mut self, from: usize, to: usize, shape: Shape) -> Option<Token<'a>> {
@@ -319,42 +316,12 @@ impl<'a> Xml<'a> {
             self.closing = 1;
         }
         if name_length < inner.len() && inner.contains("xml") {
-            self.enter_scope(inner, name_length);
+            let depth = self.open.len();
+            self.damaged |= !self.scopes.enter(depth, inner, name_length, &self.resolver);
         }
         let (prefix, local) = name.split_once(':').unwrap_or(("", name));
-        let space = self.space_of(prefix);
+        let space = self.scopes.space_of(prefix);
         Some(Token::Start(Tag { space, local, inner, name_length }))
-    }
-
-    /// Notes the namespaces, base and language that this tag declares.
-    fn enter_scope(&mut self, inner: &'a str, name_length: usize) {
-        let depth = self.open.len();
-        for (key, value) in attributes(inner, name_length) {
-            if let Some(rest) = key.strip_prefix("xmlns") {
-                let prefix = rest.strip_prefix(':').unwrap_or("");
-                self.spaces.push((depth, prefix, names::space_of_uri(value)));
-            } else if key == "xml:base" {
-                let base = resolve(self.base().map(|base| &**base), &unescape(value));
-                if let Some(base) = base.filter(|base| matches!(base.scheme(), "http" | "https" | "ftp")) {
-                    self.bases.push((depth, Some(Arc::new(base))));
-                }
-            } else if key == "xml:lang" || key == "lang" {
-                self.languages.push((depth, value));
-            }
-        }
-    }
-
-    fn space_of(&self, prefix: &str) -> Space {
-        if self.spaces.is_empty() && prefix.is_empty() {
-            return Space::Core;
-        }
-        match self.spaces.iter().rev().find(|(_, known, _)| *known == prefix) {
-            // A default namespace that nobody knows is a publisher's fancy.
-            Some((_, _, Space::Other)) if prefix.is_empty() => Space::Core,
-            Some((_, _, space)) => *space,
-            None if prefix.is_empty() => Space::Core,
-            None => names::space_of_prefix(prefix),
-        }
     }
 
     fn end_tag(&mut self, from: usize, to: usize) {
@@ -381,7 +348,10 @@ impl<'a> Xml<'a> {
                 self.closing = self.open.len() - at;
                 self.damaged |= self.closing > 1;
             }
-            None => self.damaged = true,
+            None => {
+                self.damaged = true;
+                self.waste(self.open.len() * name.len().div_ceil(64));
+            }
         }
     }
 }
@@ -391,6 +361,11 @@ impl<'a> Xml<'a> {
 pub(super) enum Shape {
     Open,
     Empty,
+}
+
+/// Where reading may start at or after `position`: the tokenizer drops a byte order mark at its start without counting it.
+fn behind_marks(text: &str, position: usize) -> usize {
+    text.len() - text[position..].trim_start_matches('\u{feff}').len()
 }
 
 fn tokenizer(text: &str) -> Reader<&[u8]> {

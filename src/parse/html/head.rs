@@ -9,6 +9,7 @@ use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult};
 
 use super::{collapsed, tree};
+use crate::parse::resolver::{Resolver, is_usable_base};
 use crate::parse::url::{self, Url};
 
 /// A feed that a page names.
@@ -75,11 +76,12 @@ pub fn well_known_feed_paths(page: &Url) -> Vec<Url> {
 /// Reads the head of tidied HTML.
 pub(super) fn read(html: &str, page: Option<&Url>) -> Head {
     let found = tree::tokenize(Collector::default(), html).sink.found.into_inner();
-    let base = found.base.and_then(|href| url::resolve(page, &href)).filter(|base| !base.cannot_be_a_base());
+    let base = found.base.and_then(|href| url::resolve(page, &href)).filter(is_usable_base);
+    let resolver = Resolver::default();
     let from = base.as_ref().or(page);
     let mut feeds: Vec<FeedLink> = Vec::new();
     for mut feed in found.feeds {
-        let Some(href) = feed_address(from, &feed.href) else { continue };
+        let Some(href) = feed_address(&resolver, from, &feed.href) else { continue };
         feed.href = href;
         if feeds.len() < MAX_FEEDS && !feeds.iter().any(|known| known.href == feed.href) {
             feeds.push(feed);
@@ -88,14 +90,14 @@ pub(super) fn read(html: &str, page: Option<&Url>) -> Head {
     let title = |text: Option<String>| text.map(|text| collapsed(&text)).filter(|text| !text.is_empty());
     Head {
         title: title(found.title).or_else(|| title(found.social_title)),
-        canonical: found.canonical.and_then(|href| url::resolve_web(from, &href)),
+        canonical: found.canonical.and_then(|href| resolver.resolve(from, &href)).filter(url::is_web),
         refresh: found.refresh.and_then(|content| read_refresh(&content, from)),
         feeds,
         base,
     }
 }
 
-fn feed_address(base: Option<&Url>, href: &str) -> Option<String> {
+fn feed_address(resolver: &Resolver, base: Option<&Url>, href: &str) -> Option<String> {
     let href = href.trim_matches(|c: char| c.is_ascii_whitespace());
     if href.is_empty() {
         return None;
@@ -108,9 +110,9 @@ fn feed_address(base: Option<&Url>, href: &str) -> Option<String> {
         },
         _ => href.to_owned(),
     };
-    match url::resolve(base, &web) {
+    match resolver.resolve(base, &web) {
         Some(address) => url::is_web(&address).then(|| address.into()),
-        None => base.is_none().then_some(web),
+        None => (base.is_none() && web.len() <= url::MAX_BYTES).then_some(web),
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use dom_query::{Document, Matcher, NodeRef};
 
 use super::{collapsed, text};
+use crate::parse::resolver::Resolver;
 use crate::parse::url::{self, Url};
 
 /// A link as the reader of the page sees it.
@@ -32,8 +33,9 @@ const MAX_TEXT_CHARS: usize = 1000;
 
 pub(super) fn links(tree: &Document, base: Option<&Url>, scope: Option<&Matcher>) -> Vec<Link> {
     let mut found = Vec::new();
+    let resolver = Resolver::default();
     let Some(scope) = scope else {
-        found.extend(tree.root().descendants_it().filter_map(|node| link(&node, base)));
+        found.extend(tree.root().descendants_it().filter_map(|node| link(&node, base, &resolver)));
         return found;
     };
     let mut seen = HashSet::new();
@@ -43,13 +45,13 @@ pub(super) fn links(tree: &Document, base: Option<&Url>, scope: Option<&Matcher>
             continue;
         }
         seen.insert(chosen.id);
-        found.extend(link(chosen, base));
-        found.extend(chosen.descendants_it().filter_map(|node| link(&node, base)));
+        found.extend(link(chosen, base, &resolver));
+        found.extend(chosen.descendants_it().filter_map(|node| link(&node, base, &resolver)));
     }
     found
 }
 
-fn link(node: &NodeRef<'_>, base: Option<&Url>) -> Option<Link> {
+fn link(node: &NodeRef<'_>, base: Option<&Url>, resolver: &Resolver) -> Option<Link> {
     if !node.is_element() || !(node.has_name("a") || node.has_name("area")) {
         return None;
     }
@@ -58,9 +60,9 @@ fn link(node: &NodeRef<'_>, base: Option<&Url>) -> Option<Link> {
     if href.is_empty() || href.starts_with('#') {
         return None;
     }
-    let href = match url::resolve(base, href) {
+    let href = match resolver.resolve(base, href) {
         Some(address) => url::is_web(&address).then(|| String::from(address))?,
-        None if base.is_none() => href.to_owned(),
+        None if base.is_none() && href.len() <= url::MAX_BYTES => href.to_owned(),
         None => return None,
     };
     Some(Link { href, text: link_text(node) })
@@ -74,7 +76,8 @@ fn link_text(node: &NodeRef<'_>) -> String {
     let own = ["aria-label", "title", "alt"].into_iter().filter_map(|name| node.attr(name));
     let images =
         node.descendants_it().filter(|below| below.has_name("img")).filter_map(|image| image.attr("alt"));
-    own.chain(images).map(|text| collapsed(&text)).find(|text| !text.is_empty()).unwrap_or_default()
+    let stands_for_it = own.chain(images).map(|text| collapsed(&text)).find(|text| !text.is_empty());
+    text::first_chars(&stands_for_it.unwrap_or_default(), MAX_TEXT_CHARS)
 }
 
 pub(super) fn attachments(links: Vec<Link>, extensions: &[impl AsRef<str>]) -> Vec<Attachment> {

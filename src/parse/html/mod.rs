@@ -16,6 +16,7 @@ use dom_query::{Document, Matcher};
 
 use self::head::Head;
 use super::decode;
+use super::resolver::is_usable_base;
 use super::url::Url;
 
 pub use self::head::{FeedLink, Refresh, well_known_feed_paths};
@@ -87,7 +88,7 @@ impl Html {
         Html {
             encoding: "utf-8",
             text: tidy::tidy(text, MAX_BYTES),
-            url: url.cloned(),
+            url: url.filter(|url| is_usable_base(url)).cloned(),
             head: OnceCell::new(),
             tree: OnceCell::new(),
         }

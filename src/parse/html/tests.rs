@@ -52,6 +52,30 @@ fn what_is_no_feed_is_not_taken_for_one() {
 }
 
 #[test]
+fn a_base_is_not_copied_into_every_link() {
+    let links = "<a href=x>X</a><link rel=feed href=y>".repeat(4_000);
+    for length in [4_000, 300_000] {
+        let html = page(&format!("<base href='https://b.example/{}/'>{links}", "a".repeat(length)));
+        let found = html.links(None).unwrap();
+        let total: usize = found.iter().map(|link| link.href.len()).sum();
+        assert!(total <= 9 << 20, "{length}: {total}");
+        assert_eq!(found[0].href.contains("b.example"), length <= 4_000, "{length}");
+        assert_eq!(html.feeds().len(), 1);
+    }
+    let long = Url::parse(&format!("https://b.example/{}/", "a".repeat(300_000))).unwrap();
+    assert_eq!(Html::from_text(&links, Some(&long)).links(None).unwrap()[0].href, "x");
+}
+
+#[test]
+fn what_stands_for_a_link_is_not_copied_into_all_links_around_it() {
+    let nested = "<a href=x><object>".repeat(200);
+    let html = page(&format!("{nested}<img alt='{}'>", "a".repeat(100_000)));
+    let found = html.links(None).unwrap();
+    assert_eq!(found.len(), 200);
+    assert!(found.iter().all(|link| link.text.len() <= 1_000));
+}
+
+#[test]
 fn a_base_moves_feeds_and_links_wherever_it_stands() {
     let html = page(
         r#"<link rel=alternate type=application/rss+xml href=feed title=" My

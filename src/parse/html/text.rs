@@ -115,7 +115,12 @@ fn text_of(node: &NodeRef<'_>, without: &[&str]) -> String {
 pub(super) fn line_of(node: &NodeRef<'_>, max_chars: usize) -> String {
     let mut writer = Writer::default();
     writer.write(node, &[], max_chars.saturating_mul(4));
-    super::collapsed(&writer.finish()).chars().take(max_chars).collect::<String>().trim_end().to_owned()
+    first_chars(&super::collapsed(&writer.finish()), max_chars)
+}
+
+/// At most `max_chars` of a line.
+pub(super) fn first_chars(line: &str, max_chars: usize) -> String {
+    line.chars().take(max_chars).collect::<String>().trim_end().to_owned()
 }
 
 /// Writes text nodes with single spaces, and the gaps between blocks.

@@ -15,6 +15,9 @@ use html5ever::{LocalName, TokenizerResult, local_name};
 /// Elements that may be open at once; deeper tags are left out, their text stays.
 pub(super) const MAX_DEPTH: usize = 512;
 
+/// As many more may be open that usually close themselves: inside `svg` and `math` they do not.
+const MAX_DEPTH_ABOVE: usize = 16;
+
 /// Nodes of one page; what comes after is left out.
 pub(super) const MAX_NODES: usize = 200_000;
 
@@ -74,7 +77,8 @@ impl Limiter {
                         tag.attrs.clear();
                     }
                 }
-                if self.held.get() < MAX_DEPTH || closes_itself(&tag.name) {
+                let limit = if closes_itself(&tag.name) { MAX_DEPTH + MAX_DEPTH_ABOVE } else { MAX_DEPTH };
+                if self.held.get() < limit {
                     if self.attributes.get() > MAX_ATTRIBUTES {
                         tag.attrs.retain(|attribute| attribute.name.local == local_name!("href"));
                     }
@@ -195,7 +199,19 @@ mod tests {
 
     #[test]
     fn deep_nesting_is_cut_and_its_text_kept() {
-        for tag in ["div", "b", "span", "table", "object", "svg", "ul><li", "font color=red", "dl><dt"] {
+        for tag in [
+            "div",
+            "b",
+            "span",
+            "table",
+            "object",
+            "svg",
+            "ul><li",
+            "font color=red",
+            "dl><dt",
+            "svg><a href=x",
+            "math><br",
+        ] {
             let times = if tag == "div" { 100_000 } else { 3_000 };
             let name = tag.split([' ', '>']).next().unwrap();
             let html = format!(
@@ -204,7 +220,7 @@ mod tests {
                 format!("</{name}>").repeat(times)
             );
             let document = build(&html);
-            assert!(depth(&document) <= MAX_DEPTH + 2, "{tag} {}", depth(&document));
+            assert!(depth(&document) <= MAX_DEPTH + MAX_DEPTH_ABOVE, "{tag} {}", depth(&document));
             assert!(document.text().contains("inside"), "{tag}");
             assert!(document.select("#after").exists(), "{tag}");
         }

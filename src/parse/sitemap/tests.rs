@@ -149,6 +149,24 @@ fn a_list_is_cut_at_the_limit_and_says_so() {
 }
 
 #[test]
+fn a_base_is_not_copied_into_every_address() {
+    let text = format!("<urlset>{}</urlset>", "<url><loc>a</loc></url>".repeat(5_000));
+    for length in [4_000, 300_000] {
+        let base = Url::parse(&format!("https://example.com/{}/", "a".repeat(length))).unwrap();
+        let sitemap = parse(text.as_bytes(), None, Some(&base), &Limits::default()).unwrap();
+        let total: usize = sitemap.urls.iter().map(|location| location.loc.len()).sum();
+        assert!(total <= 9 << 20, "{length}: {total}");
+    }
+}
+
+#[test]
+fn a_field_of_nothing_but_space_is_empty_and_is_not_looked_through_again() {
+    let spaces = " ".repeat(1_000_000);
+    let text = format!("<urlset><url><loc>{spaces}{}https://a.example/</loc></url>", "<loc>".repeat(200_000));
+    assert_eq!(locs(&text), ["https://a.example/"]);
+}
+
+#[test]
 fn entities_are_never_expanded() {
     let bomb = "<!DOCTYPE urlset [<!ENTITY a 'https://a.example/'><!ENTITY b '&a;&a;&a;'>]><urlset><url><loc>&b;</loc></url></urlset>";
     assert_eq!(locs(bomb), ["https://example.com/&b;"]);
@@ -164,7 +182,7 @@ proptest! {
     }
 
     #[test]
-    fn any_markup_is_read_or_refused(text in "<urlset>(<url>|</url>|<loc>|</loc>|<lastmod>|https://a\\.b/|2026-|<!\\[CDATA\\[|]]>|&|\\PC){0,40}") {
+    fn any_markup_is_read_or_refused(text in "<urlset>(<url>|</url>|<loc>|</loc>|<lastmod>|https://a\\.b/|2026-|<!\\[CDATA\\[|]]>|<!-- x>|\u{feff}|\u{1}|&|\\PC){0,40}") {
         let _ = read(&text);
     }
 }

@@ -49,6 +49,7 @@ const TABLE: &[(Event, [&str; 4])] = &[
     (Event::PostFailed, ["-", "-", "1/5/2", "-"]),
     (Event::Skipped, ["3/0/1", "3/0/1", "3/0/1", "-"]),
     (Event::Retried, ["0/-/0", "0/-/0", "2/-/0", "0/-/0"]),
+    (Event::LimitReached, ["3/6/1", "3/6/1", "3/6/1", "-"]),
 ];
 
 fn told(transition: Option<Transition>) -> String {
@@ -63,7 +64,7 @@ fn every_state_and_event_goes_where_the_document_says() {
     for event in Event::ALL {
         let (_, row) = TABLE.iter().find(|(listed, _)| *listed == event).unwrap();
         for (status, expected) in Status::ALL.into_iter().zip(row) {
-            let to = after(&item(status, 1), event, &limits(), now());
+            let to = after(&item(status, 1), event, Some(&limits()), now());
             assert_eq!(told(to), *expected, "{status:?} and {event:?}");
             assert!(to.is_none_or(|to| to.last_checked_at == now()), "last_checked_at always moves");
         }
@@ -81,20 +82,40 @@ fn the_limit_closes_only_when_it_is_exceeded() {
         (Status::Pending, Event::PostFailed),
     ];
     for (status, event) in events {
-        let at_limit = after(&item(status, 2), event, &limits(), now()).unwrap();
+        let at_limit = after(&item(status, 2), event, Some(&limits()), now()).unwrap();
         assert_eq!(
             (at_limit.status, at_limit.retry_count),
             (Status::Deferred, 3),
             "{event:?} reaches the limit"
         );
-        let beyond = after(&item(status, 3), event, &limits(), now());
+        let beyond = after(&item(status, 3), event, Some(&limits()), now());
         assert_eq!(told(beyond), "3/6/4", "{event:?} exceeds it");
         assert_eq!(
-            told(after(&item(status, u32::MAX), event, &limits(), now())),
+            told(after(&item(status, u32::MAX), event, Some(&limits()), now())),
             format!("3/6/{}", u32::MAX)
         );
         let none = Limits { max_retries: 0, ..limits() };
-        assert_eq!(told(after(&item(status, 0), event, &none, now())), "3/6/1");
+        assert_eq!(told(after(&item(status, 0), event, Some(&none), now())), "3/6/1");
+    }
+}
+
+#[test]
+fn without_limits_nothing_is_closed_and_the_next_look_finds_the_item_spent() {
+    for (status, event) in [
+        (Status::Pending, Event::PostFailed),
+        (Status::Unprocessed, Event::NotWorth),
+        (Status::Deferred, Event::DownloadFailed),
+    ] {
+        let to = after(&item(status, 3), event, None, now()).unwrap();
+        assert_eq!((to.status, to.retry_count), (Status::Deferred, 4), "{event:?}");
+    }
+    for (retry_count, max_retries, is_over) in [(0, 0, false), (1, 0, true), (3, 3, false), (4, 3, true)] {
+        let limits = Limits { max_retries, ..limits() };
+        assert_eq!(
+            is_spent(&item(Status::Deferred, retry_count), &limits),
+            is_over,
+            "{retry_count} of {max_retries}"
+        );
     }
 }
 
@@ -102,16 +123,17 @@ fn the_limit_closes_only_when_it_is_exceeded() {
 fn gaps_grow_and_stay_at_a_day() {
     let patient = Limits { max_retries: 9, ..limits() };
     for (retries, gap) in [(0, 15 * 60), (1, 3600), (2, 6 * 3600), (3, 24 * 3600), (7, 24 * 3600)] {
-        let to = after(&item(Status::Deferred, retries), Event::NotReady, &patient, now()).unwrap();
+        let to = after(&item(Status::Deferred, retries), Event::NotReady, Some(&patient), now()).unwrap();
         assert_eq!(to.not_before, Some(now().plus(Duration::from_secs(gap))), "after {retries}");
+        assert!(Duration::from_secs(gap) < LONGEST_WAIT);
     }
 }
 
 #[test]
 fn what_is_not_valuable_can_be_closed_at_once() {
     let strict = Limits { not_valuable: NotValuable::Close, ..limits() };
-    assert_eq!(told(after(&item(Status::Unprocessed, 0), Event::NotWorth, &strict, now())), "3/1/1");
-    assert_eq!(told(after(&item(Status::Unprocessed, 0), Event::NotReady, &strict, now())), "1/2/1");
+    assert_eq!(told(after(&item(Status::Unprocessed, 0), Event::NotWorth, Some(&strict), now())), "3/1/1");
+    assert_eq!(told(after(&item(Status::Unprocessed, 0), Event::NotReady, Some(&strict), now())), "1/2/1");
 }
 
 #[test]

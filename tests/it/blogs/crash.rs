@@ -20,7 +20,7 @@ const POINTS: [&str; 10] = [
     "blogs.writing:1",
     "blogs.writing:5",
     "blogs.written",
-    "blogs.queueing",
+    "outbox.adding",
     "blogs.queueing:1",
     "blogs.queued",
     "blogs.seen:1",

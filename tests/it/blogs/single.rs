@@ -257,7 +257,11 @@ on_both_databases! {
         let mut world = World::new(&fixture, &config_text("", &[blog("b", &old, "")]));
         old.edit(|content| content.fault = Some(Fault::Status(410, vec![])));
         world.run_times(1).await;
+        let plan = |world: &World| { let work = world.job().work; let db = fixture.db.clone(); let now = fixture.clock.now(); async move { work.plan(&db, now).await.unwrap().steps } };
+        assert_eq!(plan(&world).await, ["leave 1 blog alone: paused, or not due"]);
         world.reconfigure(&config_text("", &[blog("b", &new, "")]));
+        let steps = plan(&world).await;
+        assert!(steps.len() == 1 && steps[0].starts_with("check b ("), "a dry run says what the run does: {steps:?}");
         world.run_times(2).await;
         assert!(!new.take_log().is_empty());
         let now = fixture.clock.now();

@@ -154,6 +154,46 @@ fn a_directory_of_dre_becomes_jobs_and_rows_and_a_dry_run_creates_nothing() {
 }
 
 #[test]
+fn what_an_imported_book_says_cannot_command_a_terminal() {
+    let desk = Desk::new("[[job]]\nname = \"shelf\"\nkind = \"books\"\nqueries = [\"x\"]\n");
+    let isbn = tsuzuki::demo::google_books::isbn(1);
+    let evil = "'T' || char(27) || '[31mitle' || char(27) || ']0;pwned' || char(7)";
+    source(
+        desk.path(),
+        "app.db",
+        &format!(
+            "{DRE} INSERT INTO books VALUES ('{isbn}', {evil}, '[\"A\\u001b[2Juthor\", \"B\"]', {evil}, {evil},
+               {evil} || char(10) || 'second line' || char(155) || char(8238), {evil}, '[{{\"label\": \"L\\u009b\", \"url\": \"https://a.example/\"}}]',
+               'google_books', '2025-01-01', '2025-01-01', NULL);
+             INSERT INTO prompts VALUES (1, '{isbn}', {evil} || char(10) || 'more', '2025-01-01')"
+        ),
+    );
+    let imported = desk.run(&["import", "dre", "app.db", "--job", "shelf"]);
+    assert_eq!(code(&imported), 0, "{}", err(&imported));
+    let stored = desk.run(&["book", "show", &isbn, "--json"]);
+    let stored: serde_json::Value = serde_json::from_str(&out(&stored)).unwrap();
+    assert_eq!(stored["title"], "T[31mitle]0;pwned", "{stored}");
+    // What was stored before texts were cleaned is not obeyed either.
+    let file = rusqlite::Connection::open(desk.file("tsuzuki.db")).unwrap();
+    file.execute_batch(&format!("UPDATE books SET title = {evil} || char(10) || 'x', description = {evil} || char(10) || 'y' || char(155); UPDATE prompts SET prompt_text = {evil}")).unwrap();
+    drop(file);
+    for args in [
+        &["book", "show", &isbn][..],
+        &["book", "show", &isbn, "--json"],
+        &["book", "prompt", &isbn],
+        &["book", "ls"],
+        &["mail", "preview", "shelf"],
+    ] {
+        let said = out(&desk.run(args));
+        assert!(said.contains("pwned"), "{args:?}: {said}");
+        assert!(!said.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']), "{args:?}: {said:?}");
+    }
+    let shown = out(&desk.run(&["book", "show", &isbn]));
+    assert!(shown.contains("Title      T[31mitle]0;pwned x\n"), "one line: {shown}");
+    assert!(shown.contains("\nT[31mitle]0;pwned\ny\n"), "several lines: {shown}");
+}
+
+#[test]
 fn blogs_of_blog_watcher_keep_the_ids_of_their_states() {
     let desk = Desk::new("");
     std::fs::write(desk.path().join("config.toml"), "[[blogs]]\nname = \"A\"\nurl = \"https://a.example\"\n[[blogs]]\nname = \"B\"\nurl = \"https://b.example\"\n").unwrap();

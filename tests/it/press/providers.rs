@@ -4,6 +4,7 @@ use super::*;
 use tsuzuki::demo::gemini::Reply;
 use tsuzuki::ledger::quota;
 use tsuzuki::llm::store as answers;
+use tsuzuki::{params, sql};
 
 on_both_databases! {
     async fn a_day_without_the_provider_costs_no_item_a_try(fixture) {
@@ -75,6 +76,73 @@ on_both_databases! {
         assert_eq!(world.standing("b").await, "3/0/0");
         let post = world.posts().pop().unwrap();
         assert_eq!(post, format!("報道資料 b\n\n{}", world.ministry.page("b")));
+    }
+
+    async fn a_budget_holds_with_a_provider_that_does_not_say_what_it_used(fixture) {
+        // 12,000 tokens are room for two estimates of a screening and a summary, and for eighty answers of 150.
+        let budget = "budget = { tokens_per_day = 12000 }";
+        let world = World::new(&fixture, &More { llm: budget, job: "items_per_run = 9", ..More::default() }).await;
+        world.gemini.always(Some(Reply::Costing(serde_json::Value::Null)));
+        for slug in ["a", "b", "c", "d", "e", "f"] {
+            world.publish(slug, files(&[2000]));
+        }
+        let report = world.live(6).await.remove(5);
+        assert!(report.summary.contains("tokens were used today"), "{}", report.summary);
+        let asked = world.gemini.questions().len();
+        assert!((1..=5).contains(&asked), "{asked} questions");
+        assert!(!world.everything_told().await.contains("not what the API promises"));
+        // The same for a compatible service that leaves it out.
+        let openai = tsuzuki::demo::openai::OpenAi::start().await.unwrap();
+        let local = format!(
+            "[llm.local]\nkind = \"openai\"\nbase_url = \"{}\"\nscreen_model = \"small\"\nallow_private = [\"127.0.0.1\"]\n{budget}\n",
+            openai.url
+        );
+        let mut world = world;
+        world.reconfigure(&More { tables: &local, job: "llm = \"local\"\nitems_per_run = 9", ..More::default() }, &fixture);
+        let verdict = "{\"verdict\":\"not_ready\",\"reason\":\"later\",\"criteria\":[]}";
+        for _ in 0..20 {
+            openai.next_raw(200, serde_json::json!({
+                "choices": [{ "message": { "content": verdict }, "finish_reason": "stop" }] }));
+        }
+        for number in 0..12 {
+            world.publish(&format!("local-{number}"), files(&[2000]));
+        }
+        world.live(6).await;
+        let asked = openai.log().len();
+        assert!((1..=6).contains(&asked), "{asked} questions");
+    }
+
+    async fn an_answer_that_cannot_be_read_has_been_paid_for(fixture) {
+        let world = World::new(&fixture, &More { job: "items_per_run = 1", ..More::default() }).await;
+        let used = async || {
+            let date = world.clock.now().minus(8 * HOUR).to_string()[..10].to_owned();
+            world.db.read(move |tx| answers::sum_usage(tx, "gemini", &date)).await.unwrap()
+        };
+        world.publish("a", files(&[2000]));
+        world.gemini.next(Reply::Status(503));
+        world.run().await;
+        assert_eq!((used().await.requests, used().await.tokens), (1, 0), "a refusal costs nothing");
+        world.clock.advance(HOUR);
+        world.gemini.next(Reply::Garbage);
+        world.run().await;
+        assert!(used().await.tokens > 500, "{:?}", used().await);
+    }
+
+    async fn why_a_provider_rests_is_known_whatever_its_story_says(fixture) {
+        let mut world = World::new(&fixture, &More::default()).await;
+        world.publish("a", files(&[2000]));
+        let good = config_text(&world.ministry, &world.gemini, &world.mastodon, &More::default());
+        world.config = read_config(&good.replace(gemini::KEY, "wrong-key-that-is-secret"));
+        world.parts = fast_parts(&world.config, &fixture);
+        failed(world.finish().await);
+        // History is pruned, or something else is told about the provider.
+        let now = world.clock.now();
+        world.db.write(move |tx| {
+            tx.execute(sql!("DELETE FROM events"), params![])?;
+            event::add(tx, None, "provider:gemini", "noted", &serde_json::json!({}), now)
+        }).await.unwrap();
+        let again = failed(world.finish().await);
+        assert!(matches!(&again, Failure::Credentials(_)), "{again:?}");
     }
 
     async fn a_refused_key_rests_the_provider_until_it_changes(fixture) {

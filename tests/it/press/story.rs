@@ -170,6 +170,47 @@ on_both_databases! {
         assert!(world.posts().is_empty());
     }
 
+    async fn a_channel_that_can_make_no_message_is_told_and_does_not_keep_the_post_from_others(fixture) {
+        let second = "[channel.second]\nkind = \"mastodon\"\ninstance = \"http://127.0.0.1:9\"\ntoken = \"t\"\nallow_private = [\"127.0.0.1\"]\n\
+                      template = \"{{ link }}{% if '報道資料' in headline %}{{ nothing }}{% endif %}\"\n";
+        let both = More { tables: second, job: "items_per_run = 2\ndeliver = [\"second\", \"toots\"]", ..WAITS };
+        let mut world = World::new(&fixture, &both).await;
+        world.publish("a", files(&[2000]));
+        let report = world.live(1).await.remove(0);
+        assert!(report.problems.len() == 1 && report.problems[0].contains("`second` cannot make a message"), "{report:?}");
+        assert_eq!(report.outcome().word(), "partly");
+        assert_eq!((world.posts().len(), world.standing("a").await), (1, "3/0/0".into()));
+        assert_eq!(world.story("a").await, ["found", "worth", "not_rendered", "queued", "posted"]);
+
+        let none = More { job: "items_per_run = 2\ndeliver = [\"second\"]", ..both };
+        world.reconfigure(&none, &fixture);
+        world.publish("b", files(&[2000]));
+        let report = world.run().await;
+        assert!(report.problems.len() == 1 && report.problems[0].contains("`second` cannot make a message"), "{report:?}");
+        assert_eq!(world.standing("b").await, "1/5/1");
+        assert_eq!(world.story("b").await, ["found", "worth", "post_failed"]);
+    }
+
+    async fn an_item_put_off_under_a_clock_that_was_ahead_is_looked_at_once_the_clock_is_right(fixture) {
+        let world = World::new(&fixture, &More { job: "future = \"wait\"\nmax_retries = 9", ..WAITS }).await;
+        let right = world.clock.now();
+        world.clock.set(right.plus(DAY * 3650));
+        world.ministry.publish("late", "遅", Some(right), Shape::Later);
+        world.run().await;
+        assert_eq!(world.standing("late").await, "1/2/1");
+        world.clock.set(right);
+        world.run().await;
+        assert_eq!(world.standing("late").await, "1/2/2", "its time was years away");
+        world.run().await;
+        assert_eq!(world.standing("late").await, "1/2/2", "now it waits for its hour");
+        world.ministry.withdraw("late");
+        // An entry of the future waits as long as it says.
+        world.ministry.publish("soon", "先", Some(right.plus(DAY * 30)), Shape::Bare);
+        world.run().await;
+        world.run().await;
+        assert_eq!(world.standing("soon").await, "0/-/0");
+    }
+
     async fn a_person_may_skip_and_retry(fixture) {
         let world = World::new(&fixture, &More { job: "items_per_run = 1", ..WAITS }).await;
         world.publish("a", Shape::Bare);

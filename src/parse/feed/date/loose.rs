@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 
-use super::{Time, Zone, civil, finish, fraction, number_after, zone};
+use super::{Half, Time, Zone, civil, finish, fraction, half_of_day, number_after, zone};
 use crate::time::Timestamp;
 
 /// Everything with words, slashes or another order: the parts are taken by what they can be.
@@ -10,7 +10,7 @@ pub(super) fn read(text: &str, local: i64) -> Option<Timestamp> {
     let mut numbers: Vec<(i32, usize)> = Vec::new();
     let mut month = None;
     let mut at: Option<Time> = None;
-    let mut half = None;
+    let mut half: Option<Half> = None;
     let mut zone = None;
     let mut strange = 0;
     let mut separator = ' ';
@@ -30,6 +30,16 @@ pub(super) fn read(text: &str, local: i64) -> Option<Timestamp> {
                 continue;
             }
             let value: i32 = rest[..digits].parse().ok()?;
+            if at.is_none()
+                && (1..=12).contains(&value)
+                && let Some((named, after)) = half_of_day(tail.trim_start())
+            {
+                // An hour alone: `3 p.m.`
+                at = Some(Time { hour: value.unsigned_abs(), minute: 0, second: 0, zone: Zone::Unsaid });
+                half = Some(named);
+                rest = after;
+                continue;
+            }
             numbers.push((value, digits));
             if numbers.len() > 3 {
                 return None;
@@ -56,17 +66,27 @@ pub(super) fn read(text: &str, local: i64) -> Option<Timestamp> {
             let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '\'')).unwrap_or(rest.len());
             let word = &rest[..length];
             let tail = &rest[length..];
-            if let Some((offset, after)) = at.is_some().then(|| zone::named(rest)).flatten() {
-                zone = zone.or(Some(offset));
+            // Before zones: `p` alone is one.
+            if let Some((named, after)) = at.is_some().then(|| half_of_day(rest)).flatten() {
+                half = Some(named);
+                rest = after;
+                continue;
+            }
+            if let Some((named, after)) = at.is_some().then(|| zone::named(rest)).flatten() {
+                zone = zone.or(Some(named));
                 rest = after;
                 continue;
             }
             match word {
-                "am" | "a" if at.is_some() && (word == "am" || tail.starts_with(".m")) => half = Some(false),
-                "pm" | "p" if at.is_some() && (word == "pm" || tail.starts_with(".m")) => half = Some(true),
-                "am" if tail.trim_start().starts_with(|c: char| c.is_ascii_digit()) => half = Some(false),
-                "pm" => half = Some(true),
-                "m" => {}
+                // Before a clock; in German it stands before the day.
+                "am" if is_before_clock(tail) => {
+                    half = Some(Half::Morning);
+                }
+                "pm" => half = Some(Half::Afternoon),
+                "noon" | "midnight" if at.is_none() => {
+                    let hour = if word == "noon" { 12 } else { 0 };
+                    at = Some(Time { hour, minute: 0, second: 0, zone: Zone::Unsaid });
+                }
                 _ => match zone::month(word) {
                     Some(found) => month = Some(found),
                     None => strange += 1,
@@ -80,7 +100,7 @@ pub(super) fn read(text: &str, local: i64) -> Option<Timestamp> {
             let length =
                 rest[1..].find(|c: char| !(c.is_ascii_digit() || c == ':')).map_or(rest.len(), |at| at + 1);
             // A number counts more than the name before it.
-            zone = Some(zone::offset(&rest[..length])?);
+            zone = Some(Zone::Offset(zone::offset(&rest[..length])?));
             rest = &rest[length..];
         } else {
             rest = &rest[c.len_utf8()..];
@@ -91,15 +111,19 @@ pub(super) fn read(text: &str, local: i64) -> Option<Timestamp> {
     }
     let date = assemble(&numbers, month, separator)?;
     let mut time = at.unwrap_or(Time { hour: 0, minute: 0, second: 0, zone: Zone::Unsaid });
-    match half {
-        Some(true) if time.hour < 12 => time.hour += 12,
-        Some(false) if time.hour == 12 => time.hour = 0,
-        _ => {}
+    if let Some(half) = half {
+        time.hour = half.hour(time.hour);
     }
-    if let Some(offset) = zone {
-        time.zone = Zone::Offset(offset);
+    if let Some(zone) = zone {
+        time.zone = zone;
     }
     finish(date, time, local)
+}
+
+fn is_before_clock(text: &str) -> bool {
+    let text = text.trim_start();
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.len() < text.len() && rest.starts_with(':')
 }
 
 /// A clock such as `9:15`, `16:29:06.5` or `14h30`, and what follows it.

@@ -6,6 +6,7 @@
 mod loose;
 mod zone;
 
+use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime, ISOWeekDate, Weekday};
 use jiff::tz::TimeZone;
 
@@ -71,7 +72,7 @@ fn usual(text: &str) -> Option<Timestamp> {
 }
 
 /// A time of day with its distance from UTC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Time {
     hour: u32,
     minute: u32,
@@ -80,10 +81,12 @@ struct Time {
 }
 
 /// Where a time of day belongs.
-#[derive(Clone, Debug, PartialEq, Eq, Copy)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Zone {
     /// Seconds east of UTC.
     Offset(i64),
+    /// A place with a clock of its own, which may be an hour ahead in summer.
+    Region(TimeZone),
     /// Not said.
     Unsaid,
 }
@@ -286,9 +289,9 @@ fn part(text: &str, separator: char) -> Option<(i32, &str)> {
 fn time(text: &str) -> Option<Time> {
     let mut rest = text.trim_start_matches([' ', '\t', '\n', '\r', 't', '_', ',']);
     let mut half = None;
-    for (word, is_pm) in [("am ", false), ("pm ", true)] {
+    for (word, named) in [("am ", Half::Morning), ("pm ", Half::Afternoon)] {
         if let Some(after) = rest.strip_prefix(word) {
-            half = Some(is_pm);
+            half = Some(named);
             rest = after.trim_start();
         }
     }
@@ -316,24 +319,42 @@ fn time(text: &str) -> Option<Time> {
         }
     }
     let after = fraction(after).trim_start();
-    let (half, after) = if let Some(tail) = meridiem_of(after, "pm").or_else(|| meridiem_of(after, "p.m.")) {
-        (Some(true), tail)
-    } else if let Some(tail) = meridiem_of(after, "am").or_else(|| meridiem_of(after, "a.m.")) {
-        (Some(false), tail)
-    } else {
-        (half, after)
-    };
-    let hour = match half {
-        Some(true) if hour < 12 => hour + 12,
-        Some(false) if hour == 12 => 0,
-        _ => hour,
-    };
-    let zone = zone::read(after.trim())?.map_or(Zone::Unsaid, Zone::Offset);
+    let (half, after) = half_of_day(after).map_or((half, after), |(half, tail)| (Some(half), tail));
+    let hour = half.map_or(hour, |half| half.hour(hour));
+    let zone = zone::read(after.trim())?;
     (hour <= 24 && minute < 60 && second <= 60).then_some(Time { hour, minute, second: second.min(59), zone })
 }
 
-fn meridiem_of<'a>(text: &'a str, word: &str) -> Option<&'a str> {
-    text.strip_prefix(word).filter(|rest| !rest.starts_with(|c: char| c.is_alphabetic()))
+/// A half of the day, by which hours from 1 to 12 are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Half {
+    Morning,
+    Afternoon,
+}
+
+impl Half {
+    /// The hour from 0 to 23 that is meant.
+    fn hour(self, hour: u32) -> u32 {
+        match self {
+            Half::Afternoon if hour < 12 => hour + 12,
+            Half::Morning if hour == 12 => 0,
+            _ => hour,
+        }
+    }
+}
+
+/// `am`, `p.m.` or `a. m.` at the start of `text`, and what follows.
+fn half_of_day(text: &str) -> Option<(Half, &str)> {
+    let (half, rest) = match text.strip_prefix('a') {
+        Some(rest) => (Half::Morning, rest),
+        None => (Half::Afternoon, text.strip_prefix('p')?),
+    };
+    let rest = match rest.strip_prefix('.') {
+        Some(rest) => rest.trim_start().strip_prefix('m')?,
+        None => rest.strip_prefix('m')?,
+    };
+    let rest = rest.strip_prefix('.').unwrap_or(rest);
+    (!rest.starts_with(|c: char| c.is_alphabetic())).then_some((half, rest))
 }
 
 fn number_after<const N: usize>(text: &str, separators: [char; N]) -> Option<(u32, &str)> {
@@ -377,11 +398,15 @@ fn ordinal(year: i32, day: i32) -> Option<Date> {
 fn finish(date: Date, time: Time, local: i64) -> Option<Timestamp> {
     let midnight = DateTime::from_parts(date, jiff::civil::Time::midnight());
     let seconds = TimeZone::UTC.to_timestamp(midnight).ok()?.as_second();
+    let clock = i64::from(time.hour) * 3600 + i64::from(time.minute) * 60 + i64::from(time.second);
     let offset = match time.zone {
         Zone::Offset(offset) => offset,
+        Zone::Region(zone) => {
+            let there = midnight.checked_add(SignedDuration::from_secs(clock)).ok()?;
+            seconds + clock - zone.to_timestamp(there).ok()?.as_second()
+        }
         Zone::Unsaid => local,
     };
-    let clock = i64::from(time.hour) * 3600 + i64::from(time.minute) * 60 + i64::from(time.second);
     Some(Timestamp::from_millis((seconds + clock - offset) * 1000))
 }
 

@@ -4,22 +4,23 @@ use std::borrow::Cow;
 
 use jiff::tz::TimeZone;
 
-/// The zone in all of `text`: `Some(None)` when it is empty, `None` when it is no zone.
-#[allow(clippy::option_option, reason = "absent and wrong are different answers")]
-pub(super) fn read(text: &str) -> Option<Option<i64>> {
+use super::Zone;
+
+/// The zone in all of `text`: not said when it is empty, `None` when it is no zone.
+pub(super) fn read(text: &str) -> Option<Zone> {
     let text = text.trim_matches([' ', '.', ',', '"', ')', '(']);
     if text.is_empty() {
-        return Some(None);
+        return Some(Zone::Unsaid);
     }
     if let Some(offset) = offset(text) {
-        return Some(Some(offset));
+        return Some(Zone::Offset(offset));
     }
-    let (offset, rest) = named(text).or_else(|| {
+    let (zone, rest) = named(text).or_else(|| {
         // `-0700 MST`: the number counts, the name repeats it.
         let (number, name) = text.split_once(' ')?;
-        Some((offset(number)?, name))
+        Some((Zone::Offset(offset(number)?), name))
     })?;
-    rest.chars().all(|c| c.is_alphabetic() || c.is_whitespace()).then_some(Some(offset))
+    rest.chars().all(|c| c.is_alphabetic() || c.is_whitespace()).then_some(zone)
 }
 
 /// `+0900`, `-05:00`, `+9`, `-0530` in seconds.
@@ -44,17 +45,18 @@ fn digits(text: &str) -> Option<i64> {
 }
 
 /// A zone by name at the start of `text`, with an offset after it if there is one, and what follows.
-pub(super) fn named(text: &str) -> Option<(i64, &str)> {
+pub(super) fn named(text: &str) -> Option<(Zone, &str)> {
     let length =
         text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '/' | '_'))).unwrap_or(text.len());
     let (word, rest) = text.split_at(length);
     if word.contains('/') {
         let name = word.strip_prefix("etc/").unwrap_or(word);
-        let offset = abbreviation(name).or_else(|| by_region(word))?;
-        return Some((offset, rest));
+        let region = || TimeZone::get(word).ok().map(Zone::Region);
+        return Some((abbreviation(name).map(Zone::Offset).or_else(region)?, rest));
     }
     let letters = word.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(word.len());
-    if letters < word.len() {
+    // A letter before a dot is cut short: `p.m.` is no military zone.
+    if letters < word.len() || (letters == 1 && rest.starts_with('.')) {
         return None;
     }
     let base = abbreviation(word)?;
@@ -62,17 +64,10 @@ pub(super) fn named(text: &str) -> Option<(i64, &str)> {
         let length =
             rest[1..].find(|c: char| !(c.is_ascii_digit() || c == ':')).map_or(rest.len(), |at| at + 1);
         if let Some(offset) = offset(&rest[..length]) {
-            return Some((offset, &rest[length..]));
+            return Some((Zone::Offset(offset), &rest[length..]));
         }
     }
-    Some((base, rest))
-}
-
-/// The standard offset of a zone such as `asia/tokyo`.
-fn by_region(name: &str) -> Option<i64> {
-    let zone = TimeZone::get(name).ok()?;
-    let winter = jiff::Timestamp::from_second(1_705_320_000).ok()?;
-    Some(i64::from(zone.to_offset(winter).seconds()))
+    Some((Zone::Offset(base), rest))
 }
 
 fn abbreviation(word: &str) -> Option<i64> {

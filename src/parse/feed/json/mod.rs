@@ -16,6 +16,7 @@ use super::{
     Content, Context, ENTRY_LIMIT, Enclosure, Entry, Feed, Format, Link, Person, Refused, Tag, TextKind,
     base_of, date,
 };
+use crate::parse::resolver::Resolver;
 
 /// Reads `text` as a JSON Feed.
 pub(super) fn read(text: &str, encoding: &'static str, context: &Context) -> Result<Feed, Refused> {
@@ -28,6 +29,8 @@ pub(super) fn read(text: &str, encoding: &'static str, context: &Context) -> Res
         return Err(Refused::OtherJson);
     }
     let base = base_of(context);
+    let resolver = Resolver::default();
+    let absolute = |href: String| address(&resolver, base.as_ref(), &href);
     let format = if version.ends_with("1.1") { Format::Json11 } else { Format::Json10 };
     let mut feed = Feed::new(format, encoding);
     feed.truncated = document.items.1;
@@ -35,35 +38,36 @@ pub(super) fn read(text: &str, encoding: &'static str, context: &Context) -> Res
     feed.description = document.description.0.map(|value| text_content(value, TextKind::Text, base.as_ref()));
     feed.language = document.language.line();
     feed.id = document.feed_url.line();
-    feed.link = document.home_page_url.0.and_then(|href| address(base.as_ref(), &href));
+    feed.link = document.home_page_url.0.and_then(absolute);
     feed.links.extend(feed.link.clone().map(alternate));
-    if let Some(href) = document.feed_url.0.and_then(|href| address(base.as_ref(), &href)) {
+    if let Some(href) = document.feed_url.0.and_then(absolute) {
         let kind = Some("application/feed+json".into());
         feed.links.push(Link { href, rel: "self".into(), kind, ..Link::default() });
     }
-    feed.image = document.icon.0.and_then(|href| address(base.as_ref(), &href));
-    feed.icon = document.favicon.0.and_then(|href| address(base.as_ref(), &href));
-    feed.authors = people(document.authors, document.author, base.as_ref());
+    feed.image = document.icon.0.and_then(absolute);
+    feed.icon = document.favicon.0.and_then(absolute);
+    feed.authors = people(document.authors, document.author, absolute);
     let items = document.items.0.into_iter().filter(|item| !item.is_empty());
-    feed.entries = items.map(|item| entry(item, base.as_ref())).collect();
+    feed.entries = items.map(|item| entry(item, base.as_ref(), absolute)).collect();
+    feed.damaged = resolver.has_refused();
     Ok(feed)
 }
 
-fn entry(item: Item, base: Option<&Arc<Url>>) -> Entry {
+fn entry(item: Item, base: Option<&Arc<Url>>, absolute: impl Fn(String) -> Option<String> + Copy) -> Entry {
     let mut entry = Entry {
         id: item.id.line(),
         title: item.title.line(),
-        link: item.url.0.and_then(|href| address(base, &href)),
+        link: item.url.0.and_then(absolute),
         published: item.date_published.0.and_then(|at| date::parse(&at)),
         updated: item.date_modified.0.and_then(|at| date::parse(&at)),
         summary: item.summary.0.map(|value| text_content(value, TextKind::Text, base)),
-        authors: people(item.authors, item.author, base),
+        authors: people(item.authors, item.author, absolute),
         language: item.language.line(),
-        image: item.image.0.or(item.banner_image.0).and_then(|href| address(base, &href)),
+        image: item.image.0.or(item.banner_image.0).and_then(absolute),
         ..Entry::default()
     };
     entry.links.extend(entry.link.clone().map(alternate));
-    if let Some(href) = item.external_url.0.and_then(|href| address(base, &href)) {
+    if let Some(href) = item.external_url.0.and_then(absolute) {
         entry.link = entry.link.or_else(|| Some(href.clone()));
         entry.links.push(Link { href, rel: "related".into(), ..Link::default() });
     }
@@ -73,7 +77,7 @@ fn entry(item: Item, base: Option<&Arc<Url>>) -> Entry {
     let words = item.tags.0.into_iter().filter_map(|word| word.line());
     entry.tags = words.map(|term| Tag { term, ..Tag::default() }).collect();
     for attachment in item.attachments.0 {
-        if let Some(url) = attachment.url.0.and_then(|href| address(base, &href)) {
+        if let Some(url) = attachment.url.0.and_then(absolute) {
             entry.enclosures.push(Enclosure {
                 url,
                 kind: attachment.mime_type.0,
@@ -88,11 +92,15 @@ fn text_content(value: String, kind: TextKind, base: Option<&Arc<Url>>) -> Conte
     Content { value, kind, base: base.cloned(), ..Content::default() }
 }
 
-fn people(many: List<Author>, one: Author, base: Option<&Arc<Url>>) -> Vec<Person> {
+fn people(
+    many: List<Author>,
+    one: Author,
+    absolute: impl Fn(String) -> Option<String> + Copy,
+) -> Vec<Person> {
     let person = |author: Author| Person {
         name: author.name.line(),
         email: None,
-        url: author.url.0.and_then(|href| address(base, &href)),
+        url: author.url.0.and_then(absolute),
         text: None,
     };
     let people: Vec<Person> = many.0.into_iter().map(person).filter(|person| !person.is_empty()).collect();
