@@ -1,18 +1,6 @@
 //! tsuzuki: collects from the outside world on a schedule, remembers how far it has read, and tells what is new, once.
 //!
-//! The floors, from the ground up; a module may use only lower floors and its own folder:
-//!
-//! ```text
-//! 0  time  id  hash  text  config  fail  words
-//! 1  db  parse                         databases; pure readers of documents
-//! 2  fetch  ledger                     HTTP; durable bookkeeping
-//! 3  llm  channel                      ask a model; outbox and the places it sends to
-//! 4  engine                            schedule, runner, bulk runs
-//! 5  press  books  blogs  commits      four stories; they do not know each other
-//! 6  app                               the one place that lists kinds and wires them
-//! 7  web  demo  import  export
-//! 8  cli
-//! ```
+//! A module may use only lower floors and its own folder; ARCHITECTURE.md draws the floors, and a test keeps to them.
 
 pub mod app;
 pub mod blogs;

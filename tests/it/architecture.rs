@@ -149,19 +149,58 @@ fn sql_stands_only_where_it_may() {
 
 #[test]
 fn deciding_and_reading_do_no_input_or_output() {
+    const ALONE: [&str; 4] =
+        ["src/engine/schedule.rs", "src/blogs/detect.rs", "src/commits/history.rs", "src/fetch/polite.rs"];
     let pure = |path: &str| {
-        path.ends_with("/decide.rs") || path.starts_with("src/parse/") || path == "src/engine/schedule.rs"
+        path.ends_with("/decide.rs")
+            || path.contains("/decide/")
+            || path.starts_with("src/parse/")
+            || ALONE.contains(&path)
     };
+    assert!(ALONE.iter().all(|path| root().join(path).exists()));
     let banned = ["async fn", ".await", "crate::db", "crate::fetch", "std::fs", "std::net", "Clock", "tokio"];
     for file in rust_files(&root().join("src")) {
         let path = file.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
-        if pure(&path) {
+        if pure(&path) && !path.ends_with("/tests.rs") {
             let code = code_of(&file);
             for word in banned {
                 assert!(!code.contains(word), "{path} must be pure, but has `{word}`");
             }
         }
     }
+}
+
+/// Which rooms may name these: who asks the outside world, and who opens databases.
+#[test]
+fn sockets_and_databases_are_opened_only_where_they_may() {
+    for (words, rooms) in [
+        (&["TcpStream::connect", "TcpSocket", "UdpSocket"][..], &["fetch", "channel", "demo"][..]),
+        (&["reqwest::Client", ".execute(request"], &["fetch", "llm", "channel"]),
+        (&["TcpListener::bind"], &["web", "demo"]),
+        (&["rusqlite::", "postgres::"], &["db"]),
+    ] {
+        for file in rust_files(&root().join("src")) {
+            let code = code_of(&file);
+            for word in words.iter().filter(|word| code.contains(**word)) {
+                assert!(rooms.contains(&module_of(&file).as_str()), "{} has `{word}`", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_floors_are_drawn_as_they_are_enforced() {
+    let drawing = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let drawn: Vec<Vec<&str>> = drawing
+        .lines()
+        .filter_map(|line| line.strip_prefix("floor "))
+        .map(|line| {
+            let (_, rest) = line.split_once(' ').unwrap();
+            let names = rest.trim_start().split("   ").next().unwrap();
+            names.split_whitespace().collect()
+        })
+        .collect();
+    assert_eq!(drawn, FLOORS);
 }
 
 #[test]
@@ -176,13 +215,16 @@ fn moments_are_told_to_people_in_one_place() {
 #[test]
 fn every_test_file_is_listed() {
     let dir = root().join("tests/it");
-    let main = std::fs::read_to_string(dir.join("main.rs")).unwrap();
-    for entry in std::fs::read_dir(&dir).unwrap() {
-        let name = entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned();
-        assert!(
-            name == "main" || main.contains(&format!("mod {name};")),
-            "tests/it/main.rs does not list `{name}`"
-        );
+    for file in rust_files(&dir) {
+        let name = file.file_stem().unwrap().to_str().unwrap();
+        let parent = file.parent().unwrap();
+        // `tests/it/x.rs` is listed by `main.rs`, `tests/it/a/x.rs` by `tests/it/a.rs`.
+        let lister = if parent == dir { dir.join("main.rs") } else { parent.with_extension("rs") };
+        let listed = std::fs::read_to_string(&lister)
+            .unwrap()
+            .lines()
+            .any(|line| line.trim_start_matches("pub(crate) ") == format!("mod {name};"));
+        assert!(file == dir.join("main.rs") || listed, "{} does not list `{name}`", lister.display());
     }
 }
 
