@@ -576,6 +576,9 @@ fn saving_the_config_cuts_off_no_message_and_holds_up_no_channel() {
             pause().await;
         }
         assert_eq!(post.row(mail).await.state, State::Sending, "it was cut off, or the other waited for it");
+        // Longer than the grace of a message whose process is told to stop; the daemon knows no clock but the real one.
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        assert_eq!(post.row(mail).await.state, State::Sending, "it was cut off");
         smtp.release();
         while post.row(mail).await.state == State::Sending {
             pause().await;
