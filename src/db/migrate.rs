@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::postgres::Session;
+use super::session::Session;
 use super::{Dialect, Error, Result, Tx, sqlite};
 use crate::hash::sha256_hex;
 use crate::time::Clock;

@@ -17,6 +17,7 @@ mod foreign;
 mod migrate;
 mod moved;
 mod postgres;
+mod session;
 mod sqlite;
 mod statement;
 mod survey;
@@ -79,7 +80,7 @@ impl std::fmt::Display for Place {
         match self {
             Place::File(path) => write!(f, "sqlite:{}", path.display()),
             Place::Memory => f.write_str("sqlite::memory:"),
-            Place::Server(url) => f.write_str(&postgres::without_password(url)),
+            Place::Server(url) => f.write_str(&session::without_password(url)),
         }
     }
 }

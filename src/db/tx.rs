@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use rusqlite::types::ValueRef;
 
-use super::postgres::Session;
+use super::session::Session;
 use super::{Cell, Dialect, Error, FromCell, Result, Sql, Value};
 use crate::time::Timestamp;
 
@@ -289,7 +289,7 @@ impl Row<'_> {
                 },
                 ValueRef::Blob(_) => Err(unexpected(index, "a blob")),
             },
-            RowOf::Postgres(row) => super::postgres::cell(row, index),
+            RowOf::Postgres(row) => super::session::cell(row, index),
         }
     }
 }

@@ -1,6 +1,10 @@
-//! Entries by their address, whichever blog they were seen on.
+//! Everything that was ever seen on blogs: asked for by key and by address, and added to.
 
-use crate::db::{self, Tx};
+use std::collections::HashSet;
+
+use crate::blogs::decide::Seen;
+use crate::blogs::model::Found;
+use crate::db::{self, Sql, ToValue as _, Tx, Value};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -46,3 +50,105 @@ pub fn list_entries_at(tx: &mut Tx<'_>, url_key: &str) -> db::Result<Vec<EntryRo
         },
     )
 }
+
+/// What the memory has of `entries`: each under its key, at its address, or under another of its keys.
+pub fn find_seen(tx: &mut Tx<'_>, blog_id: &str, entries: &[Found]) -> db::Result<Seen> {
+    let by_key =
+        sql!("SELECT entry_key FROM blog_entries WHERE blog_id = ?101 AND entry_key IN ({values 100x1})");
+    let by_address =
+        sql!("SELECT url_key FROM blog_entries WHERE blog_id = ?101 AND url_key IN ({values 100x1})");
+    let addresses = || entries.iter().filter_map(|entry| entry.url_key.as_deref());
+    let other_addresses =
+        entries.iter().filter_map(|entry| entry.url_key.as_deref().filter(|address| **address != entry.key));
+    let asked = entries.iter().map(|entry| entry.key.as_str()).chain(other_addresses);
+    let keys = find_known(tx, by_key, blog_id, asked)?;
+    // An address that is a key stands in no other column.
+    let asked = addresses().filter(|address| !keys.contains(*address));
+    let mut url_keys = find_known(tx, by_address, blog_id, asked)?;
+    url_keys.extend(addresses().filter(|address| keys.contains(*address)).map(str::to_owned));
+    let mut seen = Seen { keys, url_keys, renamed: HashSet::new() };
+    let others: Vec<(String, &Found)> = entries
+        .iter()
+        .filter(|entry| !seen.knows(entry))
+        .flat_map(|entry| entry.other_keys().into_iter().map(move |key| (key, entry)))
+        .collect();
+    let known = find_known(tx, by_key, blog_id, others.iter().map(|(key, _)| key.as_str()))?;
+    seen.renamed =
+        others.iter().filter(|(key, _)| known.contains(key)).map(|(_, entry)| entry.key.clone()).collect();
+    Ok(seen)
+}
+
+/// Which of `keys` the statement finds, a hundred at a time: a sitemap has tens of thousands.
+fn find_known<'a>(
+    tx: &mut Tx<'_>,
+    sql: &'static Sql,
+    blog_id: &'a str,
+    mut keys: impl Iterator<Item = &'a str>,
+) -> db::Result<HashSet<String>> {
+    let mut known = HashSet::new();
+    while let Some(first) = keys.next() {
+        // The places that are left over ask for the first once more.
+        let asked = std::iter::once(first).chain(keys.by_ref()).chain(std::iter::repeat(first)).take(100);
+        let params: Vec<Value<'_>> = asked.map(str::to_value).chain([blog_id.to_value()]).collect();
+        known.extend(tx.list(sql, &params, |row| row.get::<String>(0))?);
+    }
+    Ok(known)
+}
+
+/// Adds what was never seen, many rows in one statement.
+pub(super) fn add_entries(
+    tx: &mut Tx<'_>,
+    blog_id: &str,
+    entries: &[Found],
+    now: Timestamp,
+) -> db::Result<()> {
+    let now = now.to_string();
+    let mut rows = Vec::with_capacity(entries.len() * ENTRY_COLUMNS);
+    for entry in entries {
+        rows.extend([
+            blog_id.to_value(),
+            entry.key.to_value(),
+            entry.url.to_value(),
+            match &entry.url_key {
+                Some(address) if *address != entry.key => address.to_value(),
+                _ => Value::Null,
+            },
+            entry.title.to_value(),
+            entry.published_at.to_value(),
+            now.to_value(),
+        ]);
+    }
+    tx.execute_rows(
+        &[
+            (
+                25,
+                sql!(
+                    "INSERT INTO blog_entries
+                       (blog_id, entry_key, url, url_key, title, published_at, first_seen_at)
+                     {values 25x7} ON CONFLICT (blog_id, entry_key) DO NOTHING"
+                ),
+            ),
+            (
+                5,
+                sql!(
+                    "INSERT INTO blog_entries
+                       (blog_id, entry_key, url, url_key, title, published_at, first_seen_at)
+                     {values 5x7} ON CONFLICT (blog_id, entry_key) DO NOTHING"
+                ),
+            ),
+            (
+                1,
+                sql!(
+                    "INSERT INTO blog_entries
+                       (blog_id, entry_key, url, url_key, title, published_at, first_seen_at)
+                     {values 1x7} ON CONFLICT (blog_id, entry_key) DO NOTHING"
+                ),
+            ),
+        ],
+        ENTRY_COLUMNS,
+        &rows,
+    )?;
+    Ok(())
+}
+
+const ENTRY_COLUMNS: usize = 7;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::tables::Table;
-use crate::db::postgres::{NOW, Server, Session, without_password};
+use crate::db::session::{NOW, Server, Session, without_password};
 use crate::db::{Error, Open, Place, Result, SchemaState, Tx, migrate, sqlite, survey};
 use crate::time::{Clock, Timestamp};
 
