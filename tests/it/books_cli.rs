@@ -7,7 +7,7 @@ use tsuzuki::demo::google_books::{isbn, volumes};
 
 use crate::books_world::World;
 use crate::databases::{self, Fixture};
-use crate::desk::send_signal;
+use crate::desk::{Daemon, send_signal};
 use rustix::process::Signal;
 
 /// A folder with a config file, and the program in it.
@@ -46,16 +46,6 @@ impl Shell<'_> {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(code), "{line}: {said}");
         said
-    }
-}
-
-/// A `serve` that ends with this value.
-struct Daemon(std::process::Child);
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 

@@ -17,7 +17,7 @@ use tsuzuki::text::Language;
 use tsuzuki::time::{Clock, Timestamp};
 
 use crate::databases::Fixture;
-use crate::desk::{Desk, send_signal};
+use crate::desk::{Daemon, Desk, send_signal};
 use crate::outbox::{channels_at, clients, outside};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -532,16 +532,6 @@ on_both_databases! {
         server.script.next(Fault::Status(404, vec![]));
         post.add("slack", "u2", &news(2)).await;
         assert_eq!(post.send().await.failed, 1, "a revoked webhook is a refusal");
-    }
-}
-
-/// A `serve` that ends with this value.
-struct Daemon(std::process::Child);
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 

@@ -118,6 +118,16 @@ pub(crate) fn send_signal(pid: u32, signal: rustix::process::Signal) {
     rustix::process::kill_process(pid, signal).unwrap();
 }
 
+/// A process that is killed with this value, at the latest.
+pub(crate) struct Daemon(pub(crate) Child);
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A process that is stopped at a fail point; it goes with this value.
 pub(crate) struct Stopped(Option<Child>);
 
