@@ -62,13 +62,14 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn new(clock: &Clock, length: Duration) -> Self {
-        Self { clock: clock.clone(), began: Arc::new(Mutex::new((Instant::now(), clock.now()))), length }
+    /// One of `length` that began at `began`, when the claim did: its commit may have taken longer than the lease.
+    pub(super) fn new(clock: &Clock, began: Instant, length: Duration) -> Self {
+        Self { clock: clock.clone(), began: Arc::new(Mutex::new((began, clock.now()))), length }
     }
 
     /// One that does not end while anybody waits.
     pub(crate) fn unlimited() -> Self {
-        Self::new(&Clock::system(), Duration::from_secs(3600 * 24))
+        Self::new(&Clock::system(), Instant::now(), Duration::from_secs(3600 * 24))
     }
 
     /// The present moment: say it to [`Budget::renew`] once the lease that begins now is written down.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::session::{Server, Session};
 use super::unit::{Access, Unit};
@@ -135,6 +135,7 @@ impl Worker {
             empty => empty.insert(self.shared.server.connect()?),
         };
         let access = unit.access();
+        let asked_at = Instant::now();
         let begun = session.begin(access).inspect_err(|_| session.rollback())?;
         if let Some((to, at)) = begun.left
             && !self.shared.may_be_left
@@ -143,7 +144,7 @@ impl Worker {
             return Err(Error::Left { to, at });
         }
         let now = if self.shared.clock.is_system() { begun.now } else { self.shared.clock.now() };
-        if let Err(error) = unit.run(&mut Tx::on_postgres(session, now)) {
+        if let Err(error) = unit.run(&mut Tx::on_postgres(session, now).asked_at(asked_at)) {
             session.rollback();
             return Err(error);
         }

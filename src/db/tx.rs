@@ -1,6 +1,7 @@
 //! A transaction as store functions see it: statements in, rows out, and the moment it began.
 
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use rusqlite::types::ValueRef;
 
@@ -15,6 +16,7 @@ use crate::time::Timestamp;
 pub struct Tx<'a> {
     link: Link<'a>,
     now: Timestamp,
+    began: Instant,
 }
 
 enum Link<'a> {
@@ -38,16 +40,26 @@ pub fn keep_more_pages(tx: &mut Tx<'_>) -> Result<()> {
 
 impl<'a> Tx<'a> {
     pub(super) fn on_sqlite(connection: &'a rusqlite::Connection, now: Timestamp) -> Self {
-        Self { link: Link::Sqlite(connection), now }
+        Self { link: Link::Sqlite(connection), now, began: Instant::now() }
     }
 
     pub(super) fn on_postgres(session: &'a mut Session, now: Timestamp) -> Self {
-        Self { link: Link::Postgres(session), now }
+        Self { link: Link::Postgres(session), now, began: Instant::now() }
+    }
+
+    /// The same, asked for at this moment: the server's answer may have taken its time.
+    pub(super) fn asked_at(self, moment: Instant) -> Self {
+        Self { began: moment, ..self }
     }
 
     /// The moment this transaction began, by the clock that leases are compared with.
     pub fn now(&self) -> Timestamp {
         self.now
+    }
+
+    /// The same or a little earlier, by the clock that nobody can set: what is leased from [`Tx::now`] on is ours from here.
+    pub fn began(&self) -> Instant {
+        self.began
     }
 
     /// Which database this is.

@@ -8,6 +8,7 @@ use super::sender::{Ended, Sender};
 use super::{claim, settle, store};
 use crate::channel::Channel;
 use crate::channel::error::{Finding, SendError, Sent};
+use crate::channel::progress::Budget;
 use crate::db;
 use crate::fail;
 
@@ -38,22 +39,23 @@ impl Sender {
             Resolved::Step(step) => self.record(channel, row, step).await,
             Resolved::SendAgain { is_blind } => {
                 let (owner, held, lease) = (self.owner.clone(), row, channel.settings.lease());
-                let why = finding.to_string();
+                let (why, clock) = (finding.to_string(), self.outside.clock.clone());
                 let again = self
                     .db
                     .claim(move |tx| {
                         let now = tx.now();
+                        let budget = Budget::new(&clock, tx.began().into(), lease);
                         let again = claim::mark_sending_again(tx, &held, &owner, now.plus(lease), is_blind)?;
                         if let Some(row) = &again {
                             settle::note(tx, row, "sent_again", Some(&why), now)?;
                         }
-                        Ok(again)
+                        Ok(again.map(|row| (row, budget)))
                     })
                     .await?;
                 match again {
-                    Some(row) => {
+                    Some((row, budget)) => {
                         fail::point("outbox.again");
-                        Box::pin(self.send(channel, row, stop)).await
+                        Box::pin(self.send(channel, row, &budget, stop)).await
                     }
                     None => Ok(Ended::Lost),
                 }

@@ -55,7 +55,7 @@ struct Until<'a> {
 
 /// The answer to a claim.
 enum Taken {
-    Send(Row),
+    Send(Row, Budget),
     LookInto(Row),
     Wait { until: Option<Timestamp>, is_pace: bool, is_locked: bool },
     Nothing,
@@ -143,7 +143,7 @@ impl Sender {
                     }
                     break;
                 }
-                Taken::Send(row) => self.send(channel, row, stop).await?,
+                Taken::Send(row, budget) => self.send(channel, row, &budget, stop).await?,
                 Taken::LookInto(row) => self.look_into(channel, row, stop).await?,
             };
             has_waited = false;
@@ -177,7 +177,7 @@ impl Sender {
         if !due {
             return Ok(Taken::Nothing);
         }
-        let print = channel.credentials_print();
+        let (print, clock) = (channel.credentials_print(), self.outside.clock.clone());
         self.db
             .claim(move |tx| {
                 let now = tx.now();
@@ -203,12 +203,13 @@ impl Sender {
                     });
                 }
                 let lease_until = now.plus(settings.lease());
+                let budget = Budget::new(&clock, tx.began().into(), settings.lease());
                 if let Some(row) = claim::claim_unknown(tx, &name, &owner, due, lease_until)? {
                     return Ok(Taken::LookInto(row));
                 }
                 let ready = claim::claim_ready(tx, &name, &owner, due, lease_until)?;
                 fail::point("outbox.claiming");
-                Ok(ready.map_or(Taken::Nothing, Taken::Send))
+                Ok(ready.map_or(Taken::Nothing, |row| Taken::Send(row, budget.clone())))
             })
             .await
             .or_else(|error| match error {
@@ -223,11 +224,11 @@ impl Sender {
         &self,
         channel: &Channel,
         row: Row,
+        budget: &Budget,
         stop: &CancellationToken,
     ) -> db::Result<Ended> {
-        let budget = Budget::new(&self.outside.clock, channel.settings.lease());
         fail::point("outbox.claimed");
-        let result = self.send_in_time(channel, &row, &budget, stop).await;
+        let result = self.send_in_time(channel, &row, budget, stop).await;
         let Some(result) = result else {
             tracing::warn!(delivery = row.id, "Not sent: the lease was over before it could begin");
             return Ok(Ended::Lost);
