@@ -3,6 +3,7 @@
 use super::collect::{Collected, Wrong};
 use super::decide::StopReason;
 use super::deliver::Queued;
+use crate::engine::Delivery;
 use crate::time::Timestamp;
 
 /// What a run did, step by step.
@@ -16,6 +17,8 @@ pub struct Funnel {
     pub queued: Queued,
     /// Whether the job tells anybody at all.
     pub has_channels: bool,
+    /// Whether this run might tell anything.
+    pub delivery: Delivery,
 }
 
 impl Funnel {
@@ -46,6 +49,9 @@ impl Funnel {
         }
         if !self.has_channels && self.undelivered > 0 {
             return Some("nobody is told, `deliver` names no channel".to_owned());
+        }
+        if self.delivery == Delivery::Withhold && self.undelivered > 0 {
+            return Some(format!("--no-deliver, {} wait for a run that delivers", self.undelivered));
         }
         if waiting > 0 && self.queued.new > 0 {
             return Some(format!("mail_limit, {waiting} more wait for the next digest"));
@@ -155,7 +161,8 @@ mod tests {
                 "collected 5 → with ISBN 5 → new 5 → undelivered 5 → queued 5",
             ),
         ] {
-            let funnel = Funnel { collected, undelivered, queued, has_channels };
+            let delivery = Delivery::Queue;
+            let funnel = Funnel { collected, undelivered, queued, has_channels, delivery };
             assert_eq!(funnel.render(|at| at.to_string()), expected);
         }
     }

@@ -39,7 +39,7 @@ use crate::config::value::{FirstRun, HttpUrl};
 use crate::config::{Job, Problems};
 use crate::db::{self, Db};
 use crate::engine::work::Boxed;
-use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Work};
+use crate::engine::{Delivery, Failure, Parts, Plan, Report, Trial, Turn, Work};
 use crate::fetch::{AllowPrivate, Check, Fetcher, Wanted};
 use crate::hash;
 use crate::id::JobName;
@@ -146,18 +146,23 @@ impl Books {
         })
     }
 
-    /// Collect, select, deliver; what failed in one does not keep the next from its work.
+    /// Collect, select, deliver; what failed in one does not keep the next from its work. A run that withholds
+    /// selects nothing: the books stay undelivered.
     async fn turn(&self, turn: &Turn) -> Result<Report, Failure> {
         let collected = collect::collect(&self.collect_plan()?, &self.fetcher, turn).await?;
         turn.check_stop()?;
         let job = turn.job.clone();
         let undelivered = turn.db.read(move |tx| store::count_undelivered(tx, &job)).await?;
-        let queued = deliver::deliver(&self.deliver, turn).await?;
+        let queued = match turn.delivery {
+            Delivery::Queue => deliver::deliver(&self.deliver, turn).await?,
+            Delivery::Withhold => deliver::Queued::default(),
+        };
         let funnel = Funnel {
             collected,
             undelivered: u64::try_from(undelivered).unwrap_or(0),
             queued,
             has_channels: !self.deliver.deliver.is_empty(),
+            delivery: turn.delivery,
         };
         let summary = funnel.render(|at| at.to_string());
         let is_in_vain = funnel.collected.returned == 0 && funnel.queued.new + funnel.queued.repeats == 0;

@@ -8,7 +8,8 @@
 //!
 //! A run reads the feed and takes `items_per_run` steps; a step is one screening or one summary, in the order of the
 //! seed: a pending item first, else the one that was looked at longest ago. A provider that rests ends the run and
-//! costs no item a try.
+//! costs no item a try. A run that may not tell anything screens and leaves what is worth it pending: the summary is
+//! the text of a post.
 
 pub mod by_hand;
 mod collect;
@@ -41,7 +42,7 @@ use crate::config::value::FirstRun;
 use crate::config::{Job, Problems};
 use crate::db::{self, Db};
 use crate::engine::work::Boxed;
-use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Update, Work};
+use crate::engine::{Delivery, Failure, Parts, Plan, Report, Trial, Turn, Update, Work};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::llm::{AskError, Because, Llm, Obstacle, Purpose, Wish};
@@ -179,6 +180,26 @@ impl Press {
     }
 
     async fn step_into(&self, turn: &Turn, only: Option<Only>, report: &mut Telling) -> Result<(), Failure> {
+        match (turn.delivery, only) {
+            (Delivery::Queue, _) => self.take_steps(turn, only, report).await,
+            (Delivery::Withhold, Some(Only::Post)) => self.note_withheld(turn, report).await,
+            (Delivery::Withhold, _) => {
+                self.take_steps(turn, Some(Only::Screen), report).await?;
+                self.note_withheld(turn, report).await
+            }
+        }
+    }
+
+    async fn note_withheld(&self, turn: &Turn, report: &mut Telling) -> Result<(), Failure> {
+        let name = self.name.clone();
+        let pending = turn.db.read(move |tx| store::count(tx, &name, Status::Pending)).await?;
+        if pending > 0 {
+            report.lines.push(format!("{pending} pending, not posted (--no-deliver)"));
+        }
+        Ok(())
+    }
+
+    async fn take_steps(&self, turn: &Turn, only: Option<Only>, report: &mut Telling) -> Result<(), Failure> {
         for _ in 0..self.keys.items_per_run {
             turn.check_stop()?;
             match self.step(turn, only).await? {
