@@ -6,7 +6,7 @@ use serde_json::json;
 use tsuzuki::books::{store, view};
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::google_books::{Reply, isbn, volume, volumes};
-use tsuzuki::engine::{Failure, Finished};
+use tsuzuki::engine::{Failure, Finished, Outcome};
 use tsuzuki::id::JobName;
 use tsuzuki::ledger::{cursor, event};
 use tsuzuki::{params, sql};
@@ -51,7 +51,7 @@ on_both_databases! {
         let before = world.google.asked().len();
         let report = world.run("max_per_run = 40").await;
         assert_eq!(world.google.asked().len(), before, "no request is made");
-        assert_eq!(report.summary, "collected 0 → with ISBN 0 → new 0 → undelivered 12 → queued 5; bottleneck: mail_limit, 7 more wait for the next digest");
+        assert_eq!(report.summary, "collected 0 → with ISBN 0 → new 0 → undelivered 12 → queued 5; bottleneck: mail_limit, 2 more wait for the next digest");
         assert_eq!(world.count(sql!("SELECT COUNT(*) FROM book_digests")).await, 2);
         assert_eq!(reset_cursors(&fixture).await, 1);
         world.run("max_per_run = 40").await;
@@ -254,7 +254,11 @@ on_both_databases! {
         assert_eq!(world.send().await.failed, 1);
         assert_eq!(world.delivered().await.len(), 0);
         // Not with the next run: what was refused would be refused every hour.
-        world.run("max_per_run = 10").await;
+        let report = world.run("max_per_run = 10").await;
+        let next = fixture.clock.now().plus(DAY - Duration::from_secs(3600));
+        let wanted = format!("undelivered 3 → queued 0; bottleneck: a digest was refused, the next is made after {next}");
+        assert!(report.summary.ends_with(&wanted), "{}", report.summary);
+        assert_eq!((report.waiting_until, report.outcome()), (Some(next), Outcome::Waiting));
         fixture.clock.advance(DAY / 2);
         world.run("max_per_run = 10").await;
         assert_eq!(world.count(sql!("SELECT COUNT(*) FROM outbox")).await, 1);
