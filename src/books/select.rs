@@ -16,6 +16,9 @@ const REST: Duration = Duration::from_secs(23 * 60 * 60);
 /// How much the clocks of machines that share a database may differ.
 const AHEAD: Duration = Duration::from_secs(10 * 60);
 
+/// How long ago a book was sent that may be sent again.
+const LONG_AGO: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
 /// How many books a digest may have.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -23,7 +26,7 @@ pub struct Limits {
     pub mail_limit: u32,
     /// Of books that are told again.
     pub fallback_limit: u32,
-    /// The zone whose calendar day holds at most one digest of repeats.
+    /// The zone whose calendar day has no digest of repeats beside another.
     pub zone: TimeZone,
 }
 
@@ -59,11 +62,11 @@ pub fn choose(tx: &mut Tx<'_>, job: &JobName, limits: &Limits, now: Timestamp) -
     }
     let undelivered = store::count_undelivered(tx, job)?;
     let on_their_way = store::count_waiting(tx, job)?;
-    let last_repeat_at = store::last_repeat_at(tx, job)?;
-    if !may_repeat(undelivered, on_their_way, last_repeat_at, limits, now) {
+    let last_digest_at = store::last_digest_at(tx, job)?;
+    if !may_repeat(undelivered, on_their_way, last_digest_at, limits, now) {
         return Ok(Choice::Nothing);
     }
-    let repeats = store::list_repeatable(tx, job, limits.fallback_limit)?;
+    let repeats = store::list_repeatable(tx, job, now.minus(LONG_AGO), limits.fallback_limit, now)?;
     Ok(if repeats.is_empty() { Choice::Nothing } else { Choice::Repeats(repeats) })
 }
 
@@ -78,13 +81,14 @@ fn end_of_rest(refused_at: Option<Timestamp>, now: Timestamp) -> Option<Timestam
     refused_at.filter(|at| *at <= now.plus(AHEAD) && now.since(*at) < REST).map(|at| at.plus(REST))
 }
 
-/// Whether books of long ago may be told again: nothing else is to be told or on its way, and not twice a day.
+/// Whether books of long ago may be told again: nothing else is to be told or on its way, and nothing was today.
 ///
-/// Without the last condition a job that runs every hour would send the same few books around the clock.
+/// Without the last condition a job that runs every hour would send repeats around the clock, and the first of them an
+/// hour after its last new book.
 fn may_repeat(
     undelivered: i64,
     on_their_way: i64,
-    last_repeat_at: Option<Timestamp>,
+    last_digest_at: Option<Timestamp>,
     limits: &Limits,
     now: Timestamp,
 ) -> bool {
@@ -92,7 +96,7 @@ fn may_repeat(
     undelivered == 0
         && on_their_way == 0
         && limits.fallback_limit > 0
-        && last_repeat_at.is_none_or(|at| at.date_in(&limits.zone) != today)
+        && last_digest_at.is_none_or(|at| at.date_in(&limits.zone) != today)
 }
 
 #[cfg(test)]

@@ -315,7 +315,11 @@ on_both_databases! {
         world.send().await;
         assert_eq!(world.delivered().await, isbns([4, 3, 2, 1, 0]));
         let first_delivery = world.count(sql!("SELECT COUNT(*) FROM deliveries")).await;
-        fixture.clock.advance(DAY);
+        for _ in 0..6 {
+            world.run(keys).await;
+            assert_eq!(world.send().await.sent, 0, "they were sent a short while ago");
+            fixture.clock.advance(DAY);
+        }
         let report = world.run(keys).await;
         assert_eq!(report.summary, "collected 0 → with ISBN 0 → new 0 → undelivered 0 → queued 2 again; bottleneck: exhausted, the search was read to its end");
         world.run(keys).await;
@@ -335,9 +339,25 @@ on_both_databases! {
         world.run("max_per_run = 10\nfallback_limit = 0").await;
         assert_eq!(world.send().await.sent, 0, "0 is off");
         world.run(keys).await;
-        world.send().await;
+        assert_eq!(world.send().await.sent, 1);
         let next = fixture.db.read(|tx| tx.find(sql!("SELECT isbn13_list_json FROM deliveries ORDER BY id DESC LIMIT 1"), params![], |row| row.get::<String>(0))).await.unwrap();
         assert_ne!(next.unwrap(), json!(oldest[..2]).to_string(), "others have their turn");
+    }
+
+    async fn a_day_with_a_digest_of_new_books_has_none_of_old_ones(fixture) {
+        let world = World::new(&fixture, volumes(0, 3)).await;
+        let keys = "max_per_run = 10\nrecheck_after = \"7d\"";
+        world.run(keys).await;
+        assert_eq!(world.send().await.sent, 1);
+        fixture.clock.advance(DAY * 8);
+        world.google.set_volumes(volumes(0, 4));
+        world.run(keys).await;
+        assert_eq!(world.send().await.sent, 1, "the fourth book");
+        world.run(keys).await;
+        assert_eq!(world.send().await.sent, 0, "the other three are old enough, but not today");
+        fixture.clock.advance(DAY);
+        let report = world.run(keys).await;
+        assert!(report.summary.contains("queued 3 again"), "{}", report.summary);
     }
 
     async fn the_first_run_may_keep_what_it_finds_to_itself(fixture) {

@@ -172,27 +172,33 @@ pub fn list_rests(tx: &mut Tx<'_>, isbn13: &Isbn13, now: Timestamp) -> db::Resul
     )
 }
 
-/// The books that a job sent longest ago.
-pub fn list_repeatable(tx: &mut Tx<'_>, job: &JobName, limit: u32) -> db::Result<Vec<Book>> {
+/// The books that a job sent longest ago, and not after `latest`.
+pub fn list_repeatable(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    latest: Timestamp,
+    limit: u32,
+    now: Timestamp,
+) -> db::Result<Vec<Book>> {
     tx.list(
         sql!(
             "SELECT b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url,
                b.links_json
              FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
              WHERE j.job_name = ?1 AND j.last_sent_at IS NOT NULL
+               AND (j.last_sent_at <= ?3 OR j.last_sent_at > ?4)
              ORDER BY j.last_sent_at, j.isbn13 LIMIT ?2"
         ),
-        params![job, limit],
+        // What was sent in the future was sent under a clock that has been set back since.
+        params![job, limit, latest, now.plus(DAY)],
         super::books::read,
     )
 }
 
-/// When a job last made a digest of repeats.
-pub fn last_repeat_at(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Timestamp>> {
+/// When a job last made a digest, of whatever books.
+pub fn last_digest_at(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Timestamp>> {
     tx.find(
-        sql!(
-            "SELECT created_at FROM book_digests WHERE job_name = ?1 AND is_repeat = 1 ORDER BY id DESC LIMIT 1"
-        ),
+        sql!("SELECT created_at FROM book_digests WHERE job_name = ?1 ORDER BY id DESC LIMIT 1"),
         params![job],
         |row| row.get(0),
     )
