@@ -61,18 +61,31 @@ impl Funnel {
             returned.saturating_sub(without_isbn),
             self.undelivered
         );
-        match self.bottleneck(&local) {
-            Some(bottleneck) => format!("{steps}; bottleneck: {bottleneck}"),
-            None => steps,
+        let narrow: Vec<String> =
+            [self.bottleneck(&local), self.quota(&local)].into_iter().flatten().collect();
+        match narrow.is_empty() {
+            true => steps,
+            false => format!("{steps}; bottleneck: {}", narrow.join("; ")),
         }
     }
 
-    /// The step that keeps more from being told, if one does.
+    /// The step that keeps more from being told, if one does; a quota that is used up has a place of its own.
     fn bottleneck(&self, local: &impl Fn(Timestamp) -> String) -> Option<String> {
         if let Some(Wrong::Credentials(why) | Wrong::Failed(why)) = &self.collected.trouble {
             return Some(format!("the search failed ({why})"));
         }
-        self.after_collecting(local).or_else(|| self.while_collecting(local))
+        self.after_collecting(local).or_else(|| self.while_collecting())
+    }
+
+    /// That no more requests are possible now: said always, because the run waits for it whatever else is narrow.
+    fn quota(&self, local: &impl Fn(Timestamp) -> String) -> Option<String> {
+        match (self.collected.stop, self.collected.resumes_at) {
+            (_, Some(at)) => Some(format!("quota, no more requests before {}", local(at))),
+            (Some(StopReason::Quota), None) => {
+                Some("quota, the provider rests until it is resumed".to_owned())
+            }
+            (_, None) => None,
+        }
     }
 
     /// What keeps books that were found from being told.
@@ -99,14 +112,11 @@ impl Funnel {
         }
     }
 
-    /// What keeps more from being found.
-    fn while_collecting(&self, local: &impl Fn(Timestamp) -> String) -> Option<String> {
+    /// What keeps more from being found, other than the quota.
+    fn while_collecting(&self) -> Option<String> {
         let Collected { returned, without_isbn, new, stop, .. } = self.collected;
         match stop {
-            Some(StopReason::Quota) => Some(match self.collected.resumes_at {
-                Some(at) => format!("quota, no more requests before {}", local(at)),
-                None => "quota, the provider rests until it is resumed".to_owned(),
-            }),
+            Some(StopReason::Quota) => None,
             None => Some("exhausted, the search was read to its end".to_owned()),
             Some(StopReason::Exhausted) => Some("exhausted, the search is now read to its end".to_owned()),
             Some(_) if returned > 0 && without_isbn == returned => {
@@ -157,6 +167,22 @@ mod tests {
                 on_their_way(4),
                 true,
                 "collected 40 → with ISBN 38 → new 12 → undelivered 4 → queued 4; bottleneck: quota, no more requests before 2026-01-15T15:00:00.000Z",
+            ),
+            (
+                quota.clone(),
+                30,
+                queued(5, 0),
+                on_their_way(5),
+                true,
+                "collected 40 → with ISBN 38 → new 12 → undelivered 30 → queued 5; bottleneck: mail_limit, 25 more wait for the next digest; quota, no more requests before 2026-01-15T15:00:00.000Z",
+            ),
+            (
+                collected(0, 0, 0, Some(StopReason::Quota)),
+                0,
+                queued(0, 0),
+                on_their_way(0),
+                true,
+                "collected 0 → with ISBN 0 → new 0 → undelivered 0 → queued 0; bottleneck: quota, the provider rests until it is resumed",
             ),
             (
                 collected(0, 0, 0, None),
