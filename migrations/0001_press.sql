@@ -43,5 +43,8 @@ CREATE TABLE press_feeds (
   last_read_at TEXT,
   -- From when on it is read whole again: the date of an entry that was left alone because it lay in the future.
   read_again_at TEXT,
+  -- When it answered that it is gone for good (410), and when the channels of the job were told.
+  gone_at TEXT,
+  gone_told_at TEXT,
   PRIMARY KEY (job_name, feed_url)
 );

@@ -16,6 +16,7 @@ mod collect;
 pub mod config;
 pub mod decide;
 mod files;
+pub mod gone;
 pub mod look;
 pub mod model;
 mod page;
@@ -23,6 +24,7 @@ mod post;
 mod screen;
 pub mod store;
 mod summarize;
+mod telling;
 mod trial;
 mod workspace;
 
@@ -48,6 +50,7 @@ use crate::id::JobName;
 use crate::llm::{AskError, Because, Llm, Obstacle, Purpose, Wish};
 use crate::time::Timestamp;
 use decide::{Event, Limits};
+use telling::Telling;
 
 /// The kind, as in the config file.
 pub const KIND: &str = "press";
@@ -170,12 +173,17 @@ impl Press {
     }
 
     async fn collect_into(&self, turn: &Turn, report: &mut Telling) -> Result<(), Failure> {
-        turn.progress.tell(&turn.job, Update::Now(format!("reading {}", self.keys.feed)));
-        match until_stopped(turn, collect::collect(self, turn)).await? {
-            Ok(collected) => report.well(collected.to_string()),
-            // The items that we have do not depend on the feed being there.
-            Err(why) => report.problems.push(format!("the feed could not be read: {why}")),
+        if gone::rests(self, turn).await? {
+            report.lines.push(format!("the feed is not read: {}", gone::words(&self.name)));
+        } else {
+            turn.progress.tell(&turn.job, Update::Now(format!("reading {}", self.keys.feed)));
+            match until_stopped(turn, collect::collect(self, turn)).await? {
+                Ok(collected) => report.well(collected.to_string()),
+                // The items that we have do not depend on the feed being there.
+                Err(why) => report.problems.push(format!("the feed could not be read: {why}")),
+            }
         }
+        report.problems.extend(until_stopped(turn, gone::tell(self, turn)).await?);
         Ok(())
     }
 
@@ -329,33 +337,6 @@ async fn until_stopped<T>(turn: &Turn, work: impl Future<Output = Result<T, Fail
     }
 }
 
-/// A report on its way.
-#[derive(Default)]
-struct Telling {
-    lines: Vec<String>,
-    problems: Vec<String>,
-    waiting_until: Option<Timestamp>,
-    /// Whether anything went well.
-    went_well: bool,
-}
-
-impl Telling {
-    fn well(&mut self, line: String) {
-        self.lines.push(line);
-        self.went_well = true;
-    }
-
-    fn finish(self) -> Report {
-        let summary = match (self.lines.is_empty(), self.problems.is_empty()) {
-            (true, true) => "nothing to do".to_owned(),
-            (true, false) => "nothing was done".to_owned(),
-            (false, _) => self.lines.join("; "),
-        };
-        let Telling { problems, waiting_until, went_well, .. } = self;
-        Report { summary, problems, waiting_until, is_in_vain: !went_well }
-    }
-}
-
 impl Work for Press {
     fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>> {
         match self.only {
@@ -373,7 +354,7 @@ impl Work for Press {
     }
 
     fn relies_on(&self) -> Vec<String> {
-        vec![format!("provider:{}", self.llm)]
+        vec![format!("provider:{}", self.llm), gone::rest_name(&self.name)]
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
@@ -393,15 +374,20 @@ impl Work for Press {
 
     fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
         Box::pin(async move {
-            let name = self.name.clone();
-            let (pending, to_screen, waiting) = db
+            let (name, feed) = (self.name.clone(), self.keys.feed.url().to_string());
+            let (gone, pending, to_screen, waiting) = db
                 .read(move |tx| {
+                    let gone = store::find_gone(tx, &name, &feed)?;
                     let waiting = store::count(tx, &name, Status::Unprocessed)?
                         + store::count(tx, &name, Status::Deferred)?;
-                    Ok((store::find_pending(tx, &name)?, store::find_to_screen(tx, &name, now)?, waiting))
+                    let pending = store::find_pending(tx, &name)?;
+                    Ok((gone, pending, store::find_to_screen(tx, &name, now)?, waiting))
                 })
                 .await?;
-            let mut steps = vec![format!("read {}", self.keys.feed)];
+            let mut steps = vec![match gone {
+                None => format!("read {}", self.keys.feed),
+                Some(_) => format!("leave {} alone: {}", self.keys.feed, gone::words(&self.name)),
+            }];
             match (pending, to_screen) {
                 (Some(item), _) => steps.push(format!("summarise and post: {}", item.title)),
                 (None, Some(item)) => steps.push(format!("screen: {} ({waiting} waiting)", item.title)),

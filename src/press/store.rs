@@ -6,7 +6,7 @@ mod import;
 use serde_json::Value as Json;
 
 pub use export::list_after;
-pub use feed::{FeedState, find_feed, put_feed};
+pub use feed::{FeedState, find_feed, find_gone, mark_gone, mark_gone_told, put_feed, reset_gone};
 pub use import::{ImportedItem, add_feed, add_imported, find_first_created};
 
 use super::TOPIC;

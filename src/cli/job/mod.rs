@@ -17,6 +17,7 @@ use crate::config::value::Span;
 use crate::engine::runner::pause_name;
 use crate::id::JobName;
 use crate::ledger::{event, pause};
+use crate::press::gone;
 use crate::time::Timestamp;
 
 /// Options of `job`.
@@ -68,7 +69,7 @@ enum Command {
         #[arg(long, default_value = "by hand")]
         reason: String,
     },
-    /// End the rest of a job
+    /// End the rest of a job, and of its feed
     Resume {
         /// The job
         name: String,
@@ -175,7 +176,8 @@ async fn resume(name: &str, context: &Context) -> Result {
         .db()
         .await?
         .write(move |tx| {
-            let rested = pause::reset(tx, &pause_name(&job))?;
+            let is_feed_back = gone::resume(tx, &job)?;
+            let rested = pause::reset(tx, &pause_name(&job))? || is_feed_back;
             if rested {
                 event::add(tx, Some(&job), &format!("job:{job}"), "resumed", &serde_json::Value::Null, now)?;
             }

@@ -200,7 +200,7 @@ pub(super) fn tell_rest(rest: &Pause, times: &Times) -> String {
         None => "until it is ended by hand".to_owned(),
     };
     let command = match kind {
-        "job" => format!("job resume {name}"),
+        "job" | "feed" => format!("job resume {name}"),
         "channel" => format!("delivery retry --channel {name}"),
         "blog" => format!("change resume {name}"),
         _ => return format!("{kind} {name} {until}: {}", times.told(&rest.reason)),

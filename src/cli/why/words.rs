@@ -98,6 +98,8 @@ pub(super) fn meaning(kind: &str, code: &str) -> Option<&'static str> {
         ("provider", "provider_used_up") => "is used up, and rests",
         ("provider", "provider_down") => "does not work, and rests",
         ("provider", "provider_locked") => "refuses our key, and rests",
+        ("job", "feed_gone") => "its feed is gone, and rests",
+        ("job", "feed_changed") => "its feed has another address, and is read again",
         ("job", "exhausted") => "the search was read to its end",
         (_, "not_rendered") => "a message could not be made",
         ("job", "success") => "ended well",
