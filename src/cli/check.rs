@@ -39,6 +39,7 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result {
             problems.push(config.web.problem("listen", error.to_string()).with_hint(error.hint()));
         }
         problems.extend(config.warnings.clone());
+        problems.extend(app::list_warnings(config));
     }
     let problems = problems.in_order();
     let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();

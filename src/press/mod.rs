@@ -8,14 +8,15 @@
 //!
 //! A run reads the feed and takes `items_per_run` steps; a step is one screening or one summary, in the order of the
 //! seed: a pending item first, else the one that was looked at longest ago. A provider that rests ends the run and
-//! costs no item a try. A run that may not tell anything screens and leaves what is worth it pending: the summary is
-//! the text of a post.
+//! costs no item a try. A run that posts nothing, because it may not or has nobody to post to, screens and leaves what
+//! is worth it pending: the summary is the text of a post.
 
 pub mod by_hand;
 mod collect;
 pub mod config;
 pub mod decide;
 mod files;
+mod flood;
 pub mod gone;
 pub mod look;
 pub mod model;
@@ -188,23 +189,30 @@ impl Press {
     }
 
     async fn step_into(&self, turn: &Turn, only: Option<Only>, report: &mut Telling) -> Result<(), Failure> {
-        match (turn.delivery, only) {
-            (Delivery::Queue, _) => self.take_steps(turn, only, report).await,
-            (Delivery::Withhold, Some(Only::Post)) => self.note_withheld(turn, report).await,
-            (Delivery::Withhold, _) => {
-                self.take_steps(turn, Some(Only::Screen), report).await?;
-                self.note_withheld(turn, report).await
+        let Some(why) = self.withholds(turn) else {
+            if let Some(line) = flood::hold(self, turn).await? {
+                report.lines.push(line);
             }
+            return self.take_steps(turn, only, report).await;
+        };
+        if only != Some(Only::Post) {
+            self.take_steps(turn, Some(Only::Screen), report).await?;
         }
-    }
-
-    async fn note_withheld(&self, turn: &Turn, report: &mut Telling) -> Result<(), Failure> {
         let name = self.name.clone();
         let pending = turn.db.read(move |tx| store::count(tx, &name, Status::Pending)).await?;
         if pending > 0 {
-            report.lines.push(format!("{pending} pending, not posted (--no-deliver)"));
+            report.lines.push(format!("{pending} pending, not posted ({why})"));
         }
         Ok(())
+    }
+
+    /// Why a run posts nothing, if so.
+    fn withholds(&self, turn: &Turn) -> Option<&'static str> {
+        match turn.delivery {
+            Delivery::Withhold => Some("--no-deliver"),
+            Delivery::Queue if self.deliver.is_empty() => Some("`deliver` names no channel"),
+            Delivery::Queue => None,
+        }
     }
 
     async fn take_steps(&self, turn: &Turn, only: Option<Only>, report: &mut Telling) -> Result<(), Failure> {
@@ -389,9 +397,11 @@ impl Work for Press {
                 Some(_) => format!("leave {} alone: {}", self.keys.feed, gone::words(&self.name)),
             }];
             match (pending, to_screen) {
-                (Some(item), _) => steps.push(format!("summarise and post: {}", item.title)),
-                (None, Some(item)) => steps.push(format!("screen: {} ({waiting} waiting)", item.title)),
-                (None, None) => steps.push(format!("no item is due ({waiting} waiting)")),
+                (Some(item), _) if !self.deliver.is_empty() => {
+                    steps.push(format!("summarise and post: {}", item.title));
+                }
+                (_, Some(item)) => steps.push(format!("screen: {} ({waiting} waiting)", item.title)),
+                (_, None) => steps.push(format!("no item is due ({waiting} waiting)")),
             }
             if let Ok(llm) = self.llm()
                 && let Some(obstacle) = llm.find_obstacle(&self.name, Purpose::Screen, &[]).await?

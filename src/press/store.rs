@@ -118,6 +118,30 @@ pub fn find_pending(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Item>> 
     )
 }
 
+/// The items that would be posted by and by: pending, not held, and with no message under way.
+pub fn list_ready(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Vec<Item>> {
+    tx.list(
+        sql!(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM items WHERE job_name = ?1 AND status = 2 AND is_held = 0 AND ",
+            not_spoken_for!(),
+            " ORDER BY published_at, id"
+        )),
+        params![job, TOPIC],
+        read,
+    )
+}
+
+/// Has the post of a pending item wait for a person; `false` if it is pending no longer, or was held before.
+pub fn mark_held(tx: &mut Tx<'_>, id: i64) -> db::Result<bool> {
+    let held = tx.execute(
+        sql!("UPDATE items SET is_held = 1 WHERE id = ?1 AND status = 2 AND is_held = 0"),
+        params![id],
+    )?;
+    Ok(held == 1)
+}
+
 /// The item to screen next: of those nobody has looked at and those that were put off, the one looked at longest ago.
 ///
 /// Two picks, each along its own index, and the older of the two: one query over both states would sort them all. An

@@ -123,3 +123,12 @@ fn a_good_file_has_no_problems_and_one_job() {
     let said = String::from_utf8(desk.run(&["check"]).stderr).unwrap();
     assert_eq!(said, "tsuzuki.toml: 1 job, no errors\n");
 }
+
+#[test]
+fn a_press_job_without_a_channel_is_warned_of() {
+    let job = "[llm.gem]\nkind = \"gemini\"\napi_key = \"x\"\n[[job]]\nname = \"p\"\nkind = \"press\"\nfeed = \"https://a.example/\"\n";
+    let (problems, code) = check(&Desk::new(job));
+    let wanted = "the job `p` names no channel in `deliver`: it collects and screens, but summarises and posts nothing";
+    assert_eq!(code, Some(0), "it is no error");
+    assert!(problems.contains(&format!("4:1 {wanted}")), "{problems:?}");
+}

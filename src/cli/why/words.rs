@@ -72,7 +72,7 @@ pub(super) fn meaning(kind: &str, code: &str) -> Option<&'static str> {
         ("item", "model_failed") => "the model's answer was no use",
         ("item", "queued") => "summarised; the post is in the outbox",
         ("item", "retry_limit_exceeded" | "closed") => "given up: tried too often",
-        ("item", "no_channel") => "done: the job delivers to no channel",
+        ("item", "held") => "its post will wait for a person: too many are pending at once",
         ("book", "collected") => "found",
         ("book", "queued") => "chosen for a digest",
         ("book", "released") => "its digest was not sent; it is chosen again later",

@@ -2,6 +2,7 @@
 //! what a person wants asked anew.
 
 use super::*;
+use tsuzuki::channel::outbox;
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::engine::Outcome;
 use tsuzuki::ledger::pause;
@@ -72,5 +73,38 @@ on_both_databases! {
         world.reconfigure(&PLAIN, &fixture);
         world.live(2).await;
         assert_eq!(world.posts().len(), 1, "{:?}", world.posts());
+    }
+
+    async fn without_a_channel_nothing_is_summarised_and_a_later_one_gets_it(fixture) {
+        let mut world = World::new(&fixture, &NOBODY).await;
+        world.publish("a", files(&[2000]));
+        world.publish("b", files(&[2001]));
+        for _ in 0..2 {
+            let report = world.live(1).await.remove(0);
+            let wanted = "2 pending, not posted (`deliver` names no channel)";
+            assert!(report.summary.contains(wanted), "{}", report.summary);
+        }
+        assert_eq!(world.gemini.questions().len(), 2, "two screenings, no summary");
+        assert_eq!((world.standing("a").await, world.standing("b").await), ("2/-/0".into(), "2/-/0".into()));
+        world.reconfigure(&PLAIN, &fixture);
+        world.live(1).await;
+        assert_eq!((world.posts().len(), world.standing("a").await.as_str()), (2, "3/0/0"));
+    }
+
+    async fn what_has_piled_up_does_not_flood_a_new_channel(fixture) {
+        let mut world = World::new(&fixture, &NOBODY).await;
+        for slug in ["a", "b", "c"] {
+            world.publish(slug, files(&[2000]));
+            world.live(1).await;
+        }
+        world.reconfigure(&More { job: "items_per_run = 9\nhold_above = 2", ..PLAIN }, &fixture);
+        let reports = world.live(2).await;
+        assert!(reports[0].summary.contains("3 pending, held: more than `hold_above` at once"), "{reports:?}");
+        assert!(!reports[1].summary.contains("held"), "{reports:?}");
+        assert_eq!(world.posts().len(), 0);
+        let now = world.clock.now();
+        world.db.write(move |tx| outbox::approve_job(tx, "mic", now)).await.unwrap();
+        world.live(1).await;
+        assert_eq!((world.posts().len(), world.standing("c").await.as_str()), (3, "3/0/0"));
     }
 }
