@@ -16,6 +16,8 @@ CREATE TABLE items (
   page_hash TEXT,
   -- 1 when it came with more new entries than `hold_above` allows: its post waits for a person.
   is_held INTEGER NOT NULL DEFAULT 0,
+  -- 1 when a person wants it looked at again: the model is asked even if its answer is known.
+  ask_anew INTEGER NOT NULL DEFAULT 0,
   -- The summary as posted, and what the model said about it last.
   summary TEXT,
   verdict TEXT

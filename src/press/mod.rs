@@ -291,6 +291,10 @@ impl Press {
                 if took && let Some(seen) = &seen {
                     store::put_verdict(tx, item.id, &seen.page_hash, seen.verdict.as_deref())?;
                 }
+                // One that is worth it is asked about once more, for its summary.
+                if took && matches!(event, Event::NotWorth | Event::NotReady) {
+                    store::mark_answered(tx, item.id)?;
+                }
                 Ok(took)
             })
             .await?;
@@ -310,11 +314,12 @@ impl Press {
         self.parts.llms.find(&self.llm).ok_or_else(missing)
     }
 
-    fn wish(&self, instructions: Option<&String>) -> Wish {
+    fn wish(&self, item: &Item, instructions: Option<&String>) -> Wish {
         Wish {
             language: self.parts.app.language,
             instructions: instructions.cloned(),
             max_chars: usize::try_from(self.keys.summary_chars).unwrap_or(usize::MAX),
+            anew: item.ask_anew,
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::{params, sql};
 macro_rules! columns {
     () => {
         "id, job_name, url, title, published_at, status, reason, retry_count, created_at, last_checked_at, not_before,
-         page_hash, is_held, summary, verdict"
+         page_hash, is_held, summary, verdict, ask_anew"
     };
 }
 
@@ -59,6 +59,7 @@ fn read(row: &Row<'_>) -> db::Result<Item> {
         is_held: row.get::<i64>(12)? != 0,
         summary: row.get(13)?,
         verdict: row.get(14)?,
+        ask_anew: row.get::<i64>(15)? != 0,
     })
 }
 
@@ -304,11 +305,23 @@ pub fn put_verdict(tx: &mut Tx<'_>, id: i64, page_hash: &str, verdict: Option<&s
     Ok(())
 }
 
+/// Has the model asked about an item although its answer may be known, until it has answered.
+pub fn mark_ask_anew(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
+    tx.execute(sql!("UPDATE items SET ask_anew = 1 WHERE id = ?1"), params![id])?;
+    Ok(())
+}
+
+/// Notes that the model has answered anew, and that this was all it was to be asked.
+pub fn mark_answered(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
+    tx.execute(sql!("UPDATE items SET ask_anew = 0 WHERE id = ?1 AND ask_anew = 1"), params![id])?;
+    Ok(())
+}
+
 /// Keeps the summary that is being posted; `false` if the item is no longer pending.
 pub fn put_summary(tx: &mut Tx<'_>, item: &Item, summary: Option<&str>, now: Timestamp) -> db::Result<bool> {
     let changed = tx.execute(
         sql!(
-            "UPDATE items SET summary = ?1, last_checked_at = ?2
+            "UPDATE items SET summary = ?1, last_checked_at = ?2, ask_anew = 0
              WHERE id = ?3 AND status = 2 AND retry_count = ?4"
         ),
         params![summary, now, item.id, item.retry_count],

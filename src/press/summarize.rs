@@ -44,7 +44,7 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
     };
     fail::point("press.files_fetched");
     let document = Document { title: item.title.clone(), text: page.text, files };
-    let wish = press.wish(press.keys.summary_prompt.as_ref());
+    let wish = press.wish(&item, press.keys.summary_prompt.as_ref());
     let asked = llm.summarize(&press.name, &document, &wish).await;
     drop(workspace);
     fail::point("press.summarized");

@@ -6,7 +6,7 @@ use tsuzuki::channel::outbox;
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::engine::Outcome;
 use tsuzuki::ledger::pause;
-use tsuzuki::press::gone;
+use tsuzuki::press::{by_hand, gone};
 
 const PLAIN: More<'static> = More { tables: "", llm: "", job: "items_per_run = 9" };
 const NOBODY: More<'static> = More { tables: "", llm: "", job: "items_per_run = 9\ndeliver = []" };
@@ -106,5 +106,21 @@ on_both_databases! {
         world.db.write(move |tx| outbox::approve_job(tx, "mic", now)).await.unwrap();
         world.live(1).await;
         assert_eq!((world.posts().len(), world.standing("c").await.as_str()), (3, "3/0/0"));
+    }
+
+    async fn an_item_that_a_person_retries_is_asked_about_anew_and_only_once(fixture) {
+        let world = World::new(&fixture, &PLAIN).await;
+        world.publish("bare", Shape::Bare);
+        world.live(1).await;
+        world.clock.advance(HOUR);
+        world.live(1).await;
+        assert_eq!((world.standing("bare").await.as_str(), world.gemini.questions().len()), ("1/1/2", 1), "known");
+        let (item, now) = (world.item("bare").await, world.clock.now());
+        world.db.write(move |tx| by_hand::retry(tx, &item, now)).await.unwrap();
+        world.live(1).await;
+        assert_eq!((world.standing("bare").await.as_str(), world.gemini.questions().len()), ("1/1/1", 2), "anew");
+        world.clock.advance(HOUR);
+        world.live(1).await;
+        assert_eq!((world.standing("bare").await.as_str(), world.gemini.questions().len()), ("1/1/2", 2), "once");
     }
 }
