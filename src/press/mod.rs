@@ -169,8 +169,10 @@ impl Press {
     async fn run_whole(&self, turn: &Turn) -> Result<Report, Failure> {
         let mut report = Telling::default();
         self.collect_into(turn, &mut report).await?;
-        self.step_into(turn, None, &mut report).await?;
-        Ok(report.finish())
+        match self.step_into(turn, None, &mut report).await {
+            Ok(()) => Ok(report.finish()),
+            Err(failure) => Err(report.before(failure)),
+        }
     }
 
     async fn collect_into(&self, turn: &Turn, report: &mut Telling) -> Result<(), Failure> {
@@ -314,6 +316,11 @@ impl Press {
         self.parts.llms.find(&self.llm).ok_or_else(missing)
     }
 
+    /// That the model cannot be asked because of its key, naming the table of the config that has it.
+    fn locked(&self, why: &str) -> Failure {
+        Failure::Credentials(format!("[llm.{}]: {why}", self.llm))
+    }
+
     fn wish(&self, item: &Item, instructions: Option<&String>) -> Wish {
         Wish {
             language: self.parts.app.language,
@@ -332,9 +339,9 @@ struct Seen {
 }
 
 /// An answer that is none: the step waits, the run fails, or the item is to blame.
-fn no_answer(error: AskError) -> Result<Result<Step, String>, Failure> {
+fn no_answer(press: &Press, error: AskError) -> Result<Result<Step, String>, Failure> {
     match error {
-        AskError::Resting(Obstacle { why, because: Because::Locked, .. }) => Err(Failure::Credentials(why)),
+        AskError::Resting(Obstacle { why, because: Because::Locked, .. }) => Err(press.locked(&why)),
         AskError::Resting(Obstacle { until, why, .. }) => Ok(Ok(Step::Waiting { until, why })),
         AskError::Rejected { why } => Ok(Err(why)),
         AskError::Db(error) => Err(error.into()),

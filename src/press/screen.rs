@@ -22,7 +22,7 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
     let asked = press.llm()?.screen(&press.name, &page.document(&item), &wish).await;
     let answered = match asked {
         Ok(answered) => answered,
-        Err(error) => match no_answer(error)? {
+        Err(error) => match no_answer(press, error)? {
             Ok(waiting) => return Ok(waiting),
             Err(why) => {
                 let seen = Seen { page_hash: page.hash, verdict: None };

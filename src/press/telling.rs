@@ -19,6 +19,20 @@ impl Telling {
         self.went_well = true;
     }
 
+    /// A failure that ended the run, behind what had been done until then: that is saved, and worth saying.
+    pub(super) fn before(self, failure: Failure) -> Failure {
+        let done: Vec<String> = self.lines.into_iter().chain(self.problems).collect();
+        let after = |why: String| match done.is_empty() {
+            true => why,
+            false => format!("{}; {why}", done.join("; ")),
+        };
+        match failure {
+            Failure::Credentials(why) => Failure::Credentials(after(why)),
+            Failure::Failed(why) => Failure::Failed(after(why)),
+            other => other,
+        }
+    }
+
     pub(super) fn finish(self) -> Report {
         let summary = match (self.lines.is_empty(), self.problems.is_empty()) {
             (true, true) => "nothing to do".to_owned(),
