@@ -246,18 +246,6 @@ pub fn tally(tx: &mut Tx<'_>) -> db::Result<Vec<Tally>> {
     )
 }
 
-/// How many messages of a job are still under way.
-pub fn count_open(tx: &mut Tx<'_>, job: &str) -> db::Result<i64> {
-    tx.count(
-        sql!(concat!(
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM outbox WHERE job_name = ?1 AND state IN (",
-            open_states!(),
-            ")"
-        )),
-        params![job],
-    )
-}
-
 /// Channels that messages wait for, with how many: those that no config names are orphans.
 pub fn list_orphans(tx: &mut Tx<'_>, configured: &[String]) -> db::Result<Vec<(String, i64)>> {
     let mut waiting = tx.list(
@@ -333,11 +321,18 @@ pub(super) fn put_due(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Res
     )
 }
 
-/// Messages of a job in one state, oldest first.
-pub(super) fn list_of_job(tx: &mut Tx<'_>, job: &str, state: State) -> db::Result<Vec<Row>> {
+/// Messages of a job that wait for a person, oldest first.
+pub(super) fn list_held(tx: &mut Tx<'_>, job: &str) -> db::Result<Vec<Row>> {
     tx.list(
-        sql!(concat!("SELECT ", columns!(), " FROM outbox WHERE job_name = ?1 AND state = ?2 ORDER BY id")),
-        params![job, state.as_str()],
+        // The list is that of the index of open messages, which SQLite takes only if it is named.
+        sql!(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM outbox WHERE job_name = ?1 AND state = 'held' AND state IN (",
+            open_states!(),
+            ") ORDER BY id"
+        )),
+        params![job],
         read,
     )
 }
