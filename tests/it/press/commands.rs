@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 use super::*;
-use tsuzuki::db::{Dialect, Place, STATEMENTS};
+use tsuzuki::db::Dialect;
 
 fn tsuzuki(fixture: &Fixture, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tsuzuki"))
