@@ -11,6 +11,7 @@ use crate::channel::outbox::{self, Batch};
 use crate::channel::{NotRendered, Notice, Rendered};
 use crate::engine::{Failure, Turn};
 use crate::fail;
+use crate::ledger::Subject;
 
 /// Changes that one digest tells.
 const AT_ONCE: usize = 1_000;
@@ -80,7 +81,7 @@ fn subject(word: &str, changes: &[ChangeRow]) -> String {
 
 async fn write(turn: &Turn, digests: Vec<Digest>) -> Result<(), Failure> {
     let (job, now) = (turn.job.clone(), turn.now());
-    let about = format!("job:{job}");
+    let about = Subject::job(&job);
     turn.write(move |tx| {
         for digest in &digests {
             // The lease keeps others away; if one slipped in all the same, the rest is grouped anew.

@@ -6,6 +6,7 @@ use super::look::{self, Listed};
 use super::model::url_key;
 use super::store::{self, EntryRow, Filter};
 use crate::db::{self, Tx};
+use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
 use crate::parse::url::Url;
 
@@ -40,7 +41,7 @@ fn find_story(tx: &mut Tx<'_>, entry: EntryRow) -> db::Result<EntryStory> {
         is_named || (detail.more > 0 && listed.change.found_at == entry.first_seen_at)
     });
     changes.reverse();
-    let mut events = event::list_about(tx, &store::subject(&entry.blog_id), SEARCHED)?;
+    let mut events = event::list_about(tx, &Subject::blog(&entry.blog_id), SEARCHED)?;
     events.retain(|event| event.at == entry.first_seen_at);
     Ok(EntryStory { entry, changes, events })
 }

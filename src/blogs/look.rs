@@ -12,7 +12,7 @@ use super::{Blogs, TOPIC, round};
 use crate::channel::outbox::{self, Answer, Topics};
 use crate::db::{self, Db, Tx};
 use crate::engine::{Look, Plan, trial};
-use crate::ledger::{event, pause};
+use crate::ledger::{Subject, event, pause};
 use crate::parse::url::Url;
 use crate::text::counted;
 use crate::time::Timestamp;
@@ -194,14 +194,14 @@ pub fn find_story(tx: &mut Tx<'_>, blog_id: &str, limit: usize, now: Timestamp) 
         last_check_at: state.last_check_at,
         last_change_at: state.last_change_at,
         failures_in_a_row: state.failures_in_a_row,
-        paused: pause::find(tx, &store::subject(blog_id), now)?.map(|rest| rest.reason),
+        paused: pause::find(tx, &Subject::blog(blog_id), now)?.map(|rest| rest.reason),
         unconfirmed: match state.unconfirmed {
             Some(super::model::Unconfirmed::Links(keys)) => keys.len(),
             _ => 0,
         },
         checks: store::list_checks(tx, blog_id, limit)?,
         changes: store::list_changes(tx, &filter, limit)?,
-        events: event::list_about(tx, &store::subject(blog_id), limit)?,
+        events: event::list_about(tx, &Subject::blog(blog_id), limit)?,
     }))
 }
 

@@ -36,6 +36,7 @@ use crate::db::{self, Db};
 use crate::engine::work::Boxed;
 use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Work};
 use crate::fetch::{Check, Wanted};
+use crate::ledger::Subject;
 use crate::text::{Language, counted};
 use crate::time::{Clock, Timestamp};
 
@@ -129,8 +130,8 @@ impl Work for Blogs {
         })
     }
 
-    fn relies_on(&self) -> Vec<String> {
-        self.blogs.iter().map(|blog| store::subject(&blog.id)).collect()
+    fn relies_on(&self) -> Vec<Subject> {
+        self.blogs.iter().map(|blog| Subject::blog(&blog.id)).collect()
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {

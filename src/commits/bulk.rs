@@ -18,7 +18,7 @@ use crate::engine::run::{self, LEASE, RunRow, RunStatus, Summary, Target};
 use crate::engine::{Failure, Parts, Progress, Update};
 use crate::id::{JobName, Owner, RunId};
 use crate::ledger::lease::{self, Claim, Holder, KeptLease};
-use crate::ledger::{event, presence};
+use crate::ledger::{Subject, event, presence};
 use crate::text::counted;
 use crate::time::Timestamp;
 
@@ -267,7 +267,7 @@ impl Bulk {
                 branches::add(tx, target.project_id, &target.branch_name)?;
             }
             let detail = json!({ "targets": targets.len() });
-            event::add(tx, job.as_ref(), &format!("run:{run_id}"), "run_started", &detail, now)?;
+            event::add(tx, job.as_ref(), &Subject::run(&run_id), "run_started", &detail, now)?;
             let claim = lease::claim(tx, &run::lease_name(&run_id), &owner, LEASE)?;
             Ok(Some((run, claim)))
         });
@@ -422,7 +422,7 @@ fn give_up(
     if failed == 0 {
         return Ok(None);
     }
-    let (subject, now) = (format!("run:{run_id}"), tx.now());
+    let (subject, now) = (Subject::run(&run_id), tx.now());
     let detail = json!({ "host": host, "job": job, "targets": failed, "why": why });
     event::add(tx, teller, &subject, "targets_given_up", &detail, now)?;
     if completed_run {

@@ -14,7 +14,7 @@ use super::store::{branches, projects};
 use crate::db::{self, Db, Tx};
 use crate::engine::run::{self, Claimed, Verdict};
 use crate::id::JobName;
-use crate::ledger::event;
+use crate::ledger::{Subject, event};
 use crate::text::counted;
 use crate::time::{Clock, Timestamp};
 
@@ -308,7 +308,7 @@ impl Collector {
         let was_read = state.complete_head.is_some() || state.walking.is_some();
         match self.client.fetch_project(&self.project.remote_id.to_string(), &self.stop).await {
             Err(gitlab::Error::Missing(_)) => {
-                let (subject, now, job) = (format!("project:{path}"), self.clock.now(), self.job.clone());
+                let (subject, now, job) = (Subject::project(&path), self.clock.now(), self.job.clone());
                 self.write(move |tx, place| {
                     if projects::mark_removed(tx, place.project_id, &job, now)? {
                         event::add(tx, Some(&job), &subject, "project_gone", &json!({}), now)?;
@@ -362,8 +362,8 @@ impl Collector {
         }
     }
 
-    fn subject(&self) -> String {
-        format!("branch:{}/{}", self.project.path, self.claimed.branch_name)
+    fn subject(&self) -> Subject {
+        Subject::branch(&self.project.path, &self.claimed.branch_name)
     }
 
     /// Writes only while the target is ours.
@@ -390,7 +390,7 @@ fn finish(
     place: Place<'_>,
     walk: &Walk,
     state: &BranchState,
-    subject: &str,
+    subject: &Subject,
     now: Timestamp,
 ) -> db::Result<Stored> {
     pages::mark_complete(tx, place, &walk.head, history::complete_since(state, walk), now)?;

@@ -17,7 +17,7 @@ use tsuzuki::db::{Db, Dialect, Open, Place, Tx};
 use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
 use tsuzuki::demo::smtp::SmtpServer;
 use tsuzuki::id::JobName;
-use tsuzuki::ledger::event;
+use tsuzuki::ledger::{Subject, event};
 use tsuzuki::text::Language;
 use tsuzuki::time::Clock;
 
@@ -75,7 +75,14 @@ fn sender_process() {
             }
         }
         let topics = Topics::new().on("test", |tx, row, _| {
-            event::add(tx, None, &format!("owner:{}", row.key), "told", &serde_json::Value::Null, tx.now())
+            event::add(
+                tx,
+                None,
+                &Subject::verbatim(format!("owner:{}", row.key)),
+                "told",
+                &serde_json::Value::Null,
+                tx.now(),
+            )
         });
         let sender = Sender::new(db, channels, clients(), clock, topics);
         loop {

@@ -31,7 +31,7 @@ pub(super) fn tell(story: &Story, page: &mut Page<'_>) {
         Story::Outside(story) => tell_outside(story, page),
         Story::Job(story) => job::tell(story, page),
         Story::Other(story) => {
-            page.title(&story.thing.subject);
+            page.title(story.thing.subject.as_str());
             tell_events(&story.events, page);
         }
     }
@@ -290,7 +290,7 @@ fn tell_delivery(story: &Told<Row>, page: &mut Page<'_>) {
 
 fn tell_outside(story: &Told<Outside>, page: &mut Page<'_>) {
     let times = page.times;
-    page.title(story.thing.name.replacen(':', " ", 1));
+    page.title(story.thing.name.spoken());
     let state =
         story.thing.paused.as_ref().map_or_else(|| "in use".to_owned(), |rest| tell_rest(rest, times));
     page.fact(if story.thing.paused.is_some() { "rests" } else { "now" }, state);

@@ -6,7 +6,7 @@ use tsuzuki::blogs::{look, store};
 use tsuzuki::channel::outbox::{State as Delivery, Topics};
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::site::{Site, Versions};
-use tsuzuki::ledger::event;
+use tsuzuki::ledger::{Subject, event};
 
 use super::{DAY, HOUR, World, config_text, feed_only, html_only, name_of, newest, site, sitemap_only};
 
@@ -356,7 +356,7 @@ on_both_databases! {
         world.run_times(1).await;
         assert_eq!(world.told("b").await, ["q", "p"]);
         assert!(world.messages().await[0].payload.contains("missed"));
-        let events = fixture.db.read(|tx| event::list_about(tx, "blog:b", 20)).await.unwrap();
+        let events = fixture.db.read(|tx| event::list_about(tx, &Subject::blog("b"), 20)).await.unwrap();
         assert!(events.iter().any(|event| event.code == "gap"));
     }
 
