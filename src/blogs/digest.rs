@@ -5,6 +5,7 @@
 //! it told. Nothing is lost, nothing is told twice.
 
 use super::config::Blog;
+use super::decide::Code;
 use super::store::{self, ChangeRow};
 use super::{Blogs, TOPIC, message};
 use crate::channel::outbox::{self, Batch};
@@ -51,7 +52,7 @@ type Told = (String, bool, Vec<ChangeRow>, Notice);
 
 fn notices(untold: Vec<ChangeRow>, blogs: &Blogs) -> Vec<Told> {
     let language = blogs.language;
-    let (fresh, trouble): (Vec<_>, Vec<_>) = untold.into_iter().partition(|change| change.code == "new");
+    let (fresh, trouble): (Vec<_>, Vec<_>) = untold.into_iter().partition(|change| change.code == Code::New);
     let (held, fresh): (Vec<_>, Vec<_>) = fresh.into_iter().partition(|change| change.held);
     let mut told: Vec<Told> = Vec::new();
     for change in held {

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::decide::Code;
 use super::look::{self, Listed};
 use super::model::url_key;
 use super::store::{self, EntryRow, Filter};
@@ -32,7 +33,7 @@ pub fn list_stories(tx: &mut Tx<'_>, url: &Url) -> db::Result<Vec<EntryStory>> {
 }
 
 fn find_story(tx: &mut Tx<'_>, entry: EntryRow) -> db::Result<EntryStory> {
-    let filter = Filter { blog: Some(entry.blog_id.clone()), code: Some("new"), ..Filter::default() };
+    let filter = Filter { blog: Some(entry.blog_id.clone()), code: Some(Code::New), ..Filter::default() };
     let mut changes = look::list_changes(tx, &filter, SEARCHED)?;
     changes.retain(|listed| {
         let detail = &listed.change.detail;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use serde::Serialize;
 
 use super::config::Blog;
-use super::decide::{self, Rest};
+use super::decide::{self, Code, Rest};
 use super::model::{Detector, Found, Reading, State};
 use super::store::{self, ChangeRow, CheckRow, Delivery};
 use super::{Blogs, TOPIC, round};
@@ -127,7 +127,8 @@ impl Blogs {
             Ok(Reading::Unchanged { detector, .. }) => (Some(*detector), Vec::new(), 0),
             Err(_) => (None, Vec::new(), 0),
         };
-        let new = settled.changes.into_iter().find(|change| change.code == "new").map(|change| change.detail);
+        let new =
+            settled.changes.into_iter().find(|change| change.code == Code::New).map(|change| change.detail);
         let new = new.unwrap_or_default();
         let text = |url: Option<Url>| url.map(String::from);
         Ok(Seen {

@@ -4,6 +4,7 @@ use super::find::{Outside, Story, Told};
 use super::job::{self, tell_rest, way_out};
 use super::page::Page;
 use super::words;
+use crate::blogs::decide::Code;
 use crate::blogs::entry::EntryStory;
 use crate::blogs::look::{Listed, Story as BlogStory};
 use crate::blogs::store::{ChangeRow, CheckRow};
@@ -173,9 +174,9 @@ fn change_words(change: &ChangeRow) -> String {
         },
         (None, None) => String::new(),
     };
-    match change.code.as_str() {
-        "new" => format!("{} new{held}{said}", detail.count()),
-        code => format!("{code}{held}{said}"),
+    match change.code {
+        Code::New => format!("{} new{held}{said}", detail.count()),
+        code => format!("{}{held}{said}", code.word()),
     }
 }
 
