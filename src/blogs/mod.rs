@@ -11,6 +11,7 @@
 //! A check is `probe` (ask and read, writes nothing), `decide` (pure), `store` (write it all at once). `round` does
 //! that for every blog of the job at the same time, `digest` makes messages of what was found.
 
+pub mod by_hand;
 pub mod config;
 pub mod decide;
 pub mod detect;

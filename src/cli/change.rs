@@ -5,6 +5,7 @@ use clap::Subcommand;
 use super::names::{Named, refuse_unknown, refuse_unknown_if_given};
 use super::{Column, Context, Error, Exit, Result};
 use crate::app;
+use crate::blogs::by_hand;
 use crate::blogs::decide::Code;
 use crate::blogs::look::{self, Listed};
 use crate::blogs::store::{self, Filter};
@@ -150,8 +151,8 @@ async fn settle(ids: Vec<i64>, wish: Wish, context: &Context) -> Result {
             .db()
             .await?
             .write(move |tx| match wish {
-                Wish::Approve => look::approve(tx, id, now),
-                Wish::Skip => look::skip(tx, id, &topics, now),
+                Wish::Approve => by_hand::approve(tx, id, now),
+                Wish::Skip => by_hand::skip(tx, id, &topics, now),
             })
             .await?;
         let Some(answers) = answers else { return Err(missing(id)) };
