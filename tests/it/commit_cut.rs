@@ -97,7 +97,7 @@ fn cut_inside_commit(cut: Cut, expected_runs: u32) {
         let port = start(place, cut, Arc::clone(&armed)).await;
         let mut proxied = server;
         proxied.set_port(Some(port)).unwrap();
-        let place = Place::parse(proxied.as_str()).unwrap();
+        let place = Place::Server(proxied.as_str().to_owned());
         let db = Db::open(place, Open::Existing, fixture.clock.clone()).await.unwrap();
 
         armed.store(1, Ordering::SeqCst);

@@ -21,7 +21,7 @@ use tsuzuki::ledger::{Subject, event};
 use tsuzuki::text::Language;
 use tsuzuki::time::Clock;
 
-use crate::databases::{self, Fixture};
+use crate::databases::{self, Fixture, place_at};
 use crate::desk::Stopped;
 use crate::outbox::{channels, clients};
 
@@ -65,7 +65,7 @@ fn sender_process() {
     let channels = channels(&std::fs::read_to_string(var("KILL_CONFIG")).unwrap());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let db = Db::open(Place::parse(&place).unwrap(), Open::Existing, clock.clone()).await.unwrap();
+        let db = Db::open(place_at(&place), Open::Existing, clock.clone()).await.unwrap();
         let stop = CancellationToken::new();
         // The other tests wait for this byte: the work begins now.
         std::io::stderr().write_all(b"!").unwrap();

@@ -15,7 +15,7 @@ use tsuzuki::id::Owner;
 use tsuzuki::ledger::{Subject, event, lease};
 use tsuzuki::time::Clock;
 
-use crate::databases::Schema;
+use crate::databases::{Schema, place_at};
 use crate::desk::{Desk, Stopped, ends_with, err};
 
 /// A desk whose database is `old.db`.
@@ -48,7 +48,7 @@ async fn filled(desk: &Desk, seed: u64, rows: usize) -> BTreeMap<String, TableSu
 }
 
 fn at(schema: &Schema) -> Place {
-    Place::parse(&schema.url).unwrap()
+    Place::Server(schema.url.clone())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -100,7 +100,7 @@ async fn a_move_that_is_killed_goes_on_where_it_stopped() {
         // Between the two last steps of a move the old place is closed already: nothing can happen twice.
         assert!(ends_with(&desk.run(&["run-due"]), 1).contains("was moved to"));
         ends_with(&desk.run(&args), 0);
-        assert_eq!(survey(&Place::parse(&target).unwrap()).await, before);
+        assert_eq!(survey(&place_at(&target)).await, before);
         ends_with(&desk.run_on(&target, &["db", "info"]), 0);
     }
 }
