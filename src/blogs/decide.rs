@@ -76,12 +76,46 @@ pub struct Check {
 /// Something worth telling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// `new`, `failing`, `recovered` or `gone`.
-    pub code: &'static str,
+    /// What happened.
+    pub code: Code,
     /// Whether a person is to look at it first.
     pub held: bool,
     /// What there is to say.
     pub detail: Detail,
+}
+
+/// What happened to a blog that is worth telling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Code {
+    /// It has something new.
+    New,
+    /// It cannot be read.
+    Failing,
+    /// It can be read again.
+    Recovered,
+    /// It is gone for good.
+    Gone,
+}
+
+impl Code {
+    /// All of them.
+    pub const ALL: [Code; 4] = [Code::New, Code::Failing, Code::Recovered, Code::Gone];
+
+    /// The word that is stored and shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Code::New => "new",
+            Code::Failing => "failing",
+            Code::Recovered => "recovered",
+            Code::Gone => "gone",
+        }
+    }
+
+    /// The code that a stored word names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.word() == word)
+    }
 }
 
 /// What there is to say about a change; stored as JSON until it is told.
@@ -359,7 +393,7 @@ impl Next {
             let (failures, since) = (Some(state.failures_in_a_row), state.failing_since);
             self.events.push(("recovered", json!({ "failures": failures, "since": since })));
             self.changes.push(Change {
-                code: "recovered",
+                code: Code::Recovered,
                 held: false,
                 detail: Detail { failures, since, ..Detail::default() },
             });

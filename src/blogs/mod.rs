@@ -11,6 +11,7 @@
 //! A check is `probe` (ask and read, writes nothing), `decide` (pure), `store` (write it all at once). `round` does
 //! that for every blog of the job at the same time, `digest` makes messages of what was found.
 
+pub mod by_hand;
 pub mod config;
 pub mod decide;
 pub mod detect;
@@ -36,6 +37,7 @@ use crate::db::{self, Db};
 use crate::engine::work::Boxed;
 use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Work};
 use crate::fetch::{Check, Wanted};
+use crate::ledger::Subject;
 use crate::text::{Language, counted};
 use crate::time::{Clock, Timestamp};
 
@@ -129,8 +131,8 @@ impl Work for Blogs {
         })
     }
 
-    fn relies_on(&self) -> Vec<String> {
-        self.blogs.iter().map(|blog| store::subject(&blog.id)).collect()
+    fn relies_on(&self) -> Vec<Subject> {
+        self.blogs.iter().map(|blog| Subject::blog(&blog.id)).collect()
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {

@@ -18,7 +18,7 @@ use crate::engine::Failure;
 use crate::engine::run::decide::{Again, Sharing};
 use crate::engine::run::{self, Summary, TargetRow};
 use crate::id::{JobName, RunId};
-use crate::ledger::{event, presence};
+use crate::ledger::{Subject, event, presence};
 use crate::text::one_line;
 
 /// Options of `bulk`.
@@ -273,7 +273,7 @@ async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
                 event::add(
                     tx,
                     None,
-                    &format!("run:{}", run.run_id),
+                    &Subject::run(&run.run_id),
                     "run_cancelled",
                     &serde_json::json!({}),
                     now,

@@ -10,6 +10,7 @@ use super::{Exit, Output};
 use crate::channel::outbox::{self, SendReport, Sender, State};
 use crate::db::{self, Db};
 use crate::ledger::pause;
+use crate::ledger::subject::Kind;
 use crate::text::counted;
 
 /// How far the jobs are.
@@ -59,7 +60,7 @@ impl Sent {
             let rests = pause::list(tx, now)?;
             let is_locked = |channel: &str| {
                 rests.iter().any(|rest| {
-                    rest.paused_until.is_none() && rest.name.strip_prefix("channel:") == Some(channel)
+                    rest.paused_until.is_none() && rest.name.name_of(Kind::Channel) == Some(channel)
                 })
             };
             let waiting = outbox::tally(tx)?.into_iter().filter(|tally| {

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::db::{self, Tx};
 use crate::engine::{Job, JobState, runner, store};
 use crate::id::Owner;
-use crate::ledger::{lease, pause, presence};
+use crate::ledger::{Subject, lease, pause, presence};
 use crate::time::Timestamp;
 
 /// Options of `status`.
@@ -98,7 +98,7 @@ fn list_rows(tx: &mut Tx<'_>, jobs: &[Job], now: Timestamp) -> db::Result<Vec<Ro
     let mut rows = Vec::new();
     for job in jobs {
         let state = states.iter().find(|state| state.job_name == job.name.as_str());
-        let rest = pause::find(tx, &runner::pause_name(&job.name), now)?;
+        let rest = pause::find(tx, &Subject::job(&job.name), now)?;
         let holder = lease::find_holder(tx, &runner::lease_name(&job.name))?;
         let holder = holder.filter(|holder| !presence::is_gone(&holder.owner, &me));
         let last_run_at = state.and_then(|state| state.last_run_at);

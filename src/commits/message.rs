@@ -10,7 +10,7 @@ use crate::db;
 use crate::engine::Parts;
 use crate::engine::run::{self, RunStatus, Summary, TargetStatus};
 use crate::id::{JobName, RunId};
-use crate::ledger::event;
+use crate::ledger::{Subject, event};
 use crate::text::Language;
 use crate::time::Timestamp;
 
@@ -110,13 +110,13 @@ fn add_messages(tx: &mut db::Tx<'_>, run_id: RunId, made: &[Made], now: Timestam
     if !run::mark_told(tx, &run_id)? {
         return Ok(false);
     }
-    let subject = format!("run:{run_id}");
+    let about = Subject::run(&run_id);
     for (job, rendered, failed) in made {
         let batch =
-            Batch { job, topic: TOPIC, subject: &subject, generation: 0, hold: false, about: &subject };
+            Batch { job, topic: TOPIC, subject: about.as_str(), generation: 0, hold: false, about: &about };
         outbox::add_all(tx, &batch, rendered, failed, now)?;
         if !rendered.is_empty() {
-            event::add(tx, Some(job), &subject, "run_told", &json!({ "messages": rendered.len() }), now)?;
+            event::add(tx, Some(job), &about, "run_told", &json!({ "messages": rendered.len() }), now)?;
         }
     }
     Ok(true)

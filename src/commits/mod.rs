@@ -25,6 +25,7 @@ pub mod peers;
 pub mod stats;
 pub mod store;
 pub mod targets;
+mod unreadable;
 pub mod wire;
 mod worker;
 

@@ -12,6 +12,7 @@ use crate::config::Problem;
 use crate::db::{self, Db};
 use crate::fetch::Check;
 use crate::id::JobName;
+use crate::ledger::Subject;
 use crate::ledger::lease::{Lease, LeasedError};
 use crate::time::{Clock, Timestamp};
 
@@ -52,8 +53,8 @@ pub trait Work: Send + Sync {
         Box::pin(async { Vec::new() })
     }
 
-    /// What it cannot do without, by the names under which it may rest: `provider:NAME`, `blog:ID`.
-    fn relies_on(&self) -> Vec<String> {
+    /// What it cannot do without and what may rest: a provider, blogs.
+    fn relies_on(&self) -> Vec<Subject> {
         Vec::new()
     }
 

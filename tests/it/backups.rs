@@ -2,6 +2,7 @@
 
 use crate::desk::{Desk, code, err};
 use tsuzuki::db::{self, Db, Open, Place};
+use tsuzuki::ledger::Subject;
 use tsuzuki::time::Clock;
 
 #[track_caller]
@@ -156,7 +157,7 @@ on_both_databases! {
         fixture.db.write(|tx| {
             tx.execute(tsuzuki::sql!("CREATE TABLE strangers (a INTEGER)"), tsuzuki::params![])?;
             tx.execute(tsuzuki::sql!("INSERT INTO strangers (a) VALUES (7)"), tsuzuki::params![])?;
-            tsuzuki::ledger::event::add(tx, None, "x", "x", &serde_json::Value::Null, tx.now())
+            tsuzuki::ledger::event::add(tx, None, &Subject::verbatim("x"), "x", &serde_json::Value::Null, tx.now())
         }).await.unwrap();
         assert_eq!(db::count_rows(&fixture.db).await.unwrap()["events"], 1);
         assert!(!db::count_rows(&fixture.db).await.unwrap().contains_key("strangers"));

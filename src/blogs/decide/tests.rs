@@ -107,7 +107,7 @@ fn after(detector: Detector, names: &str) -> State {
 }
 
 fn told(settled: &Settled) -> Vec<String> {
-    let new = settled.changes.iter().filter(|change| change.code == "new");
+    let new = settled.changes.iter().filter(|change| change.code == Code::New);
     new.flat_map(|change| change.detail.entries.iter()).filter_map(|entry| entry.title.clone()).collect()
 }
 
@@ -388,10 +388,10 @@ fn failures_are_told_once_then_daily_then_their_end() {
         state = *settled.state.unwrap();
         assert_eq!(state.recent_entry_keys.list().len(), 1, "what was known stays known");
     }
-    assert_eq!(told, [(2, "failing", false), (26, "failing", true), (50, "failing", true)]);
+    assert_eq!(told, [(2, Code::Failing, false), (26, Code::Failing, true), (50, Code::Failing, true)]);
     assert_eq!(state.failing_since, Some(now()));
     let settled = settle(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a")), &seen("a"));
-    assert_eq!(settled.changes[0].code, "recovered");
+    assert_eq!(settled.changes[0].code, Code::Recovered);
     assert_eq!(settled.changes[0].detail.failures, Some(52));
     let state = settled.state.unwrap();
     assert_eq!((state.failures_in_a_row, state.warned_at, state.failing_since), (0, None, None));
@@ -412,7 +412,7 @@ fn each_kind_of_trouble_has_its_consequence() {
     let mut state = after(Detector::Feed, "a");
     state.feed_url = Some("https://b.example/feed".parse().unwrap());
     let gone = settle(&blog(), &rules(), &state, &trouble(TroubleKind::Gone), &Seen::default());
-    assert!(gone.pause.is_some() && gone.changes[0].code == "gone");
+    assert!(gone.pause.is_some() && gone.changes[0].code == Code::Gone);
     let later = settle(&blog(), &rules(), &state, &trouble(TroubleKind::Later(HOUR * 3)), &Seen::default());
     let later = later.state.unwrap();
     assert!(!is_due(&blog(), Some(&later), Rest::None, now().plus(HOUR * 2)));

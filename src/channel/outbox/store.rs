@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::model::{Added, Doubt, NewMessage, Row, State, key};
 use crate::db::{self, Tx};
-use crate::ledger::event;
+use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -122,12 +122,8 @@ pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Res
         return Ok(Added::Known(known));
     };
     let detail = json!({ "channel": message.channel, "topic": message.topic, "subject": message.subject });
-    event::add(tx, Some(message.job), &about(id), state.as_str(), &detail, now)?;
+    event::add(tx, Some(message.job), &Subject::delivery(id), state.as_str(), &detail, now)?;
     Ok(Added::Added(id))
-}
-
-pub(super) fn about(id: i64) -> String {
-    format!("delivery:{id}")
 }
 
 /// The message with that number.
