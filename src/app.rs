@@ -87,11 +87,12 @@ pub fn counts_looks(kind: &str) -> bool {
 /// Deletes history older than `before`, in small transactions; answers how many rows went.
 pub async fn prune(db: &Db, before: Timestamp) -> db::Result<u64> {
     let mut pruned = 0;
-    for prune in [blogs::store::prune_history, blogs::store::prune_changes, event::prune] {
+    let checks = [blogs::store::prune_history, blogs::store::prune_stray_history];
+    for prune in checks.into_iter().chain([blogs::store::prune_changes, event::prune]) {
         loop {
             let went = db.write(move |tx| prune(tx, before, PRUNED_AT_ONCE)).await?;
             pruned += went;
-            if went < PRUNED_AT_ONCE as u64 {
+            if went == 0 {
                 break;
             }
         }

@@ -112,7 +112,7 @@ impl Blogs {
             problems.push(format!("and {} failed too", counted(unnamed, "more blog")));
         }
         let is_in_vain = tally.checked > 0 && tally.failed == tally.checked;
-        Ok(Report { summary, problems, waiting_until: None, is_in_vain })
+        Ok(Report { summary, problems, is_in_vain, ..Report::default() })
     }
 }
 

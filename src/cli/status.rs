@@ -63,15 +63,17 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
                 let of_job = waiting.get(&row.job).copied().unwrap_or_default();
                 (row.messages_held, row.messages_failed) = (of_job.held, of_job.failed);
             }
-            Ok((rows, waiting::sum(waiting.values()), db::find_left(tx)?))
+            let locked = waiting::list_locked(tx, now)?;
+            Ok((rows, waiting::sum(waiting.values()), locked, db::find_left(tx)?))
         });
-        let (rows, waiting, left) = read.await?;
+        let (rows, waiting, locked, left) = read.await?;
         if let Some(left) = left {
             context.out.warn(format!("nothing runs here any more: everything was moved to {}", left.to));
         }
         show(&rows, context).await?;
         let sentences = [waiting.held_sentence(), waiting.failed_sentence()];
         sentences.iter().flatten().for_each(|sentence| context.out.warn(sentence));
+        locked.keys().for_each(|channel| context.out.warn(waiting::locked_sentence(channel)));
         if !args.watch {
             return Ok(Exit::Fine);
         }

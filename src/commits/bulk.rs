@@ -153,6 +153,9 @@ impl Bulk {
         let Some(wanted) = wanted else { return Ok(None) };
         match decide::reopen(&wanted, again) {
             Reopen::Nothing => Ok(None),
+            Reopen::StillRunning if running.as_ref().is_some_and(|running| running.worker.is_some()) => {
+                Ok(running.and_then(|Running { run, worker }| Some(Ended::Busy(run, worker?))))
+            }
             Reopen::StillRunning => Err(Failure::Failed(format!(
                 "run {} is still running, so its failures cannot be retried yet; `tsuzuki bulk resume` ends it",
                 wanted.run_id

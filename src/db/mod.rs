@@ -29,7 +29,7 @@ mod value;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use backup::{BackupError, BackupReport, backup, restore};
+pub use backup::{BackupError, BackupReport, backup, refuse_if_open, restore};
 pub use copy::{MoveError, MovePlan, MoveReport, MoveStep, MovedTable, Mover, TargetState};
 pub use dialect::Dialect;
 pub use error::{Error, Result};

@@ -120,6 +120,8 @@ pub struct Report {
     pub waiting_until: Option<Timestamp>,
     /// Whether every part went wrong, so that the run has failed as a whole.
     pub is_in_vain: bool,
+    /// Whether another process is at the work, so that there was nothing to do here.
+    pub is_held: bool,
 }
 
 impl Report {

@@ -39,7 +39,9 @@ async fn every_refusal_names_the_right_next_step() {
     let files = desk.files();
     let place = Place::File(desk.path().join("tsuzuki.db"));
     let held = Db::open(place, Open::Existing, Clock::system()).await.unwrap();
-    refuses(&desk, &["db", "restore", "b.db", "--yes"], 6, &["is in use", "stop `tsuzuki serve`"]);
+    for command in [&["db", "restore", "b.db", "--yes"][..], &["db", "reset", "--yes"]] {
+        refuses(&desk, command, 6, &["is in use", "stop `tsuzuki serve`"]);
+    }
     held.close().await;
     assert_eq!(desk.files(), files, "nothing half-done is left");
 

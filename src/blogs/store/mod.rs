@@ -15,7 +15,7 @@ pub use changes::{
 use entries::add_entries;
 pub use entries::{EntryRow, find_seen, list_entries_at};
 pub use export::{list_changes_after, list_feeds};
-pub use history::{CheckRow, list_checks, prune_history};
+pub use history::{CheckRow, list_checks, prune_history, prune_stray_history};
 pub use import::{ImportedCheck, ImportedState, add_check as add_imported_check, add_state};
 
 use super::decide::{Check, Record, Settled};

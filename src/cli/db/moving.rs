@@ -186,7 +186,7 @@ async fn reopen(yes: bool, context: &Context) -> Result {
 }
 
 /// Everybody who is at work; a process of this machine that has died is not.
-fn list_busy(tx: &mut Tx<'_>) -> db::Result<Vec<String>> {
+pub(super) fn list_busy(tx: &mut Tx<'_>) -> db::Result<Vec<String>> {
     let me = Owner::this_process();
     let mut busy: Vec<String> = lease::list_held(tx)?
         .into_iter()

@@ -186,6 +186,7 @@ fn tell_state(story: &JobStory, page: &mut Page<'_>) {
 pub(super) fn tell_rest(rest: &Pause, times: &Times) -> String {
     let until = match rest.paused_until {
         Some(until) => format!("until {}", times.line(until)),
+        None if rest.name.name_of(Kind::Channel).is_some() => "until its credentials change".to_owned(),
         None => "until it is ended by hand".to_owned(),
     };
     let said = format!("{} {until}: {}", rest.name.spoken(), times.told(&rest.reason));

@@ -371,6 +371,14 @@ on_both_databases! {
         assert!(pruned >= 4, "the other checks, and what tells of the runs: {pruned}");
         assert_eq!(world.checks("b", 99).await.len(), 4);
         assert_eq!(app::prune(&fixture.db, before).await.unwrap(), 0);
+        // As an import writes it: old, behind more than a batch of newer ones.
+        let imported = tsuzuki::sql!(
+            "INSERT INTO check_history (id, blog_id, checked_at, skipped, changed)
+             VALUES (9999, 'b', '2020-01-01T00:00:00.000Z', 0, 0)"
+        );
+        fixture.db.write(move |tx| tx.execute(imported, tsuzuki::params![])).await.unwrap();
+        assert_eq!(app::prune(&fixture.db, before).await.unwrap(), 1);
+        assert_eq!(world.checks("b", 99).await.len(), 4);
     }
 
     async fn a_dry_run_names_what_is_due(fixture) {
