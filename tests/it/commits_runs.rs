@@ -500,6 +500,10 @@ fn a_process_that_is_killed_is_replaced_at_once() {
         assert_eq!(refused.status.code(), Some(6), "{words}");
         assert!(words.contains(&format!("process {}", child.id())) && words.contains("since 20"), "{words}");
         assert!(words.contains("--join"), "{words}");
+        for command in [&["bulk", "retry-failed"][..], &["run", "code"]] {
+            let refused = output(tsuzuki(&dir, command, None)).await;
+            assert_eq!(refused.status.code(), Some(6), "{command:?}: {refused:?}");
+        }
         child.kill().unwrap();
         child.wait().unwrap();
         gitlab.reset_fault();
