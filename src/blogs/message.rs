@@ -5,7 +5,7 @@ use super::model::Found;
 use super::store::ChangeRow;
 use crate::channel::{Entry, Notice};
 use crate::parse::url::Url;
-use crate::text::{Language, counted};
+use crate::text::{Language, and_more, counted, untitled};
 
 /// Entries that one message names; beyond it, it says how many more there are.
 const NAMED: usize = 200;
@@ -101,13 +101,6 @@ fn headline_of_many(count: usize, blogs: usize, language: Language) -> String {
     }
 }
 
-fn and_more(count: usize, language: Language) -> String {
-    match language {
-        Language::Ja => format!("ほか {count} 件"),
-        Language::En => format!("and {count} more"),
-    }
-}
-
 /// What a reader should know besides the entries.
 fn remark(change: &ChangeRow, language: Language) -> Option<String> {
     let blog = &change.blog_id;
@@ -152,10 +145,7 @@ fn name_of(entry: &Found, language: Language) -> String {
         let words = crate::text::one_line(&stem.replace(['-', '_'], " "));
         (!words.is_empty()).then_some(words)
     });
-    from_address.unwrap_or_else(|| match language {
-        Language::Ja => "（無題）".to_owned(),
-        Language::En => "(untitled)".to_owned(),
-    })
+    from_address.unwrap_or_else(|| untitled(language).to_owned())
 }
 
 /// What comes after `?` may hold a key, and trouble is told to others.

@@ -20,6 +20,7 @@ pub mod entry;
 pub mod look;
 pub mod message;
 pub mod model;
+pub mod patterns;
 pub mod probe;
 pub mod round;
 pub mod store;

@@ -24,7 +24,8 @@ use crate::time::Timestamp;
 
 /// The topic of digests in the outbox.
 pub const TOPIC: &str = "books.digest";
-const SUBJECT: &str = "digest:";
+/// What the number of a digest is preceded by where messages name it.
+pub(super) const SUBJECT: &str = "digest:";
 /// How often the choice is made again when somebody changed it in between.
 const TRIES: usize = 3;
 

@@ -11,7 +11,7 @@ use crate::engine::Parts;
 use crate::engine::run::{self, RunStatus, Summary, TargetStatus};
 use crate::id::{JobName, RunId};
 use crate::ledger::{Subject, event};
-use crate::text::Language;
+use crate::text::{Language, and_more};
 use crate::time::Timestamp;
 
 /// The topic of these messages in the outbox.
@@ -34,10 +34,10 @@ pub fn render_notice(summary: &Summary, failed: &[(String, String)], language: L
         .map(|(branch, why)| Entry { title: branch.clone(), link: None, date: None, note: Some(why.clone()) })
         .collect();
     if failed.len() > NAMED {
-        let more = failed.len() - NAMED;
+        let more = and_more(failed.len() - NAMED, language);
         notice.summary = match language {
-            Language::Ja => format!("ほか {more} 件"),
-            Language::En => format!("… and {more} more"),
+            Language::Ja => more,
+            Language::En => format!("… {more}"),
         };
     }
     notice
