@@ -155,11 +155,11 @@ async fn run_jobs(
         jobs.done.cancel();
         finished
     };
-    let sender = app.sender();
+    let (sender, began) = (app.sender(), context.clock.now());
     let sending = async {
         match delivery {
             Delivery::Queue => {
-                sending::send_beside(&jobs, &sender, &context.stop).await?.with_locked(db).await
+                sending::send_beside(&jobs, &sender, &context.stop).await?.with_locked(db, began).await
             }
             Delivery::Withhold => Ok(Sent::default()),
         }

@@ -6,19 +6,14 @@ use super::{Failure, Press, Turn, store};
 use crate::channel::outbox::{self, Batch};
 use crate::channel::{News, Notice};
 use crate::db::{self, Tx};
-use crate::engine::{Delivery, Parts, runner};
+use crate::engine::{Delivery, Parts};
 use crate::id::JobName;
-use crate::ledger::{event, pause};
+use crate::ledger::{Subject, event, pause};
 use crate::text::Language;
 use crate::time::Timestamp;
 
 /// Whose messages these are.
 const TOPIC: &str = "press.feed";
-
-/// The name under which the feed of a job rests.
-pub fn rest_name(job: &JobName) -> String {
-    format!("feed:{job}")
-}
 
 /// What is said about a feed that is gone.
 pub(super) fn words(job: &JobName) -> String {
@@ -32,15 +27,15 @@ pub(super) async fn rests(press: &Press, turn: &Turn) -> Result<bool, Failure> {
         .db
         .read(move |tx| {
             let is_gone = store::find_gone(tx, &job, &feed)?.is_some();
-            Ok((is_gone, pause::find(tx, &rest_name(&job), now)?.is_some()))
+            Ok((is_gone, pause::find(tx, &Subject::feed(&job), now)?.is_some()))
         })
         .await?;
     if is_paused && !is_gone {
         let (job, feed, now) = (press.name.clone(), press.keys.feed.url().to_string(), turn.now());
         turn.write(move |tx| {
-            pause::reset(tx, &rest_name(&job))?;
+            pause::reset(tx, &Subject::feed(&job))?;
             let detail = json!({ "feed": feed });
-            event::add(tx, Some(&job), &runner::subject(&job), "feed_changed", &detail, now)
+            event::add(tx, Some(&job), &Subject::job(&job), "feed_changed", &detail, now)
         })
         .await?;
     }
@@ -52,8 +47,8 @@ pub(super) async fn rest(press: &Press, turn: &Turn) -> Result<(), Failure> {
     let (job, feed, now) = (press.name.clone(), press.keys.feed.url().to_string(), turn.now());
     turn.write(move |tx| {
         store::mark_gone(tx, &job, &feed, now)?;
-        pause::put(tx, &rest_name(&job), None, &format!("{feed} is gone for good (410)"), now)?;
-        event::add(tx, Some(&job), &runner::subject(&job), "feed_gone", &json!({ "feed": feed }), now)
+        pause::put(tx, &Subject::feed(&job), None, &format!("{feed} is gone for good (410)"), now)?;
+        event::add(tx, Some(&job), &Subject::job(&job), "feed_gone", &json!({ "feed": feed }), now)
     })
     .await
 }
@@ -77,7 +72,7 @@ pub(super) async fn tell(press: &Press, turn: &Turn) -> Result<Vec<String>, Fail
         if !store::mark_gone_told(tx, &job, &feed, gone_at, now)? {
             return Ok(());
         }
-        let (subject, about) = (format!("gone:{gone_at}"), runner::subject(&job));
+        let (subject, about) = (format!("gone:{gone_at}"), Subject::job(&job));
         let batch =
             Batch { job: &job, topic: TOPIC, subject: &subject, generation: 0, hold: false, about: &about };
         outbox::add_all(tx, &batch, &rendered, &failed, now).map(drop)
@@ -98,7 +93,7 @@ fn notice(press: &Press, language: Language) -> Notice {
 /// Has the feed of a job read again; `false` if it did not rest.
 pub fn resume(tx: &mut Tx<'_>, job: &JobName) -> db::Result<bool> {
     let was_gone = store::reset_gone(tx, job)? > 0;
-    Ok(pause::reset(tx, &rest_name(job))? || was_gone)
+    Ok(pause::reset(tx, &Subject::feed(job))? || was_gone)
 }
 
 /// A feed that is gone.

@@ -48,6 +48,7 @@ use crate::engine::work::Boxed;
 use crate::engine::{Delivery, Failure, Parts, Plan, Report, Trial, Turn, Update, Work};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
+use crate::ledger::Subject;
 use crate::llm::{AskError, Because, Llm, Obstacle, Purpose, Wish};
 use crate::time::Timestamp;
 use decide::{Event, Limits};
@@ -373,8 +374,8 @@ impl Work for Press {
         })
     }
 
-    fn relies_on(&self) -> Vec<String> {
-        vec![format!("provider:{}", self.llm), gone::rest_name(&self.name)]
+    fn relies_on(&self) -> Vec<Subject> {
+        vec![Subject::provider(&self.llm), Subject::feed(&self.name)]
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {

@@ -40,6 +40,6 @@ impl Telling {
             (false, _) => self.lines.join("; "),
         };
         let Telling { problems, waiting_until, went_well, .. } = self;
-        Report { summary, problems, waiting_until, is_in_vain: !went_well }
+        Report { summary, problems, waiting_until, is_in_vain: !went_well, ..Report::default() }
     }
 }

@@ -132,3 +132,18 @@ fn a_press_job_without_a_channel_is_warned_of() {
     assert_eq!(code, Some(0), "it is no error");
     assert!(problems.contains(&format!("4:1 {wanted}")), "{problems:?}");
 }
+
+#[test]
+fn a_table_that_nothing_uses_is_a_warning() {
+    let desk = Desk::new(
+        "[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"rust\"]\ndeliver = [\"told\"]\n\
+         [channel.told]\nkind = \"webhook\"\nurl = \"${URL}\"\n\
+         [channel.forgotten]\nkind = \"webhook\"\nurl = \"${URL}\"\n\
+         [llm.idle]\nkind = \"gemini\"\napi_key = \"${KEY}\"\n",
+    );
+    let (problems, code) = check(&desk);
+    assert_eq!(code, Some(0), "{problems:?}");
+    let [channel, llm] = problems.as_slice() else { panic!("{problems:?}") };
+    assert!(channel.starts_with("9:1 ") && channel.contains("no job has it in `deliver`"), "{channel}");
+    assert!(llm.starts_with("12:1 ") && llm.contains("no job asks a model"), "{llm}");
+}

@@ -7,7 +7,7 @@ use super::store;
 use crate::channel::{NotRendered, Rendered};
 use crate::db::{self, Tx};
 use crate::id::JobName;
-use crate::ledger::event;
+use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
 
 /// What the messages about one thing share.
@@ -23,8 +23,8 @@ pub struct Batch<'a> {
     pub generation: u32,
     /// Wait for a person instead of being sent.
     pub hold: bool,
-    /// What `why` is asked about when a message could not be made: `job:NAME`, `item:URL`, `run:ID`.
-    pub about: &'a str,
+    /// What `why` is asked about when a message could not be made.
+    pub about: &'a Subject,
 }
 
 /// Adds the messages that are not known, and an event `not_rendered` for each that could not be made; answers how

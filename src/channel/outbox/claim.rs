@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::decide::{self, Activity, Step};
 use super::model::Row;
-use super::store::{about, columns, read};
+use super::store::{columns, read};
 use crate::channel::settings::Settings;
 use crate::db::{self, Tx};
 use crate::id::Owner;
-use crate::ledger::event;
+use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -190,7 +190,7 @@ pub(super) fn mark_abandoned(
         )?;
         if changed == 1 {
             let detail = json!({ "why": "the sender did not come back", "not_before": not_before });
-            event::add(tx, Some(&row.job_name), &about(row.id), "unknown", &detail, now)?;
+            event::add(tx, Some(&row.job_name), &Subject::delivery(row.id), "unknown", &detail, now)?;
             marked.push(row.id);
         }
     }

@@ -31,6 +31,6 @@ pub use report::SendReport;
 pub use sender::Sender;
 pub use settle::{Settled, Topics};
 pub use store::{
-    Filter, Tally, add, count_in_hand, count_open, distrust, find, find_by_key, find_open, list, list_after,
+    Filter, Tally, add, count_in_hand, distrust, find, find_by_key, find_open, list, list_after,
     list_orphans, tally,
 };

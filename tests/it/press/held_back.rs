@@ -5,7 +5,7 @@ use super::*;
 use tsuzuki::channel::outbox;
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::engine::Outcome;
-use tsuzuki::ledger::pause;
+use tsuzuki::ledger::{Subject, pause};
 use tsuzuki::press::{by_hand, gone};
 
 const PLAIN: More<'static> = More { tables: "", llm: "", job: "items_per_run = 9" };
@@ -21,7 +21,7 @@ async fn resume(world: &World) -> bool {
 
 async fn feed_rests(world: &World) -> bool {
     let now = world.clock.now();
-    world.db.read(move |tx| pause::find(tx, "feed:mic", now)).await.unwrap().is_some()
+    world.db.read(move |tx| pause::find(tx, &Subject::feed("mic"), now)).await.unwrap().is_some()
 }
 
 on_both_databases! {
