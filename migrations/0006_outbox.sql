@@ -26,6 +26,8 @@ CREATE TABLE outbox (
   lease_owner TEXT,
   lease_fence INTEGER NOT NULL DEFAULT 0,
   lease_until TEXT,
+  -- The same end by the boot clock of the owner's kernel, as `KERNEL@MILLISECONDS`; NULL where there is none.
+  lease_uptime TEXT,
   -- Why it may have been sent although this row says nothing of it: `idle` or `restored`.
   doubt TEXT,
   remote_id TEXT,

@@ -101,6 +101,7 @@ fn test_row(channel: &Channel, recipient: &str, payload: &str, outside: &Outside
         settled_at: None,
         lease_fence: 0,
         lease_until: None,
+        lease_uptime: None,
         doubt: None,
         remote_id: None,
         last_error: None,

@@ -21,6 +21,7 @@ mod books_world;
 mod channels;
 mod charsets;
 mod check;
+mod clocks;
 mod command_line;
 mod commit_cut;
 mod commits;

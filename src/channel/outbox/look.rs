@@ -43,9 +43,10 @@ impl Sender {
                 let again = self
                     .db
                     .claim(move |tx| {
-                        let now = tx.now();
+                        let (now, uptime) = (tx.now(), clock.uptime());
                         let budget = Budget::new(&clock, tx.began().into(), lease);
-                        let again = claim::mark_sending_again(tx, &held, &owner, now.plus(lease), is_blind)?;
+                        let again =
+                            claim::mark_sending_again(tx, &held, &owner, uptime.as_ref(), lease, is_blind)?;
                         if let Some(row) = &again {
                             settle::note(tx, row, "sent_again", Some(&why), now)?;
                         }

@@ -15,6 +15,7 @@ mod batch;
 mod by_hand;
 mod claim;
 pub mod decide;
+mod lease;
 mod look;
 mod model;
 mod record;

@@ -1,8 +1,9 @@
 //! A message in the outbox, and the words for what becomes of it.
 
+use super::lease::Lease;
 use crate::hash;
 use crate::id::JobName;
-use crate::time::Timestamp;
+use crate::time::{Timestamp, Uptime};
 
 /// Where a message stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
@@ -184,6 +185,9 @@ pub struct Row {
     pub lease_fence: i64,
     /// Until when a sender has it.
     pub lease_until: Option<Timestamp>,
+    /// The same by the boot clock of the sender's kernel.
+    #[serde(skip)]
+    pub lease_uptime: Option<Uptime>,
     /// Why it may have been sent although it looks unsent.
     pub doubt: Option<Doubt>,
     /// What the other side calls it.
@@ -202,6 +206,11 @@ pub struct Attempted {
 }
 
 impl Row {
+    /// The sender's hold on it, if somebody has it.
+    pub(super) fn lease(&self) -> Option<Lease> {
+        self.lease_until.map(|until| Lease { until, uptime: self.lease_uptime.clone() })
+    }
+
     /// The earliest moment at which this message can have reached the other side.
     pub fn attempted(&self) -> Attempted {
         match (self.first_attempt_at, self.doubt) {

@@ -2,17 +2,18 @@
 
 use serde_json::json;
 
+use super::lease::{Lease, Moment};
 use super::model::{Added, Doubt, NewMessage, Row, State, key};
 use crate::db::{self, Tx};
 use crate::ledger::event;
-use crate::time::Timestamp;
+use crate::time::{Timestamp, Uptime};
 use crate::{params, sql};
 
 macro_rules! columns {
     () => {
         "id, key, job_name, channel, recipient, topic, subject, generation, payload, state, created_at, not_before,
          attempts, first_attempt_at, last_attempt_at, settled_at, lease_fence, lease_until, doubt, remote_id, last_error,
-         resent_at, looks"
+         resent_at, looks, lease_uptime"
     };
 }
 pub(super) use columns;
@@ -62,6 +63,7 @@ pub(super) fn read(row: &db::Row<'_>) -> db::Result<Row> {
         last_error: row.get(20)?,
         resent_at: row.get(21)?,
         looks: row.get(22)?,
+        lease_uptime: read_uptime(row.get(23)?),
     })
 }
 
@@ -70,16 +72,30 @@ fn read_doubt(text: String) -> db::Result<Doubt> {
     Doubt::parse(&text).ok_or(db::Error::Unexpected { column: 18, wanted: "a doubt", found: text })
 }
 
-/// How many messages a sender has in hand at this moment.
-pub fn count_in_hand(tx: &mut Tx<'_>) -> db::Result<i64> {
-    let now = tx.now();
-    tx.count(
+/// The end of a lease by a boot clock; one that we cannot read is one of a kernel that we do not know.
+fn read_uptime(text: Option<String>) -> Option<Uptime> {
+    text.and_then(|text| text.parse().ok())
+}
+
+/// Reads `lease_until, lease_uptime`, the first two columns.
+pub(super) fn read_lease(row: &db::Row<'_>) -> db::Result<Option<Lease>> {
+    let (until, uptime) = (row.get::<Option<Timestamp>>(0)?, read_uptime(row.get(1)?));
+    Ok(until.map(|until| Lease { until, uptime }))
+}
+
+/// How many messages a sender has in hand at this moment; `uptime` is that of this machine.
+pub fn count_in_hand(tx: &mut Tx<'_>, uptime: Option<Uptime>) -> db::Result<i64> {
+    let moment = Moment { now: tx.now(), uptime, latest: Timestamp::MAX };
+    let leases = tx.list(
         sql!(
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM outbox
-             WHERE state IN ('sending', 'unknown') AND lease_owner IS NOT NULL AND lease_until > ?1"
+            "SELECT lease_until, lease_uptime FROM outbox
+             WHERE state IN ('sending', 'unknown') AND lease_owner IS NOT NULL"
         ),
-        params![now],
-    )
+        params![],
+        read_lease,
+    )?;
+    let lasting = leases.iter().flatten().filter(|lease| lease.ended_at(&moment).is_none()).count();
+    Ok(i64::try_from(lasting).unwrap_or(i64::MAX))
 }
 
 /// Adds a message, unless it is known.
@@ -280,7 +296,8 @@ pub fn distrust(tx: &mut Tx<'_>, doubt: Doubt, now: Timestamp) -> db::Result<u64
     tx.execute(
         sql!(concat!(
             "UPDATE outbox SET state = 'unknown', doubt = ?2, not_before = ?1,
-               lease_owner = NULL, lease_until = NULL, lease_fence = lease_fence + 1, last_error = ?3
+               lease_owner = NULL, lease_until = NULL, lease_uptime = NULL, lease_fence = lease_fence + 1,
+               last_error = ?3
              WHERE state IN (",
             moving_states!(),
             ")"
@@ -300,7 +317,7 @@ pub(super) fn apply_by_hand(
     let changed = tx.execute(
         sql!(
             "UPDATE outbox SET state = ?4, readied_at = ?5, not_before = ?5, attempts = 0, looks = 0, resent_at = NULL, settled_at = NULL, last_error = ?6,
-               doubt = NULL, lease_fence = lease_fence + 1, lease_owner = NULL, lease_until = NULL
+               doubt = NULL, lease_fence = lease_fence + 1, lease_owner = NULL, lease_until = NULL, lease_uptime = NULL
              WHERE id = ?1 AND state = ?2 AND lease_fence = ?3"
         ),
         params![row.id, row.state.as_str(), row.lease_fence, state.as_str(), now, error],
