@@ -103,6 +103,7 @@ fn test_row(channel: &Channel, recipient: &str, payload: &str, outside: &Outside
         lease_until: None,
         lease_uptime: None,
         doubt: None,
+        doubt_since: None,
         remote_id: None,
         last_error: None,
     }

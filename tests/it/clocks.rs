@@ -62,6 +62,7 @@ impl Process {
                 payload: &one.payload,
                 hold: false,
                 not_before: None,
+                found: tsuzuki::channel::outbox::Found::Since(Some(tx.now())),
             };
             outbox::add(tx, &message, tx.now())
         });

@@ -52,6 +52,7 @@ mod pdf_memory;
 mod press;
 mod readme;
 mod reference;
+mod restoring;
 mod running;
 mod secrets;
 mod seed_contract;

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::decide::{self, Activity, Step};
 use super::lease::{Lease, Moment};
 use super::model::Row;
+use super::restored;
 use super::store::{about, columns, read, read_lease};
 use crate::channel::settings::Settings;
 use crate::db::{self, Tx};
@@ -86,6 +87,7 @@ pub(super) struct Memory {
 /// Locks the channel until COMMIT, so that pace and daily limit hold for any number of senders.
 pub(super) fn lock_channel(tx: &mut Tx<'_>, channel: &str) -> db::Result<Memory> {
     let now = tx.now();
+    restored::notice_restore(tx, now)?;
     let is_new = tx.execute(
         sql!("INSERT INTO outbox_channels (channel, looked_at) VALUES (?1, ?2) ON CONFLICT (channel) DO NOTHING"),
         params![channel, now],
@@ -300,7 +302,7 @@ pub(super) fn mark_sending_again(
     let resent_at = if is_blind { Some(now) } else { row.resent_at };
     let taken = tx.find(
         sql!(concat!(
-            "UPDATE outbox SET state = 'sending', attempts = attempts + 1, doubt = NULL,
+            "UPDATE outbox SET state = 'sending', attempts = attempts + 1, doubt = NULL, doubt_since = NULL,
                first_attempt_at = COALESCE(first_attempt_at, ?4), last_attempt_at = ?4, lease_until = ?5,
                lease_uptime = ?7, resent_at = ?6, looks = 0
              WHERE id = ?1 AND state = 'unknown' AND lease_owner = ?2 AND lease_fence = ?3
@@ -348,7 +350,8 @@ pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Step) -> d
         sql!(
             "UPDATE outbox SET state = ?4, not_before = ?5, attempts = ?6, remote_id = COALESCE(?7, remote_id),
                last_error = ?8, lease_owner = NULL, lease_until = NULL, lease_uptime = NULL, settled_at = NULL,
-               doubt = CASE WHEN ?4 = 'ready' THEN NULL ELSE doubt END, looks = ?9
+               doubt = CASE WHEN ?4 IN ('ready', 'held') THEN NULL ELSE doubt END,
+               doubt_since = CASE WHEN ?4 IN ('ready', 'held') THEN NULL ELSE doubt_since END, looks = ?9
              WHERE id = ?1 AND lease_owner = ?2 AND lease_fence = ?3 AND state IN ('sending', 'unknown')"
         ),
         params![

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::lease::{Lease, Moment};
 use super::model::{Added, Doubt, NewMessage, Row, State, key};
+use super::restored;
 use crate::db::{self, Tx};
 use crate::ledger::event;
 use crate::time::{Timestamp, Uptime};
@@ -13,7 +14,7 @@ macro_rules! columns {
     () => {
         "id, key, job_name, channel, recipient, topic, subject, generation, payload, state, created_at, not_before,
          attempts, first_attempt_at, last_attempt_at, settled_at, lease_fence, lease_until, doubt, remote_id, last_error,
-         resent_at, looks, lease_uptime"
+         resent_at, looks, lease_uptime, doubt_since"
     };
 }
 pub(super) use columns;
@@ -64,6 +65,7 @@ pub(super) fn read(row: &db::Row<'_>) -> db::Result<Row> {
         resent_at: row.get(21)?,
         looks: row.get(22)?,
         lease_uptime: read_uptime(row.get(23)?),
+        doubt_since: row.get(24)?,
     })
 }
 
@@ -103,17 +105,25 @@ pub fn count_in_hand(tx: &mut Tx<'_>, uptime: Option<Uptime>) -> db::Result<i64>
 /// One that failed was certainly not sent, so adding it again makes it ready again, with the new text.
 pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Result<Added> {
     let key = message.key();
-    let state = if message.hold { State::Held } else { State::Ready };
+    let doubt_since = restored::find_doubt(tx, message.found, now)?;
+    let doubt = doubt_since.map(|_| Doubt::Retold);
+    let state = match (message.hold, doubt) {
+        (true, _) => State::Held,
+        (false, Some(_)) => State::Unknown,
+        (false, None) => State::Ready,
+    };
     let not_before = message.not_before.unwrap_or(now).max(now);
-    let why = message.hold.then_some("more new things at once than `hold_above` allows");
+    let held = message.hold.then_some("more new things at once than `hold_above` allows");
+    let why: Vec<&str> = held.into_iter().chain(doubt.map(Doubt::words)).collect();
+    let why = (!why.is_empty()).then(|| why.join("; "));
     let new = tx.find(
         sql!(
             "INSERT INTO outbox (key, job_name, channel, recipient, topic, subject, generation, payload, state,
-               created_at, not_before, last_error)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+               created_at, not_before, last_error, doubt, doubt_since)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
              ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, topic = excluded.topic,
                state = excluded.state, readied_at = excluded.created_at, not_before = excluded.not_before, attempts = 0, looks = 0, resent_at = NULL, settled_at = NULL,
-               last_error = excluded.last_error
+               last_error = excluded.last_error, doubt = excluded.doubt, doubt_since = excluded.doubt_since
              WHERE outbox.state = 'failed' AND outbox.settled_at IS NOT NULL
              RETURNING id"
         ),
@@ -130,6 +140,8 @@ pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Res
             now,
             not_before,
             why,
+            doubt.map(Doubt::as_str),
+            doubt_since,
         ],
         |row| row.get::<i64>(0),
     )?;
@@ -137,7 +149,12 @@ pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Res
         let known = tx.count(sql!("SELECT id FROM outbox WHERE key = ?1"), params![key])?;
         return Ok(Added::Known(known));
     };
-    let detail = json!({ "channel": message.channel, "topic": message.topic, "subject": message.subject });
+    let mut detail =
+        json!({ "channel": message.channel, "topic": message.topic, "subject": message.subject });
+    if let (Some(doubt), Some(since)) = (doubt, doubt_since) {
+        detail["why"] = doubt.words().into();
+        detail["since"] = since.to_string().into();
+    }
     event::add(tx, Some(message.job), &about(id), state.as_str(), &detail, now)?;
     Ok(Added::Added(id))
 }
@@ -291,8 +308,13 @@ pub fn list_orphans(tx: &mut Tx<'_>, configured: &[String]) -> db::Result<Vec<(S
 
 /// Doubts every message that waits: call it on a database that missed something, before anything runs.
 ///
-/// What an old state shows as waiting may have been sent since. Answers how many there are.
+/// What an old state shows as waiting may have been sent since. Answers how many there are. What is held may have been
+/// approved and sent, too: it goes on waiting, and is looked into when it is approved.
 pub fn distrust(tx: &mut Tx<'_>, doubt: Doubt, now: Timestamp) -> db::Result<u64> {
+    tx.execute(
+        sql!("UPDATE outbox SET doubt = ?1 WHERE state = 'held' AND doubt IS NULL"),
+        params![doubt.as_str()],
+    )?;
     tx.execute(
         sql!(concat!(
             "UPDATE outbox SET state = 'unknown', doubt = ?2, not_before = ?1,
@@ -317,7 +339,8 @@ pub(super) fn apply_by_hand(
     let changed = tx.execute(
         sql!(
             "UPDATE outbox SET state = ?4, readied_at = ?5, not_before = ?5, attempts = 0, looks = 0, resent_at = NULL, settled_at = NULL, last_error = ?6,
-               doubt = NULL, lease_fence = lease_fence + 1, lease_owner = NULL, lease_until = NULL, lease_uptime = NULL
+               doubt = CASE WHEN ?4 = 'unknown' THEN doubt END,
+               doubt_since = CASE WHEN ?4 = 'unknown' THEN doubt_since END, lease_fence = lease_fence + 1, lease_owner = NULL, lease_until = NULL, lease_uptime = NULL
              WHERE id = ?1 AND state = ?2 AND lease_fence = ?3"
         ),
         params![row.id, row.state.as_str(), row.lease_fence, state.as_str(), now, error],

@@ -88,6 +88,7 @@ pub(super) fn meaning(kind: &str, code: &str) -> Option<&'static str> {
         ("delivery", "deferred") => "put off",
         ("delivery", "unknown") => "it is not known whether it was sent",
         ("delivery", "held") => "held for a person to decide",
+        ("delivery", "cleared") => "looked into, and sent",
         ("delivery", "sent_again") => "sent once more, because it may have got lost",
         ("delivery", "repeated") => "a second one was asked for",
         ("delivery", "retried") => "to be tried again, by hand",
