@@ -16,6 +16,7 @@ CREATE TABLE books (
 );
 CREATE INDEX idx_books_undelivered ON books (last_delivered_at) WHERE last_delivered_at IS NULL;
 CREATE INDEX idx_books_last_seen ON books (last_seen_at);
+CREATE INDEX idx_books_first_seen ON books (first_seen_at);
 
 CREATE TABLE deliveries (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -79,7 +80,9 @@ CREATE TABLE job_books (
   PRIMARY KEY (job_name, isbn13)
 );
 CREATE INDEX idx_job_books_first_seen ON job_books (job_name, first_seen_at);
-CREATE INDEX idx_job_books_waiting ON job_books (job_name, first_seen_at, isbn13) WHERE is_waiting = 1;
+CREATE INDEX idx_job_books_isbn13 ON job_books (isbn13, job_name);
+CREATE INDEX idx_job_books_waiting ON job_books (job_name, is_waiting, first_seen_at, isbn13) WHERE is_waiting = 1;
+CREATE INDEX idx_job_books_waiting_anywhere ON job_books (is_waiting, first_seen_at, isbn13) WHERE is_waiting = 1;
 CREATE INDEX idx_job_books_last_sent ON job_books (job_name, last_sent_at, isbn13) WHERE last_sent_at IS NOT NULL;
 
 -- A digest that was handed to the outbox, under the subject `digest:ID`; `delivery_id` is set by its first acceptance,

@@ -100,7 +100,8 @@ CREATE TABLE bulk_collection_runs (
 );
 CREATE INDEX idx_bulk_runs_status_started ON bulk_collection_runs (status, started_at_utc);
 CREATE INDEX idx_bulk_runs_started ON bulk_collection_runs (started_at_utc, run_id);
-CREATE INDEX idx_bulk_runs_untold ON bulk_collection_runs (started_at_utc) WHERE told_at IS NULL;
+CREATE INDEX idx_bulk_runs_untold ON bulk_collection_runs (told_at, status, started_at_utc, run_id)
+  WHERE told_at IS NULL;
 CREATE UNIQUE INDEX idx_bulk_runs_one_running ON bulk_collection_runs (status) WHERE status = 'running';
 
 CREATE TABLE bulk_collection_results (

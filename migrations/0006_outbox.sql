@@ -41,8 +41,11 @@ CREATE INDEX idx_outbox_channel_attempt ON outbox (channel, last_attempt_at);
 CREATE INDEX idx_outbox_channel_remote ON outbox (channel, remote_id);
 CREATE INDEX idx_outbox_subject ON outbox (topic, subject);
 CREATE INDEX idx_outbox_job ON outbox (job_name, id);
+-- What is not over, beside years of what is.
+CREATE INDEX idx_outbox_open ON outbox (job_name, state, id)
+  WHERE state IN ('ready', 'sending', 'unknown', 'held');
 -- What has ended but whose owner could not be told yet: almost always empty.
-CREATE INDEX idx_outbox_untold ON outbox (id)
+CREATE INDEX idx_outbox_untold ON outbox (settled_at, id)
   WHERE settled_at IS NULL AND state IN ('sent', 'failed', 'skipped');
 
 -- Copies of earlier states: a backup carries a row that says when it was made, and learns here since when it is in use.

@@ -86,18 +86,22 @@ pub fn counts_looks(kind: &str) -> bool {
 
 /// Deletes history older than `before`, in small transactions; answers how many rows went.
 pub async fn prune(db: &Db, before: Timestamp) -> db::Result<u64> {
-    let mut pruned = blogs::look::prune(db, before).await?;
-    loop {
-        let went = db.write(move |tx| event::prune(tx, before, PRUNED_AT_ONCE)).await?;
-        pruned += went;
-        if went < PRUNED_AT_ONCE as u64 {
-            return Ok(pruned);
+    let mut pruned = 0;
+    let checks = [blogs::store::prune_history, blogs::store::prune_stray_history];
+    for prune in checks.into_iter().chain([blogs::store::prune_changes, event::prune]) {
+        loop {
+            let went = db.write(move |tx| prune(tx, before, PRUNED_AT_ONCE)).await?;
+            pruned += went;
+            if went == 0 {
+                break;
+            }
         }
     }
+    Ok(pruned)
 }
 
-/// Events deleted per transaction, so that nobody waits long.
-const PRUNED_AT_ONCE: usize = 2_000;
+/// Rows deleted per transaction, so that nobody waits long.
+const PRUNED_AT_ONCE: usize = 1_000;
 
 /// Every kind of job, channel and LLM. `config` checks files against it.
 pub fn kinds() -> &'static [Kind] {

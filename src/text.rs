@@ -126,6 +126,22 @@ impl Language {
     }
 }
 
+/// The end of a list of which some is left out.
+pub fn and_more(count: usize, language: Language) -> String {
+    match language {
+        Language::Ja => format!("ほか {count} 件"),
+        Language::En => format!("and {count} more"),
+    }
+}
+
+/// What stands for a title where there is none.
+pub fn untitled(language: Language) -> &'static str {
+    match language {
+        Language::Ja => "（無題）",
+        Language::En => "(untitled)",
+    }
+}
+
 /// The nearest of `known` to `word`, if one is near enough to be what was meant.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known

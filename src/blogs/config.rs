@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::model::{Detector, Patterns};
+use super::model::Detector;
+use super::patterns::Patterns;
 use crate::config::value::{FirstRun, HttpUrl, Span};
 use crate::config::{self, Problems};
 use crate::fetch::AllowPrivate;

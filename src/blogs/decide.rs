@@ -1,6 +1,7 @@
 //! What a check means: given what is remembered and what was seen, what is new, what is wrong, what to remember. Pure.
 
 mod list;
+mod settled;
 mod trouble;
 
 use std::collections::HashSet;
@@ -8,8 +9,9 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
+pub use self::settled::{Change, Check, Code, Detail, Record, Seen, Settled};
 use super::config::{Blog, Rules};
-use super::model::{Detector, Found, Reading, Sighting, State, Unconfirmed};
+use super::model::{Detector, Reading, Sighting, State, Unconfirmed};
 use crate::config::value::Span;
 use crate::parse::url::{Url, comparison_key};
 use crate::time::Timestamp;
@@ -30,122 +32,6 @@ pub enum Target {
     Search,
     /// Nowhere: it was searched for not long ago and not found.
     Nowhere,
-}
-
-/// What a check means.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Settled {
-    /// What to remember; `None` when only the time of the check is new.
-    pub state: Option<Box<State>>,
-    /// The row of the history.
-    pub check: Check,
-    /// What joins the memory of everything seen.
-    pub record: Record,
-    /// What is worth telling.
-    pub changes: Vec<Change>,
-    /// Reason codes with details, for `why`.
-    pub events: Vec<(&'static str, Json)>,
-    /// The blog is to be left alone, for this reason.
-    pub pause: Option<String>,
-}
-
-/// What joins the memory of everything seen.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Record {
-    /// Everything that was read.
-    All,
-    /// These.
-    These(Vec<Found>),
-}
-
-/// A row of `check_history`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Check {
-    /// The HTTP status that decided.
-    pub http_status: Option<u16>,
-    /// Whether nothing had to be read.
-    pub skipped: bool,
-    /// Whether something new was found.
-    pub changed: bool,
-    /// Hash of the addresses that were listed.
-    pub url_fingerprint: Option<String>,
-    /// What went wrong.
-    pub error_message: Option<String>,
-}
-
-/// Something worth telling.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Change {
-    /// `new`, `failing`, `recovered` or `gone`.
-    pub code: &'static str,
-    /// Whether a person is to look at it first.
-    pub held: bool,
-    /// What there is to say.
-    pub detail: Detail,
-}
-
-/// What there is to say about a change; stored as JSON until it is told.
-#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Detail {
-    /// The new entries.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub entries: Vec<Found>,
-    /// How many more there are than are kept here.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub more: usize,
-    /// Who found them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub detector: Option<Detector>,
-    /// Why they are held.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held_because: Option<String>,
-    /// Whether entries may have been missed in between.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub gap: bool,
-    /// What went wrong.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// How often in a row.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failures: Option<u32>,
-    /// Since when.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Timestamp>,
-    /// Whether it was told before.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub again: bool,
-}
-
-impl Detail {
-    /// How many entries are new.
-    pub fn count(&self) -> usize {
-        self.entries.len() + self.more
-    }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
-}
-
-/// What the long memory knows of the entries in question.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// Keys that it has.
-    pub keys: HashSet<String>,
-    /// Addresses that it has, as compared.
-    pub url_keys: HashSet<String>,
-    /// Keys of entries that it has under another key.
-    pub renamed: HashSet<String>,
-}
-
-impl Seen {
-    /// Whether the entry was seen, under any of its keys or at its address.
-    pub fn knows(&self, entry: &Found) -> bool {
-        self.keys.contains(&entry.key)
-            || entry.url_key.as_ref().is_some_and(|key| self.url_keys.contains(key))
-            || self.renamed.contains(&entry.key)
-    }
 }
 
 /// Whether a blog rests, by a person's word or because it is gone.
@@ -359,7 +245,7 @@ impl Next {
             let (failures, since) = (Some(state.failures_in_a_row), state.failing_since);
             self.events.push(("recovered", json!({ "failures": failures, "since": since })));
             self.changes.push(Change {
-                code: "recovered",
+                code: Code::Recovered,
                 held: false,
                 detail: Detail { failures, since, ..Detail::default() },
             });

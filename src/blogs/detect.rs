@@ -206,7 +206,8 @@ fn is_furniture(url: &Url) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blogs::model::{Detector, Patterns};
+    use crate::blogs::model::Detector;
+    use crate::blogs::patterns::Patterns;
     use crate::fetch::AllowPrivate;
 
     fn blog(url: &str) -> Blog {

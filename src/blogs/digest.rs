@@ -5,12 +5,14 @@
 //! it told. Nothing is lost, nothing is told twice.
 
 use super::config::Blog;
+use super::decide::Code;
 use super::store::{self, ChangeRow};
 use super::{Blogs, TOPIC, message};
 use crate::channel::outbox::{self, Batch, Found};
 use crate::channel::{NotRendered, Notice, Rendered};
 use crate::engine::{Failure, Turn};
 use crate::fail;
+use crate::ledger::Subject;
 
 /// Changes that one digest tells.
 const AT_ONCE: usize = 1_000;
@@ -50,7 +52,7 @@ type Told = (String, bool, Vec<ChangeRow>, Notice);
 
 fn notices(untold: Vec<ChangeRow>, blogs: &Blogs) -> Vec<Told> {
     let language = blogs.language;
-    let (fresh, trouble): (Vec<_>, Vec<_>) = untold.into_iter().partition(|change| change.code == "new");
+    let (fresh, trouble): (Vec<_>, Vec<_>) = untold.into_iter().partition(|change| change.code == Code::New);
     let (held, fresh): (Vec<_>, Vec<_>) = fresh.into_iter().partition(|change| change.held);
     let mut told: Vec<Told> = Vec::new();
     for change in held {
@@ -80,7 +82,7 @@ fn subject(word: &str, changes: &[ChangeRow]) -> String {
 
 async fn write(turn: &Turn, digests: Vec<Digest>) -> Result<(), Failure> {
     let (job, now) = (turn.job.clone(), turn.now());
-    let about = format!("job:{job}");
+    let about = Subject::job(&job);
     turn.write(move |tx| {
         for digest in &digests {
             // The lease keeps others away; if one slipped in all the same, the rest is grouped anew.

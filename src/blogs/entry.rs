@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 
+use super::decide::Code;
 use super::look::{self, Listed};
 use super::model::url_key;
 use super::store::{self, EntryRow, Filter};
 use crate::db::{self, Tx};
+use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
 use crate::parse::url::Url;
 
@@ -31,7 +33,7 @@ pub fn list_stories(tx: &mut Tx<'_>, url: &Url) -> db::Result<Vec<EntryStory>> {
 }
 
 fn find_story(tx: &mut Tx<'_>, entry: EntryRow) -> db::Result<EntryStory> {
-    let filter = Filter { blog: Some(entry.blog_id.clone()), code: Some("new"), ..Filter::default() };
+    let filter = Filter { blog: Some(entry.blog_id.clone()), code: Some(Code::New), ..Filter::default() };
     let mut changes = look::list_changes(tx, &filter, SEARCHED)?;
     changes.retain(|listed| {
         let detail = &listed.change.detail;
@@ -40,7 +42,7 @@ fn find_story(tx: &mut Tx<'_>, entry: EntryRow) -> db::Result<EntryStory> {
         is_named || (detail.more > 0 && listed.change.found_at == entry.first_seen_at)
     });
     changes.reverse();
-    let mut events = event::list_about(tx, &store::subject(&entry.blog_id), SEARCHED)?;
+    let mut events = event::list_about(tx, &Subject::blog(&entry.blog_id), SEARCHED)?;
     events.retain(|event| event.at == entry.first_seen_at);
     Ok(EntryStory { entry, changes, events })
 }

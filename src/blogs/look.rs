@@ -1,26 +1,23 @@
-//! Looking at blogs without checking them for good: what would be detected, why something was told, what is held.
+//! Looking at blogs without changing anything: what would be detected, why something was told, what is held.
 
 use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
 use super::config::Blog;
-use super::decide::{self, Rest};
+use super::decide::{self, Code, Rest};
 use super::model::{Detector, Found, Reading, State};
 use super::store::{self, ChangeRow, CheckRow, Delivery};
 use super::{Blogs, TOPIC, round};
-use crate::channel::outbox::{self, Answer, Topics};
 use crate::db::{self, Db, Tx};
 use crate::engine::{Look, Plan, trial};
-use crate::ledger::{event, pause};
+use crate::ledger::{Subject, event, pause};
 use crate::parse::url::Url;
 use crate::text::counted;
 use crate::time::Timestamp;
 
 /// Blogs that a plan names.
 const NAMED: usize = 20;
-/// Rows that go in one transaction when old ones are pruned.
-const PRUNED_AT_ONCE: usize = 1_000;
 
 /// What a run would do now.
 pub(super) fn plan(tx: &mut Tx<'_>, blogs: &[Blog], now: Timestamp) -> db::Result<Plan> {
@@ -127,7 +124,8 @@ impl Blogs {
             Ok(Reading::Unchanged { detector, .. }) => (Some(*detector), Vec::new(), 0),
             Err(_) => (None, Vec::new(), 0),
         };
-        let new = settled.changes.into_iter().find(|change| change.code == "new").map(|change| change.detail);
+        let new =
+            settled.changes.into_iter().find(|change| change.code == Code::New).map(|change| change.detail);
         let new = new.unwrap_or_default();
         let text = |url: Option<Url>| url.map(String::from);
         Ok(Seen {
@@ -194,14 +192,14 @@ pub fn find_story(tx: &mut Tx<'_>, blog_id: &str, limit: usize, now: Timestamp) 
         last_check_at: state.last_check_at,
         last_change_at: state.last_change_at,
         failures_in_a_row: state.failures_in_a_row,
-        paused: pause::find(tx, &store::subject(blog_id), now)?.map(|rest| rest.reason),
+        paused: pause::find(tx, &Subject::blog(blog_id), now)?.map(|rest| rest.reason),
         unconfirmed: match state.unconfirmed {
             Some(super::model::Unconfirmed::Links(keys)) => keys.len(),
             _ => 0,
         },
         checks: store::list_checks(tx, blog_id, limit)?,
         changes: store::list_changes(tx, &filter, limit)?,
-        events: event::list_about(tx, &store::subject(blog_id), limit)?,
+        events: event::list_about(tx, &Subject::blog(blog_id), limit)?,
     }))
 }
 
@@ -240,29 +238,6 @@ fn with_deliveries(tx: &mut Tx<'_>, change: ChangeRow) -> db::Result<Listed> {
     Ok(Listed { change, deliveries })
 }
 
-/// Lets the held messages of a change go; `None` when there is no such change.
-pub fn approve(tx: &mut Tx<'_>, id: i64, now: Timestamp) -> db::Result<Option<Vec<Answer>>> {
-    each_delivery(tx, id, |tx, delivery| outbox::approve(tx, delivery, now))
-}
-
-/// Decides against the held messages of a change; `None` when there is no such change.
-pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Result<Option<Vec<Answer>>> {
-    each_delivery(tx, id, |tx, delivery| outbox::skip(tx, delivery, topics, now))
-}
-
-/// Only messages of a held change: those of a digest tell other changes, too.
-fn each_delivery(
-    tx: &mut Tx<'_>,
-    id: i64,
-    act: impl Fn(&mut Tx<'_>, i64) -> db::Result<Answer>,
-) -> db::Result<Option<Vec<Answer>>> {
-    let Some(listed) = find_change(tx, id)? else { return Ok(None) };
-    if !listed.change.held {
-        return Ok(Some(Vec::new()));
-    }
-    listed.deliveries.iter().map(|delivery| act(tx, delivery.id)).collect::<db::Result<_>>().map(Some)
-}
-
 /// Blogs that have a state but stand in no job any more: their rows are kept, `status --all` says so.
 pub fn list_left(
     tx: &mut Tx<'_>,
@@ -274,17 +249,4 @@ pub fn list_left(
         .filter(|(id, ..)| !configured.contains(id))
         .map(|(id, job, checked_at)| (id, (job, checked_at)))
         .collect())
-}
-
-/// Deletes checks and told troubles older than `before`, in small transactions; answers how many rows went.
-pub async fn prune(db: &Db, before: Timestamp) -> db::Result<u64> {
-    let mut total = 0;
-    loop {
-        let checks = db.write(move |tx| store::prune_history(tx, before, PRUNED_AT_ONCE)).await?;
-        let changes = db.write(move |tx| store::prune_changes(tx, before, PRUNED_AT_ONCE)).await?;
-        total += checks + changes;
-        if checks + changes == 0 {
-            return Ok(total);
-        }
-    }
 }

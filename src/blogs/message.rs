@@ -1,11 +1,11 @@
 //! What blogs have to tell, in words: one notice for what is new, one for what is wrong.
 
-use super::decide::Detail;
+use super::decide::{Code, Detail};
 use super::model::Found;
 use super::store::ChangeRow;
 use crate::channel::{Entry, Notice};
 use crate::parse::url::Url;
-use crate::text::{Language, counted};
+use crate::text::{Language, and_more, counted, untitled};
 
 /// Entries that one message names; beyond it, it says how many more there are.
 const NAMED: usize = 200;
@@ -47,21 +47,21 @@ pub fn news(changes: &[ChangeRow], language: Language) -> Notice {
 
 /// The notice that says which blogs cannot be read, or can be read again. `address` knows where a blog is.
 pub fn health(changes: &[ChangeRow], address: impl Fn(&str) -> Option<Url>, language: Language) -> Notice {
-    let count = |code: &str| changes.iter().filter(|change| change.code == code).count();
+    let count = |code: Code| changes.iter().filter(|change| change.code == code).count();
     let headline = match (changes, language) {
         ([one], _) => format!("{}: {}", one.blog_id, state_of(one, language)),
         (_, Language::Ja) => {
             format!(
                 "ブログの状態: 異常 {} 件、復旧 {} 件",
-                count("failing") + count("gone"),
-                count("recovered")
+                count(Code::Failing) + count(Code::Gone),
+                count(Code::Recovered)
             )
         }
         (_, Language::En) => {
             format!(
                 "Blogs: {} cannot be read, {} recovered",
-                count("failing") + count("gone"),
-                count("recovered")
+                count(Code::Failing) + count(Code::Gone),
+                count(Code::Recovered)
             )
         }
     };
@@ -101,13 +101,6 @@ fn headline_of_many(count: usize, blogs: usize, language: Language) -> String {
     }
 }
 
-fn and_more(count: usize, language: Language) -> String {
-    match language {
-        Language::Ja => format!("ほか {count} 件"),
-        Language::En => format!("and {count} more"),
-    }
-}
-
 /// What a reader should know besides the entries.
 fn remark(change: &ChangeRow, language: Language) -> Option<String> {
     let blog = &change.blog_id;
@@ -124,11 +117,11 @@ fn remark(change: &ChangeRow, language: Language) -> Option<String> {
 
 fn state_of(change: &ChangeRow, language: Language) -> String {
     let failures = change.detail.failures.unwrap_or_default();
-    match (change.code.as_str(), change.detail.again, language) {
-        ("gone", _, Language::Ja) => "削除されました（410）。確認を停止しました".to_owned(),
-        ("gone", _, Language::En) => "gone for good (410), no longer checked".to_owned(),
-        ("recovered", _, Language::Ja) => format!("復旧しました（失敗 {failures} 回の後）"),
-        ("recovered", _, Language::En) => format!("can be read again, after {failures} failures"),
+    match (change.code, change.detail.again, language) {
+        (Code::Gone, _, Language::Ja) => "削除されました（410）。確認を停止しました".to_owned(),
+        (Code::Gone, _, Language::En) => "gone for good (410), no longer checked".to_owned(),
+        (Code::Recovered, _, Language::Ja) => format!("復旧しました（失敗 {failures} 回の後）"),
+        (Code::Recovered, _, Language::En) => format!("can be read again, after {failures} failures"),
         (_, false, Language::Ja) => format!("{failures} 回続けて読めません"),
         (_, false, Language::En) => format!("could not be read {failures} times in a row"),
         (_, true, Language::Ja) => format!("まだ読めません（{failures} 回目）"),
@@ -152,10 +145,7 @@ fn name_of(entry: &Found, language: Language) -> String {
         let words = crate::text::one_line(&stem.replace(['-', '_'], " "));
         (!words.is_empty()).then_some(words)
     });
-    from_address.unwrap_or_else(|| match language {
-        Language::Ja => "（無題）".to_owned(),
-        Language::En => "(untitled)".to_owned(),
-    })
+    from_address.unwrap_or_else(|| untitled(language).to_owned())
 }
 
 /// What comes after `?` may hold a key, and trouble is told to others.
@@ -178,13 +168,13 @@ mod tests {
         }
     }
 
-    fn change(blog: &str, code: &str, detail: Detail) -> ChangeRow {
+    fn change(blog: &str, code: Code, detail: Detail) -> ChangeRow {
         ChangeRow {
             id: 1,
             job_name: "j".into(),
             blog_id: blog.into(),
             found_at: crate::time::Timestamp::MIN,
-            code: code.into(),
+            code,
             held: false,
             detail,
             digest: None,
@@ -192,7 +182,7 @@ mod tests {
     }
 
     fn new(blog: &str, entries: Vec<Found>) -> ChangeRow {
-        change(blog, "new", Detail { entries, ..Detail::default() })
+        change(blog, Code::New, Detail { entries, ..Detail::default() })
     }
 
     #[test]
@@ -226,10 +216,10 @@ mod tests {
         let error = Some("no connection".to_owned());
         let failing = Detail { error, failures: Some(3), ..Detail::default() };
         let rows = [
-            change("a", "failing", failing.clone()),
-            change("b", "failing", Detail { again: true, ..failing.clone() }),
-            change("c", "recovered", Detail { failures: Some(9), ..Detail::default() }),
-            change("d", "gone", failing),
+            change("a", Code::Failing, failing.clone()),
+            change("b", Code::Failing, Detail { again: true, ..failing.clone() }),
+            change("c", Code::Recovered, Detail { failures: Some(9), ..Detail::default() }),
+            change("d", Code::Gone, failing),
         ];
         let address = |id: &str| Url::parse(&format!("https://{id}.example/feed?token=SECRET")).ok();
         let told = health(&rows, address, Language::En);

@@ -11,6 +11,7 @@
 //! A check is `probe` (ask and read, writes nothing), `decide` (pure), `store` (write it all at once). `round` does
 //! that for every blog of the job at the same time, `digest` makes messages of what was found.
 
+pub mod by_hand;
 pub mod config;
 pub mod decide;
 pub mod detect;
@@ -19,6 +20,7 @@ pub mod entry;
 pub mod look;
 pub mod message;
 pub mod model;
+pub mod patterns;
 pub mod probe;
 pub mod round;
 pub mod store;
@@ -36,6 +38,7 @@ use crate::db::{self, Db};
 use crate::engine::work::Boxed;
 use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Work};
 use crate::fetch::{Check, Wanted};
+use crate::ledger::Subject;
 use crate::text::{Language, counted};
 use crate::time::{Clock, Timestamp};
 
@@ -110,7 +113,7 @@ impl Blogs {
             problems.push(format!("and {} failed too", counted(unnamed, "more blog")));
         }
         let is_in_vain = tally.checked > 0 && tally.failed == tally.checked;
-        Ok(Report { summary, problems, waiting_until: None, is_in_vain })
+        Ok(Report { summary, problems, is_in_vain, ..Report::default() })
     }
 }
 
@@ -129,8 +132,8 @@ impl Work for Blogs {
         })
     }
 
-    fn relies_on(&self) -> Vec<String> {
-        self.blogs.iter().map(|blog| store::subject(&blog.id)).collect()
+    fn relies_on(&self) -> Vec<Subject> {
+        self.blogs.iter().map(|blog| Subject::blog(&blog.id)).collect()
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {

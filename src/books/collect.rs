@@ -14,7 +14,7 @@ use crate::fail;
 use crate::fetch::Fetcher;
 use crate::id::JobName;
 use crate::ledger::quota::{Grant, Quota};
-use crate::ledger::{cursor, event, pause};
+use crate::ledger::{Subject, cursor, event, pause};
 use crate::time::Timestamp;
 
 /// No rest of the provider is longer: a day of the quota with 25 hours, and what clocks may differ.
@@ -182,7 +182,7 @@ async fn ask_permission(plan: &Plan, turn: &Turn) -> Result<Permit, Failure> {
 
 /// Permission for one request, counted if it is given. A rest whose end a clock wrote that was ahead is forgotten.
 pub(super) fn reserve(tx: &mut Tx<'_>, quota: &Quota, now: Timestamp) -> db::Result<Permit> {
-    let name = provider_name(quota);
+    let name = Subject::provider(&quota.provider);
     match pause::find(tx, &name, now)? {
         Some(rest) if rest.paused_until.is_some_and(|until| until > now.plus(LONGEST_REST)) => {
             pause::reset(tx, &name)?;
@@ -215,7 +215,7 @@ async fn save_page(
                 new += 1;
                 let code = if is_told { "collected" } else { "baseline" };
                 let detail = serde_json::json!({ "title": book.title });
-                event::add(tx, Some(&job), &format!("book:{}", book.isbn13), code, &detail, now)?;
+                event::add(tx, Some(&job), &Subject::book(&book.isbn13), code, &detail, now)?;
             }
         }
         put_position(tx, &job, &key, paging, next, now)?;
@@ -241,14 +241,15 @@ fn put_position(
     cursor::put(tx, job.as_str(), key, paging.start_index, next.is_exhausted(), now)?;
     if next.is_exhausted() {
         let detail = serde_json::json!({ "query_set_hash": key, "start_index": paging.start_index });
-        event::add(tx, Some(job), &format!("job:{job}"), "exhausted", &detail, now)?;
+        event::add(tx, Some(job), &Subject::job(job), "exhausted", &detail, now)?;
     }
     Ok(())
 }
 
 /// Lets the provider rest, for every job that uses it.
 async fn rest(turn: &Turn, quota: &Quota, until: Timestamp, why: &str) -> Result<(), Failure> {
-    let (job, name, why, now) = (turn.job.clone(), provider_name(quota), why.to_owned(), turn.now());
+    let (job, name, why, now) =
+        (turn.job.clone(), Subject::provider(&quota.provider), why.to_owned(), turn.now());
     turn.write(move |tx| {
         if pause::put(tx, &name, Some(until), &why, now)? {
             let detail = serde_json::json!({ "why": why, "until": until });
@@ -257,9 +258,4 @@ async fn rest(turn: &Turn, quota: &Quota, until: Timestamp, why: &str) -> Result
         Ok(())
     })
     .await
-}
-
-/// The name under which a provider rests.
-pub fn provider_name(quota: &Quota) -> String {
-    format!("provider:{}", quota.provider)
 }

@@ -18,13 +18,14 @@ use crate::db::{self, Tx};
 use crate::engine::{Failure, Turn};
 use crate::fail;
 use crate::id::JobName;
-use crate::ledger::event;
+use crate::ledger::{Subject, event};
 use crate::text::Language;
 use crate::time::Timestamp;
 
 /// The topic of digests in the outbox.
 pub const TOPIC: &str = "books.digest";
-const SUBJECT: &str = "digest:";
+/// What the number of a digest is preceded by where messages name it.
+pub(super) const SUBJECT: &str = "digest:";
 /// How often the choice is made again when somebody changed it in between.
 const TRIES: usize = 3;
 
@@ -187,10 +188,10 @@ async fn queue(
             let prompt_id = store::put_prompt(tx, &page.book.isbn13, &page.prompt, now)?;
             store::add_token(tx, &page.token, prompt_id, expires_at, now)?;
             let detail = serde_json::json!({ "digest": id, "repeat": is_repeat });
-            event::add(tx, Some(&job), &format!("book:{}", page.book.isbn13), "queued", &detail, now)?;
+            event::add(tx, Some(&job), &Subject::book(&page.book.isbn13), "queued", &detail, now)?;
         }
         token::prune(tx, now)?;
-        let (subject, about) = (format!("{SUBJECT}{id}"), format!("job:{job}"));
+        let (subject, about) = (format!("{SUBJECT}{id}"), Subject::job(&job));
         let batch = Batch {
             job: &job,
             topic: TOPIC,
@@ -237,7 +238,7 @@ pub fn settled(tx: &mut Tx<'_>, row: &Row, outcome: Outcome) -> db::Result<()> {
     };
     for isbn13 in &digest.isbns {
         let detail = serde_json::json!({ "digest": digest.id, "delivery": row.id, "channel": row.channel });
-        event::add(tx, Some(&digest.job_name), &format!("book:{isbn13}"), code, &detail, now)?;
+        event::add(tx, Some(&digest.job_name), &Subject::book(isbn13), code, &detail, now)?;
     }
     Ok(())
 }

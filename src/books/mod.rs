@@ -43,8 +43,8 @@ use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Work};
 use crate::fetch::{AllowPrivate, Check, Fetcher, Wanted};
 use crate::hash;
 use crate::id::JobName;
-use crate::ledger::cursor;
 use crate::ledger::quota::Quota;
+use crate::ledger::{Subject, cursor};
 use crate::time::Timestamp;
 
 /// The name of this kind of job in the config file.
@@ -169,7 +169,13 @@ impl Books {
             Some(Wrong::Failed(why)) => problems.insert(0, format!("Google Books: {why}")),
             None => {}
         }
-        Ok(Report { summary, problems, waiting_until: funnel.collected.resumes_at, is_in_vain })
+        Ok(Report {
+            summary,
+            problems,
+            waiting_until: funnel.collected.resumes_at,
+            is_in_vain,
+            ..Report::default()
+        })
     }
 
     async fn say(&self, db: &Db, now: Timestamp) -> db::Result<Plan> {
@@ -218,8 +224,8 @@ impl Work for Books {
         })
     }
 
-    fn relies_on(&self) -> Vec<String> {
-        vec![collect::provider_name(&self.quota)]
+    fn relies_on(&self) -> Vec<Subject> {
+        vec![Subject::provider(&self.quota.provider)]
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {

@@ -7,6 +7,7 @@ use super::store::{self, BookRow, JobMail, SentDigest, TokenRow};
 use super::token::Token;
 use crate::db::{self, Tx};
 use crate::id::JobName;
+use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
 use crate::time::Timestamp;
 
@@ -129,7 +130,7 @@ pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13, limit: usize) -> db::Result<Option
             .into_iter()
             .map(|(job_name, delivered_at)| Sent { job_name, delivered_at })
             .collect(),
-        events: event::list_about(tx, &format!("book:{isbn13}"), limit)?,
+        events: event::list_about(tx, &Subject::book(isbn13), limit)?,
     }))
 }
 
@@ -166,7 +167,7 @@ pub fn revoke(tx: &mut Tx<'_>, prefix: &str, now: Timestamp) -> db::Result<Revok
         return Ok(Revoked::Before(TokenView::new(row, now)));
     }
     row.revoked_at = Some(now);
-    let subject = format!("book:{}", row.isbn13);
+    let subject = Subject::book(&row.isbn13);
     event::add(tx, None, &subject, "token_revoked", &serde_json::json!({ "token": token.prefix() }), now)?;
     Ok(Revoked::Done(TokenView::new(row, now)))
 }
@@ -180,14 +181,7 @@ pub fn reset_mail(
 ) -> db::Result<usize> {
     let forgotten = store::reset_deliveries(tx, job, since)?;
     for (job, isbn13) in &forgotten {
-        event::add(
-            tx,
-            Some(job),
-            &format!("book:{isbn13}"),
-            "delivery_reset",
-            &serde_json::Value::Null,
-            now,
-        )?;
+        event::add(tx, Some(job), &Subject::book(isbn13), "delivery_reset", &serde_json::Value::Null, now)?;
     }
     Ok(forgotten.len())
 }

@@ -12,7 +12,7 @@ use super::settings::channel_config;
 use super::webhook::{address, check_address};
 use super::{Channel, Check, Outside, Progress, http};
 use crate::config::Secret;
-use crate::text::{self, Language};
+use crate::text::{self, and_more};
 
 /// What Slack takes, in characters and pieces.
 const MAX_HEADER: usize = 150;
@@ -107,7 +107,7 @@ fn message(notice: &Notice) -> Value {
         let items: Vec<Value> = notice.entries.iter().take(MAX_ENTRIES).map(item).collect();
         lines.push(json!({ "type": "rich_text_list", "style": "bullet", "elements": items }));
         if let Some(left) = notice.entries.len().checked_sub(MAX_ENTRIES).filter(|left| *left > 0) {
-            lines.push(rich_line(&[rich_text(&more(left, notice.language))]));
+            lines.push(rich_line(&[rich_text(&and_more(left, notice.language))]));
         }
     }
     if !lines.is_empty() {
@@ -180,16 +180,10 @@ fn cut(text: &str, max: usize) -> String {
     short
 }
 
-fn more(count: usize, language: Language) -> String {
-    match language {
-        Language::Ja => format!("ほか {count} 件"),
-        Language::En => format!("and {count} more"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::Language;
 
     #[test]
     fn titles_mention_nobody_and_link_nowhere() {

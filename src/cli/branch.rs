@@ -8,7 +8,7 @@ use super::{Column, Context, Error, Exit, Result, log};
 use crate::commits::gitlab;
 use crate::commits::store::{branches, projects};
 use crate::db::Open;
-use crate::ledger::event;
+use crate::ledger::{Subject, event};
 
 /// Options of `branch`.
 #[derive(Debug, clap::Args)]
@@ -116,7 +116,7 @@ async fn add(project: &str, branch: String, job: Option<&str>, context: &Context
         .write(move |tx| {
             let project = projects::put(tx, &host, &remote, now)?;
             branches::put_added(tx, project.project_id, &name, &job, now)?;
-            let subject = format!("branch:{}/{name}", project.path);
+            let subject = Subject::branch(&project.path, &name);
             event::add(tx, None, &subject, "branch_added", &serde_json::json!({}), now)
         })
         .await?;
@@ -135,7 +135,7 @@ async fn remove(project: &str, branch: String, context: &Context) -> Result {
             let removed = branches::mark_ignored(tx, project_id, &name, now)?;
             if removed {
                 let path = projects::find(tx, project_id)?.map(|project| project.path).unwrap_or_default();
-                let subject = format!("branch:{path}/{name}");
+                let subject = Subject::branch(&path, &name);
                 event::add(tx, None, &subject, "branch_ignored", &serde_json::json!({}), now)?;
             }
             Ok(removed)

@@ -18,7 +18,7 @@ use crate::engine::Failure;
 use crate::engine::run::decide::{Again, Sharing};
 use crate::engine::run::{self, Summary, TargetRow};
 use crate::id::{JobName, RunId};
-use crate::ledger::{event, presence};
+use crate::ledger::{Subject, event, presence};
 use crate::text::one_line;
 
 /// Options of `bulk`.
@@ -176,7 +176,10 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
     };
     let sent = match context.stop.is_cancelled() {
         true => Sent::default(),
-        false => Sent::from(app.sender().send_due(&context.stop).await?).with_locked(&app.parts.db).await?,
+        false => {
+            let began = context.clock.now();
+            Sent::from(app.sender().send_due(&context.stop).await?).with_locked(&app.parts.db, began).await?
+        }
     };
     unless_unread(tell(&outcome, &context.times().await?, context))?;
     sent.tell(&context.out);
@@ -273,7 +276,7 @@ async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
                 event::add(
                     tx,
                     None,
-                    &format!("run:{}", run.run_id),
+                    &Subject::run(&run.run_id),
                     "run_cancelled",
                     &serde_json::json!({}),
                     now,

@@ -5,6 +5,8 @@ use clap::Subcommand;
 use super::names::{Named, refuse_unknown, refuse_unknown_if_given};
 use super::{Column, Context, Error, Exit, Result};
 use crate::app;
+use crate::blogs::by_hand;
+use crate::blogs::decide::Code;
 use crate::blogs::look::{self, Listed};
 use crate::blogs::store::{self, Filter};
 use crate::channel::outbox::{Answer, State};
@@ -60,7 +62,7 @@ enum Command {
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
         Command::Ls { blog, job, all, limit } => {
-            list(Filter { job, blog, code: (!all).then_some("new") }, limit, context).await
+            list(Filter { job, blog, code: (!all).then_some(Code::New) }, limit, context).await
         }
         Command::Show { id } => show(id, context).await,
         Command::Approve { id } => settle(id, Wish::Approve, context).await,
@@ -90,7 +92,7 @@ async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
             change.id.to_string(),
             times.cell(change.found_at),
             change.blog_id.clone(),
-            change.code.clone(),
+            change.code.word().to_owned(),
             change.detail.count().to_string(),
             state_of(listed),
             first_of(listed),
@@ -115,7 +117,7 @@ async fn show(id: i64, context: &Context) -> Result {
     let change = &listed.change;
     let detail = &change.detail;
     let line = |text: String| context.out.line(crate::text::one_line(&text));
-    line(format!("{} {}: {} ({})", change.id, change.blog_id, change.code, state_of(&listed)))?;
+    line(format!("{} {}: {} ({})", change.id, change.blog_id, change.code.word(), state_of(&listed)))?;
     line(format!("found {} by job {}", times.line(change.found_at), change.job_name))?;
     for why in [&detail.held_because, &detail.error].into_iter().flatten() {
         line(format!("because: {why}"))?;
@@ -149,8 +151,8 @@ async fn settle(ids: Vec<i64>, wish: Wish, context: &Context) -> Result {
             .db()
             .await?
             .write(move |tx| match wish {
-                Wish::Approve => look::approve(tx, id, now),
-                Wish::Skip => look::skip(tx, id, &topics, now),
+                Wish::Approve => by_hand::approve(tx, id, now),
+                Wish::Skip => by_hand::skip(tx, id, &topics, now),
             })
             .await?;
         let Some(answers) = answers else { return Err(missing(id)) };

@@ -4,7 +4,7 @@ use clap::{Subcommand, ValueEnum};
 
 use super::names::{Named, refuse_unknown_if_given};
 use super::{Column, Context, Error, Exit, Result};
-use crate::commits::stats::{self, By, StatRow};
+use crate::commits::stats::{self, By, StatRow, Stats};
 use crate::commits::store::projects;
 use crate::commits::store::reading::{self, Scope};
 use crate::config::value::Zone;
@@ -134,6 +134,7 @@ async fn count(by: By, args: &ScopeArgs, layout: Layout, timezone: &str, context
     let stats = context.view().await?.read(move |tx| stats::count(tx, &scope, by, &zone)).await?;
     if layout == Layout::Tsv {
         context.out.raw(stats::render_tsv(&stats).as_bytes())?;
+        note_zone(&stats, context);
         return Ok(Exit::Fine);
     }
     if context.out.is_json() {
@@ -161,6 +162,12 @@ async fn count(by: By, args: &ScopeArgs, layout: Layout, timezone: &str, context
     if !stats.rows.is_empty() {
         context.out.listing(&columns, &stats.rows, to_cells)?;
     }
+    note_zone(&stats, context);
+    Ok(Exit::Fine)
+}
+
+/// Says how many commits were counted, and whose midnight begins a day.
+fn note_zone(stats: &Stats, context: &Context) {
     let missing = match stats.stats_missing {
         0 => String::new(),
         missing => format!(", {missing} of them without line counts from GitLab"),
@@ -170,7 +177,6 @@ async fn count(by: By, args: &ScopeArgs, layout: Layout, timezone: &str, context
         counted(stats.commits, "commit"),
         stats.timezone
     ));
-    Ok(Exit::Fine)
 }
 
 async fn list(args: &ScopeArgs, limit: usize, context: &Context) -> Result {

@@ -9,7 +9,7 @@ use super::error::{Error, Exit, Message, Result};
 use super::times::Times;
 use super::{Global, Output};
 use crate::app::{self, App};
-use crate::config::{self, BadLocation, Config, Env, Location, Problems};
+use crate::config::{self, BadLocation, Config, Env, Problems};
 use crate::db::{self, Db, Open, Place};
 use crate::time::Clock;
 
@@ -212,10 +212,7 @@ pub(super) fn place_of(config: &Config) -> Result<Place> {
             None => Error::new(exit, format!("`url` in [store]: {error}")),
         }
     })?;
-    Ok(match location {
-        Location::Sqlite(path) => Place::File(path),
-        Location::Postgres(url) => Place::Server(url.expose().to_owned()),
-    })
+    Ok(Place::from(&location))
 }
 
 async fn wait_for_signal() {

@@ -8,6 +8,7 @@ use super::{Column, Context, Error, Exit, Result};
 use crate::app;
 use crate::channel;
 use crate::channel::outbox::{self, Answer, Filter, Row, State};
+use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
 use crate::text;
 use crate::text::counted;
@@ -153,7 +154,7 @@ async fn show(id: i64, context: &Context) -> Result {
         .await?
         .read(move |tx| {
             let Some(row) = outbox::find(tx, id)? else { return Ok(None) };
-            Ok(Some((row, event::list_about(tx, &format!("delivery:{id}"), 100)?)))
+            Ok(Some((row, event::list_about(tx, &Subject::delivery(id), 100)?)))
         })
         .await?;
     let Some((row, events)) = found else { return Err(missing(id)) };

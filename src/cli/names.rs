@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::db::{self, Db, Tx};
 use crate::engine::store;
 use crate::id::JobName;
-use crate::ledger::{cursor, event, quota};
+use crate::ledger::{cursor, event, quota, subject::Kind};
 use crate::press;
 use crate::text::nearest;
 
@@ -114,7 +114,7 @@ fn list_configured(what: Named, config: &Config, db: &Db) -> Vec<String> {
             // A job may count against a provider that has no table of its own.
             let jobs = App::new(config, db.clone()).map(|app| app.jobs).unwrap_or_default();
             let relied_on = jobs.iter().flat_map(|job| job.work.relies_on());
-            let providers = relied_on.filter_map(|name| Some(name.strip_prefix("provider:")?.to_owned()));
+            let providers = relied_on.filter_map(|name| Some(name.name_of(Kind::Provider)?.to_owned()));
             llms.chain(config.quotas.keys().cloned()).chain(providers).collect()
         }
         Named::Branch => Vec::new(),

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::names::{Named, refuse_unknown, refuse_unknown_if_given};
 use super::{Column, Context, Error, Exit, Result};
 use crate::app;
-use crate::ledger::{pause, quota};
+use crate::ledger::{Subject, pause, quota};
 use crate::text::counted;
 
 /// Options of `quota`.
@@ -65,7 +65,8 @@ async fn list(provider: Option<String>, limit: usize, context: &Context) -> Resu
     let listed: Vec<Listed> = usage
         .into_iter()
         .map(|usage| {
-            let rest = pauses.iter().find(|pause| pause.name == format!("provider:{}", usage.provider));
+            let provider = Subject::provider(&usage.provider);
+            let rest = pauses.iter().find(|pause| pause.name == provider);
             Listed {
                 per_day: quotas.get(&usage.provider).map(|quota| quota.rule.per_day),
                 paused_until: rest
@@ -112,7 +113,7 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
     let (name, day) = (provider.clone(), date.clone());
     let forgotten = db
         .write(move |tx| {
-            pause::reset(tx, &format!("provider:{name}"))?;
+            pause::reset(tx, &Subject::provider(&name))?;
             quota::reset_usage(tx, &name, &day)
         })
         .await?;

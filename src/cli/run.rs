@@ -162,11 +162,11 @@ async fn run_jobs(
         jobs.done.cancel();
         finished
     };
-    let sender = app.sender();
+    let (sender, began) = (app.sender(), context.clock.now());
     let sending = async {
         match delivery {
             Delivery::Send => {
-                sending::send_beside(&jobs, &sender, &context.stop).await?.with_locked(db).await
+                sending::send_beside(&jobs, &sender, &context.stop).await?.with_locked(db, began).await
             }
             Delivery::OnlyQueue => Ok(Sent::default()),
         }

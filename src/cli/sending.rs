@@ -1,16 +1,16 @@
 //! Sending beside the jobs: what one of them has queued does not wait for the slowest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::{Exit, Output};
-use crate::channel::outbox::{self, SendReport, Sender, State};
+use super::{Exit, Output, waiting};
+use crate::channel::outbox::{SendReport, Sender};
 use crate::db::{self, Db};
-use crate::ledger::pause;
 use crate::text::counted;
+use crate::time::Timestamp;
 
 /// How far the jobs are.
 #[derive(Default)]
@@ -29,7 +29,8 @@ pub(super) struct Sent {
     pub(super) failed: u64,
     /// Messages that turned out to need a person.
     pub(super) held: u64,
-    locked: BTreeSet<String>,
+    /// Channels that rest until their credentials change, and whether that is news.
+    locked: BTreeMap<String, bool>,
     orphans: BTreeSet<String>,
 }
 
@@ -47,27 +48,16 @@ impl Sent {
         self.unknown += pass.unknown;
         self.failed += pass.failed;
         self.held += pass.held;
-        self.locked.extend(pass.locked);
+        self.locked.extend(pass.locked.into_iter().map(|channel| (channel, false)));
         self.orphans.extend(pass.orphans);
     }
 
     /// Adds the channels that rest until their credentials change while messages wait for them: a pass tells of those
-    /// that rested before it began.
-    pub(super) async fn with_locked(mut self, db: &Db) -> db::Result<Self> {
+    /// that rested before it began. Those that began to rest after `began` are news.
+    pub(super) async fn with_locked(mut self, db: &Db, began: Timestamp) -> db::Result<Self> {
         let now = db.clock().now();
-        let locked = db.read(move |tx| {
-            let rests = pause::list(tx, now)?;
-            let is_locked = |channel: &str| {
-                rests.iter().any(|rest| {
-                    rest.paused_until.is_none() && rest.name.strip_prefix("channel:") == Some(channel)
-                })
-            };
-            let waiting = outbox::tally(tx)?.into_iter().filter(|tally| {
-                matches!(State::parse(&tally.state), Some(State::Ready | State::Sending | State::Unknown))
-            });
-            Ok(waiting.map(|tally| tally.channel).filter(|channel| is_locked(channel)).collect::<Vec<_>>())
-        });
-        self.locked.extend(locked.await?);
+        let locked = db.read(move |tx| waiting::list_locked(tx, now)).await?;
+        self.locked.extend(locked.into_iter().map(|(channel, since)| (channel, since >= began)));
         Ok(self)
     }
 
@@ -80,8 +70,12 @@ impl Sent {
             let count = counted(self.unknown, "message");
             out.warn(format!("{count} may or may not have been sent: the next run looks into it"));
         }
-        for channel in &self.locked {
-            out.warn(format!("channel `{channel}` refuses our credentials and rests: see `tsuzuki doctor`"));
+        // One alert: whoever runs us from cron with `-q` gets one mail, and the exit code ever after.
+        for (channel, is_news) in &self.locked {
+            match is_news {
+                true => out.warn(waiting::locked_sentence(channel)),
+                false => out.note(waiting::locked_sentence(channel)),
+            }
         }
         for channel in &self.orphans {
             out.warn(format!("messages wait for channel `{channel}`, which the config does not name"));
@@ -127,7 +121,8 @@ mod tests {
     fn messages_change_the_exit_code_only_of_jobs_that_went_well() {
         let well = Sent { sent: 3, unknown: 1, ..Sent::default() };
         let failed = Sent { sent: 3, failed: 1, ..Sent::default() };
-        let locked = Sent { failed: 1, locked: BTreeSet::from(["hook".to_owned()]), ..Sent::default() };
+        let locked =
+            Sent { failed: 1, locked: BTreeMap::from([("hook".to_owned(), true)]), ..Sent::default() };
         for (sent, jobs, together) in [
             (&well, Exit::Fine, Exit::Fine),
             (&failed, Exit::Fine, Exit::Partly),

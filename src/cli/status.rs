@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::db::{self, Tx};
 use crate::engine::{Job, JobState, runner, store};
 use crate::id::Owner;
-use crate::ledger::{lease, pause, presence};
+use crate::ledger::{Subject, lease, pause, presence};
 use crate::time::Timestamp;
 
 /// Options of `status`.
@@ -63,15 +63,17 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
                 let of_job = waiting.get(&row.job).copied().unwrap_or_default();
                 (row.messages_held, row.messages_failed) = (of_job.held, of_job.failed);
             }
-            Ok((rows, waiting::sum(waiting.values()), db::find_left(tx)?))
+            let locked = waiting::list_locked(tx, now)?;
+            Ok((rows, waiting::sum(waiting.values()), locked, db::find_left(tx)?))
         });
-        let (rows, waiting, left) = read.await?;
+        let (rows, waiting, locked, left) = read.await?;
         if let Some(left) = left {
             context.out.warn(format!("nothing runs here any more: everything was moved to {}", left.to));
         }
         show(&rows, context).await?;
         let sentences = [waiting.held_sentence(), waiting.failed_sentence()];
         sentences.iter().flatten().for_each(|sentence| context.out.warn(sentence));
+        locked.keys().for_each(|channel| context.out.warn(waiting::locked_sentence(channel)));
         if !args.watch {
             return Ok(Exit::Fine);
         }
@@ -98,7 +100,7 @@ fn list_rows(tx: &mut Tx<'_>, jobs: &[Job], now: Timestamp) -> db::Result<Vec<Ro
     let mut rows = Vec::new();
     for job in jobs {
         let state = states.iter().find(|state| state.job_name == job.name.as_str());
-        let rest = pause::find(tx, &runner::pause_name(&job.name), now)?;
+        let rest = pause::find(tx, &Subject::job(&job.name), now)?;
         let holder = lease::find_holder(tx, &runner::lease_name(&job.name))?;
         let holder = holder.filter(|holder| !presence::is_gone(&holder.owner, &me));
         let last_run_at = state.and_then(|state| state.last_run_at);

@@ -1,11 +1,13 @@
 //! Messages that wait for a person, said wherever people look: after a run, in `status`, by `doctor`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::{Output, Result};
 use crate::channel::outbox::{self, Filter, State};
 use crate::db::{self, Db, Tx};
+use crate::ledger::pause;
+use crate::ledger::subject::Kind;
 use crate::text::counted;
 use crate::time::Timestamp;
 
@@ -44,6 +46,30 @@ pub(super) fn list(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<BTreeMap<Strin
         }
     }
     Ok(waiting)
+}
+
+/// The channels that rest until their credentials change while messages wait for them, and since when.
+pub(super) fn list_locked(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<BTreeMap<String, Timestamp>> {
+    let rests = pause::list(tx, now)?;
+    let mut locked: BTreeMap<String, Timestamp> = rests
+        .iter()
+        .filter(|rest| rest.paused_until.is_none())
+        .filter_map(|rest| Some((rest.name.name_of(Kind::Channel)?.to_owned(), rest.paused_at)))
+        .collect();
+    let waiting: BTreeSet<String> = outbox::tally(tx)?
+        .into_iter()
+        .filter(|tally| {
+            matches!(State::parse(&tally.state), Some(State::Ready | State::Sending | State::Unknown))
+        })
+        .map(|tally| tally.channel)
+        .collect();
+    locked.retain(|channel, _| waiting.contains(channel));
+    Ok(locked)
+}
+
+/// What to say of such a channel.
+pub(super) fn locked_sentence(channel: &str) -> String {
+    format!("channel `{channel}` refuses our credentials and rests: see `tsuzuki doctor`")
 }
 
 /// The same of all jobs together.

@@ -1,5 +1,7 @@
 //! Bulk runs of commits: begun, shared, continued, cancelled and taken up again, over any number of hosts.
 
+mod share;
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
@@ -8,18 +10,17 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::peers::{self, Fate, Peer};
+use super::peers::{self, Peer};
 use super::store::branches;
 use super::worker::{self, Findings, Worker};
 use super::{Source, message, targets};
 use crate::db;
 use crate::engine::run::decide::{self, Again, Begin, Reopen, Running, Sharing};
-use crate::engine::run::{self, LEASE, RunRow, RunStatus, Summary, Target};
+use crate::engine::run::{self, LEASE, RunRow, RunStatus, Summary, Target, TargetRow};
 use crate::engine::{Failure, Parts, Progress, Update};
 use crate::id::{JobName, Owner, RunId};
 use crate::ledger::lease::{self, Claim, Holder, KeptLease};
-use crate::ledger::{event, presence};
-use crate::text::counted;
+use crate::ledger::{Subject, event, presence};
 use crate::time::Timestamp;
 
 /// Whoever works on bulk runs: one process, with the jobs it collects for.
@@ -91,7 +92,7 @@ impl Bulk {
     pub async fn start(&self, job: Option<&JobName>, sharing: Sharing) -> Result<Ended, Failure> {
         let mut findings = Findings::default();
         loop {
-            match decide::begin(self.find_running().await?, sharing) {
+            match decide::begin(self.free_running().await?, sharing) {
                 Begin::Busy(run, holder) => return Ok(Ended::Busy(run, holder)),
                 Begin::Continue(run) => {
                     let is_ours = self.has_pending(&run.run_id).await?;
@@ -143,7 +144,7 @@ impl Bulk {
         again: Again,
         sharing: Sharing,
     ) -> Result<Option<Ended>, Failure> {
-        let running = self.find_running().await?;
+        let running = self.free_running().await?;
         let wanted = match (run_id, &running) {
             (Some(run_id), _) => self.parts.db.read(move |tx| run::find_run(tx, &run_id)).await?,
             (None, Some(running)) if again == Again::Pending => Some(running.run.clone()),
@@ -152,6 +153,9 @@ impl Bulk {
         let Some(wanted) = wanted else { return Ok(None) };
         match decide::reopen(&wanted, again) {
             Reopen::Nothing => Ok(None),
+            Reopen::StillRunning if running.as_ref().is_some_and(|running| running.worker.is_some()) => {
+                Ok(running.and_then(|Running { run, worker }| Some(Ended::Busy(run, worker?))))
+            }
             Reopen::StillRunning => Err(Failure::Failed(format!(
                 "run {} is still running, so its failures cannot be retried yet; `tsuzuki bulk resume` ends it",
                 wanted.run_id
@@ -187,35 +191,22 @@ impl Bulk {
         }
     }
 
-    /// The running run and its live worker of another process; leases of processes that are gone are given back.
-    async fn find_running(&self) -> db::Result<Option<Running>> {
+    /// Frees the run that is running of processes that are gone; answers it with its live worker of another process.
+    async fn free_running(&self) -> db::Result<Option<Running>> {
         let me = self.owner.clone();
-        self.parts
-            .db
-            .write(move |tx| {
-                let Some(run) = run::find_running(tx)? else { return Ok(None) };
-                let name = run::lease_name(&run.run_id);
-                let mut worker = lease::find_holder(tx, &name)?;
-                if worker.as_ref().is_some_and(|holder| presence::is_gone(&holder.owner, &me)) {
-                    worker = None;
-                }
-                let mut gone = BTreeSet::new();
-                for target in run::list_leased(tx, &run.run_id)? {
-                    let (Some(owner), Some(until)) = (target.lease_owner, target.lease_until) else {
-                        continue;
-                    };
-                    if presence::is_gone(&owner, &me) {
-                        gone.insert(owner);
-                    } else if worker.is_none() && owner != me.as_str() {
-                        worker = Some(Holder { owner, taken_at: until.minus(LEASE), expires_at: until });
-                    }
-                }
-                for owner in gone {
-                    run::release_owner(tx, &run.run_id, &owner)?;
-                }
-                Ok(Some(Running { run, worker }))
-            })
-            .await
+        let freed = self.parts.db.write(move |tx| {
+            let Some(run) = run::find_running(tx)? else { return Ok(None) };
+            let is_alive = |worker: &Holder| !presence::is_gone(&worker.owner, &me);
+            let (alive, gone): (Vec<Holder>, Vec<Holder>) =
+                list_workers(tx, &run.run_id)?.into_iter().partition(is_alive);
+            for owner in gone.iter().map(|worker| &worker.owner).collect::<BTreeSet<_>>() {
+                run::release_owner(tx, &run.run_id, owner)?;
+            }
+            let leader = lease::find_holder(tx, &run::lease_name(&run.run_id))?.filter(is_alive);
+            let worker = leader.or_else(|| alive.into_iter().find(|worker| worker.owner != me.as_str()));
+            Ok(Some(Running { run, worker }))
+        });
+        freed.await
     }
 
     /// The targets of all our jobs; a job that cannot be asked for its own does not stop the others.
@@ -267,7 +258,7 @@ impl Bulk {
                 branches::add(tx, target.project_id, &target.branch_name)?;
             }
             let detail = json!({ "targets": targets.len() });
-            event::add(tx, job.as_ref(), &format!("run:{run_id}"), "run_started", &detail, now)?;
+            event::add(tx, job.as_ref(), &Subject::run(&run_id), "run_started", &detail, now)?;
             let claim = lease::claim(tx, &run::lease_name(&run_id), &owner, LEASE)?;
             Ok(Some((run, claim)))
         });
@@ -344,57 +335,6 @@ impl Bulk {
         }
     }
 
-    /// The jobs that have something to do in a run. Only whoever `leads` it hands targets of jobs that have left the
-    /// config to others, and gives up what nobody can collect: it would be in the way of every run to come.
-    async fn share_out(&self, run_id: RunId, leads: bool) -> db::Result<(BTreeSet<JobName>, Vec<String>)> {
-        let peers = peers::list(&self.parts);
-        let asked: Vec<JobName> = self.sources.iter().map(|source| source.job.clone()).collect();
-        let label = self.sources.first().map(|source| source.job.clone());
-        let shared = self.parts.db.write(move |tx| {
-            let (mut jobs, mut given_up) = (BTreeSet::new(), Vec::new());
-            let asked: Vec<&JobName> = asked.iter().collect();
-            for (host, job) in run::list_pending_jobs(tx, &run_id)? {
-                match peers::find_fate(&peers, &asked, &host, job.as_deref()) {
-                    Fate::Collect(heir) => {
-                        if leads && job.as_deref() != Some(heir.as_str()) {
-                            run::reassign(tx, &run_id, &host, job.as_deref(), heir.as_str())?;
-                        }
-                        jobs.insert(heir.clone());
-                    }
-                    Fate::GiveUp(why) if leads => {
-                        given_up.extend(give_up(tx, run_id, &host, job.as_deref(), &why, label.as_ref())?);
-                    }
-                    Fate::GiveUp(_) => {}
-                }
-            }
-            Ok((jobs, given_up))
-        });
-        shared.await
-    }
-
-    /// Gives up what is pending for jobs whose token is refused, if it is in the way of another of our jobs.
-    ///
-    /// A job alone leaves it pending: with a good token the run goes on.
-    async fn step_over_refused(&self, run_id: RunId, findings: &mut Findings) -> db::Result<()> {
-        if self.sources.iter().all(|source| findings.refused.contains_key(&source.job)) {
-            return Ok(());
-        }
-        let refused = findings.refused.clone();
-        let given_up = self.parts.db.write(move |tx| {
-            let mut given_up = Vec::new();
-            for (host, job) in run::list_pending_jobs(tx, &run_id)? {
-                let Some((job, why)) = refused.iter().find(|(name, _)| Some(name.as_str()) == job.as_deref())
-                else {
-                    continue;
-                };
-                given_up.extend(give_up(tx, run_id, &host, Some(job.as_str()), why, Some(job))?);
-            }
-            Ok(given_up)
-        });
-        findings.problems.extend(given_up.await?);
-        Ok(())
-    }
-
     /// Takes the lease that shows who works on a run.
     async fn claim(&self, run_id: &RunId) -> Result<Claim, Failure> {
         let (name, owner) = (run::lease_name(run_id), self.owner.clone());
@@ -409,29 +349,12 @@ impl Bulk {
     }
 }
 
-/// Settles as failed what nobody can collect; a line for people if there was anything.
-fn give_up(
-    tx: &mut db::Tx<'_>,
-    run_id: RunId,
-    host: &str,
-    job: Option<&str>,
-    why: &str,
-    teller: Option<&JobName>,
-) -> db::Result<Option<String>> {
-    let (failed, completed_run) = run::give_up(tx, &run_id, host, job, why)?;
-    if failed == 0 {
-        return Ok(None);
-    }
-    let (subject, now) = (format!("run:{run_id}"), tx.now());
-    let detail = json!({ "host": host, "job": job, "targets": failed, "why": why });
-    event::add(tx, teller, &subject, "targets_given_up", &detail, now)?;
-    if completed_run {
-        event::add(tx, teller, &subject, "run_completed", &json!({}), now)?;
-    }
-    let of = job.map(|job| format!(" of `{job}`")).unwrap_or_default();
-    Ok(Some(format!(
-        "run {run_id}: {}{of} on {host} given up as failed: {why}; when that is mended, \
-         `tsuzuki bulk retry-failed {run_id}` tries again",
-        counted(failed, "branch")
-    )))
+/// Who holds targets of a run at this moment, once for each of them.
+fn list_workers(tx: &mut db::Tx<'_>, run_id: &RunId) -> db::Result<Vec<Holder>> {
+    let leased = run::list_leased(tx, run_id)?.into_iter();
+    let holder = |target: TargetRow| {
+        let (owner, expires_at) = (target.lease_owner?, target.lease_until?);
+        Some(Holder { owner, taken_at: expires_at.minus(LEASE), expires_at })
+    };
+    Ok(leased.filter_map(holder).collect())
 }

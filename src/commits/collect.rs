@@ -1,5 +1,7 @@
 //! One branch, from its head back to what is known: page by page, each stored with its position.
 
+mod missing;
+
 use std::sync::Arc;
 
 use serde_json::json;
@@ -9,12 +11,13 @@ use tracing::info;
 use super::gitlab::{self, Client};
 use super::history::{self, FirstPage, Step};
 use super::model::{BranchState, Commit, Page, Project, Walk};
+use super::store::branches;
 use super::store::pages::{self, Place};
-use super::store::{branches, projects};
+use super::unreadable;
 use crate::db::{self, Db, Tx};
 use crate::engine::run::{self, Claimed, Verdict};
 use crate::id::JobName;
-use crate::ledger::event;
+use crate::ledger::{Subject, event};
 use crate::text::counted;
 use crate::time::{Clock, Timestamp};
 
@@ -118,20 +121,8 @@ impl Collector {
 
     /// The end of a target that is up to date: commits that could not be read make it a failure, once.
     async fn verdict(&self) -> Result<Verdict, Halt> {
-        let (subject, since) = (self.subject(), self.claimed.run_id.to_string());
-        let unreadable = self
-            .db
-            .read(move |tx| {
-                let events = event::list_about(tx, &subject, 100)?;
-                Ok(events
-                    .iter()
-                    .filter(|event| {
-                        event.code == "unreadable_commit" && event.detail["run"] == since.as_str()
-                    })
-                    .map(|event| event.detail["sha"].as_str().unwrap_or_default().to_owned())
-                    .collect::<Vec<_>>())
-            })
-            .await?;
+        let (branch, run_id) = (self.subject(), self.claimed.run_id);
+        let unreadable = self.db.read(move |tx| unreadable::list(tx, &branch, &run_id)).await?;
         Ok(match unreadable.first() {
             None => Verdict::Success,
             Some(first) => Verdict::Failed(format!(
@@ -249,13 +240,7 @@ impl Collector {
             if state.has_unreachable {
                 pages::reset_unreachable(tx, place, &commits)?;
             }
-            for commit in &commits {
-                if let Err(date) = &commit.committed_at {
-                    let run = claimed.run_id.to_string();
-                    let detail = json!({ "sha": commit.sha, "committed_date": date, "run": run });
-                    event::add(tx, None, &subject, "unreadable_commit", &detail, now)?;
-                }
-            }
+            unreadable::note(tx, &subject, &claimed.run_id, &commits, now)?;
             crate::fail::point("commits.page");
             if !is_last {
                 pages::put_walk(tx, place, &after)?;
@@ -301,54 +286,6 @@ impl Collector {
         }
     }
 
-    /// The branch is not there: find out whether the project, or everything in it, is gone too.
-    async fn without_branch(&self) -> Result<Verdict, Halt> {
-        let (path, branch) = (self.project.path.clone(), self.claimed.branch_name.clone());
-        let state = self.find_state().await?;
-        let was_read = state.complete_head.is_some() || state.walking.is_some();
-        match self.client.fetch_project(&self.project.remote_id.to_string(), &self.stop).await {
-            Err(gitlab::Error::Missing(_)) => {
-                let (subject, now, job) = (format!("project:{path}"), self.clock.now(), self.job.clone());
-                self.write(move |tx, place| {
-                    if projects::mark_removed(tx, place.project_id, &job, now)? {
-                        event::add(tx, Some(&job), &subject, "project_gone", &json!({}), now)?;
-                    }
-                    Ok(())
-                })
-                .await?;
-                Ok(Verdict::Failed(format!(
-                    "the project `{path}` is gone, or the token may no longer see it; its commits are kept. \
-                     `tsuzuki project sync` looks again"
-                )))
-            }
-            Err(error) => self.settle_error(error).map(Verdict::Failed),
-            Ok(project) if project.is_empty && !was_read => Ok(Verdict::Success),
-            Ok(_) if !was_read => Ok(Verdict::Failed(format!(
-                "`{path}` has no branch `{branch}`: check `branches` of the job, or `tsuzuki branch rm {path} {branch}`"
-            ))),
-            Ok(_) => {
-                let (subject, now) = (self.subject(), self.clock.now());
-                let news = self
-                    .write(move |tx, place| {
-                        let news = branches::mark_deleted(tx, place.project_id, place.branch_name, now)?;
-                        if news {
-                            event::add(tx, None, &subject, "branch_deleted", &json!({}), now)?;
-                        }
-                        Ok(news)
-                    })
-                    .await?;
-                // Told once: a branch that stays away is nothing to do about every hour.
-                Ok(match news {
-                    false => Verdict::Success,
-                    true => Verdict::Failed(format!(
-                        "the branch `{branch}` was deleted from `{path}`; its commits are kept, and it is picked up \
-                         again if it comes back. `tsuzuki branch rm {path} {branch}` stops asking"
-                    )),
-                })
-            }
-        }
-    }
-
     fn settle_error(&self, error: gitlab::Error) -> Result<String, Halt> {
         match error {
             gitlab::Error::Stopped => Err(Halt::Stopped),
@@ -362,8 +299,8 @@ impl Collector {
         }
     }
 
-    fn subject(&self) -> String {
-        format!("branch:{}/{}", self.project.path, self.claimed.branch_name)
+    fn subject(&self) -> Subject {
+        Subject::branch(&self.project.path, &self.claimed.branch_name)
     }
 
     /// Writes only while the target is ours.
@@ -390,7 +327,7 @@ fn finish(
     place: Place<'_>,
     walk: &Walk,
     state: &BranchState,
-    subject: &str,
+    subject: &Subject,
     now: Timestamp,
 ) -> db::Result<Stored> {
     pages::mark_complete(tx, place, &walk.head, history::complete_since(state, walk), now)?;

@@ -6,10 +6,11 @@ use futures_util::StreamExt as _;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::Source;
 use super::gitlab::{self, Client};
 use super::peers::{self, Peer};
 use super::store::{branches, projects};
-use super::{Source, targets};
+use super::targets::{self, NotFound};
 use crate::db::Db;
 use crate::engine::{Failure, Look, Trial};
 
@@ -34,10 +35,8 @@ pub(super) async fn look(
 ) -> Result<Trial, Failure> {
     let stop = CancellationToken::new();
     let named = targets::fetch_named(source, client, &stop).await.map_err(targets::Error::from)?;
-    let failed = |problem: String| match problem.split_once(": ") {
-        Some((what, why)) => Look::failed(what, why),
-        None => Look::failed(source.host.clone(), problem),
-    };
+    let failed =
+        |missing: NotFound| Look::failed(missing.what.unwrap_or_else(|| source.host.clone()), missing.why);
     let mut looks: Vec<Look> = named.problems.into_iter().map(failed).collect();
     let mut wanted: BTreeMap<(i64, String), String> = BTreeMap::new();
     for project in named.found {

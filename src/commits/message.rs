@@ -10,8 +10,8 @@ use crate::db;
 use crate::engine::Parts;
 use crate::engine::run::{self, RunStatus, Summary, TargetStatus};
 use crate::id::{JobName, RunId};
-use crate::ledger::event;
-use crate::text::Language;
+use crate::ledger::{Subject, event};
+use crate::text::{Language, and_more};
 use crate::time::Timestamp;
 
 /// The topic of these messages in the outbox.
@@ -34,10 +34,10 @@ pub fn render_notice(summary: &Summary, failed: &[(String, String)], language: L
         .map(|(branch, why)| Entry { title: branch.clone(), link: None, date: None, note: Some(why.clone()) })
         .collect();
     if failed.len() > NAMED {
-        let more = failed.len() - NAMED;
+        let more = and_more(failed.len() - NAMED, language);
         notice.summary = match language {
-            Language::Ja => format!("ほか {more} 件"),
-            Language::En => format!("… and {more} more"),
+            Language::Ja => more,
+            Language::En => format!("… {more}"),
         };
     }
     notice
@@ -110,21 +110,21 @@ fn add_messages(tx: &mut db::Tx<'_>, run_id: RunId, made: &[Made], now: Timestam
     if !run::mark_told(tx, &run_id)? {
         return Ok(false);
     }
-    let subject = format!("run:{run_id}");
+    let about = Subject::run(&run_id);
     let found = Found::Since(run::find_last_completed(tx, &run_id)?);
     for (job, rendered, failed) in made {
         let batch = Batch {
             job,
             topic: TOPIC,
-            subject: &subject,
+            subject: about.as_str(),
             generation: 0,
             hold: false,
             found,
-            about: &subject,
+            about: &about,
         };
         outbox::add_all(tx, &batch, rendered, failed, now)?;
         if !rendered.is_empty() {
-            event::add(tx, Some(job), &subject, "run_told", &json!({ "messages": rendered.len() }), now)?;
+            event::add(tx, Some(job), &about, "run_told", &json!({ "messages": rendered.len() }), now)?;
         }
     }
     Ok(true)

@@ -25,6 +25,7 @@ pub mod peers;
 pub mod stats;
 pub mod store;
 pub mod targets;
+mod unreadable;
 pub mod wire;
 mod worker;
 
@@ -178,7 +179,7 @@ impl Commits {
                 Ended::Worked(outcome) => return Ok(self.report(outcome)),
                 Ended::Nothing(problems) => {
                     let summary = "nothing to collect: no branches were found".to_owned();
-                    return Ok(Report { summary, problems, waiting_until: None, is_in_vain: true });
+                    return Ok(Report { summary, problems, is_in_vain: true, ..Report::default() });
                 }
                 Ended::Busy(run, holder) if is_of_another_job(&run, &turn.job) => {
                     tracing::debug!(
@@ -199,6 +200,7 @@ impl Commits {
                             run.run_id, holder.taken_at
                         ),
                         waiting_until: Some(holder.expires_at),
+                        is_held: true,
                         ..Report::default()
                     });
                 }
@@ -250,7 +252,7 @@ impl Commits {
         // Others work on the rest; the run is not ours to wait for.
         let waiting_until = waiting_until.or_else(|| (run.pending_count > 0).then(|| self.parts.clock.now()));
         let is_in_vain = row.failed_count > 0 && row.success_count == 0 && run.new_commits_count == 0;
-        Report { summary, problems, waiting_until, is_in_vain }
+        Report { summary, problems, waiting_until, is_in_vain, ..Report::default() }
     }
 
     async fn list_steps(&self, db: &Db) -> db::Result<Plan> {

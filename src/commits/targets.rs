@@ -46,13 +46,36 @@ enum Looked {
 #[derive(Default)]
 pub(super) struct Named {
     pub(super) found: Vec<RemoteProject>,
-    pub(super) problems: Vec<String>,
+    pub(super) problems: Vec<NotFound>,
     /// Names that GitLab does not know.
     gone: Vec<String>,
     /// Names that GitLab had trouble with.
     unsure: Vec<String>,
     /// Whether that is all there is: GitLab had no trouble with any of it.
     is_whole: bool,
+}
+
+/// Something of the config that could not be looked up.
+pub(super) struct NotFound {
+    /// What, unless `why` says it.
+    pub(super) what: Option<String>,
+    /// Why not.
+    pub(super) why: String,
+}
+
+impl NotFound {
+    fn new(what: String, why: String) -> Self {
+        Self { what: Some(what), why }
+    }
+}
+
+impl std::fmt::Display for NotFound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.what {
+            Some(what) => write!(f, "{what}: {}", self.why),
+            None => f.write_str(&self.why),
+        }
+    }
 }
 
 /// The projects of a job, brought up to date.
@@ -86,13 +109,12 @@ pub(super) async fn fetch_named(
         match looked? {
             Looked::Here(remote) => found.push(remote),
             Looked::Gone(why) => {
-                problems.push(format!(
-                    "project `{name}`: {why}; check `projects`, or whether the token may see it"
-                ));
+                let why = format!("{why}; check `projects`, or whether the token may see it");
+                problems.push(NotFound::new(format!("project `{name}`"), why));
                 gone.push(name);
             }
             Looked::Trouble(why) => {
-                problems.push(format!("project `{name}`: {why}"));
+                problems.push(NotFound::new(format!("project `{name}`"), why));
                 unsure.push(name);
             }
         }
@@ -100,10 +122,13 @@ pub(super) async fn fetch_named(
     if let Some(group) = &source.keys.group {
         match client.fetch_group(group.as_str(), stop).await {
             Ok(remote) => found.extend(remote),
-            Err(gitlab::Error::Missing(_)) => problems
-                .push(format!("group `{group}` does not exist, or the token may not see it; check `group`")),
+            Err(gitlab::Error::Missing(_)) => {
+                let why =
+                    format!("group `{group}` does not exist, or the token may not see it; check `group`");
+                problems.push(NotFound { what: None, why });
+            }
             Err(gitlab::Error::Failed(why) | gitlab::Error::Forbidden(why)) => {
-                problems.push(format!("group `{group}`: {why}"));
+                problems.push(NotFound::new(format!("group `{group}`"), why));
                 is_whole = false;
             }
             Err(error) => return Err(error),
@@ -146,6 +171,7 @@ pub async fn sync_projects(
             Ok(synced)
         })
         .await?;
+    let problems = problems.iter().map(NotFound::to_string).collect();
     Ok(Synced { projects, problems, is_whole })
 }
 

@@ -15,7 +15,7 @@ use crate::db;
 use crate::engine::Update;
 use crate::engine::run::{self, Claimed, RunRow, RunStatus, Settled, Verdict};
 use crate::id::{JobName, RunId};
-use crate::ledger::event;
+use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
 
 /// Failures that are listed one by one at the end of a run.
@@ -160,7 +160,7 @@ impl Worker {
 
     async fn settle(&self, claimed: &Claimed, verdict: Verdict, path: &str) -> db::Result<bool> {
         let (claimed, wanted) = (claimed.clone(), verdict.clone());
-        let subject = format!("branch:{path}/{}", claimed.branch_name);
+        let subject = Subject::branch(path, &claimed.branch_name);
         let (branch, job) = (claimed.branch_name.clone(), self.source.job.clone());
         let settled = self.bulk.parts.db.claim(move |tx| {
             let settled = run::settle(tx, &claimed, &wanted)?;
@@ -179,7 +179,14 @@ impl Worker {
                     Verdict::Success => {}
                 }
                 if completed_run {
-                    event::add(tx, Some(&job), &format!("run:{run_id}"), "run_completed", &json!({}), now)?;
+                    event::add(
+                        tx,
+                        Some(&job),
+                        &Subject::run(&claimed.run_id),
+                        "run_completed",
+                        &json!({}),
+                        now,
+                    )?;
                 }
             }
             Ok(settled)

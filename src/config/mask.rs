@@ -37,17 +37,18 @@ fn is_secret_key(before: &str, secret_keys: &[String]) -> bool {
         .map_or(0, |(at, c)| at + c.len_utf8());
     let key = &key[start..];
     let plain = key.to_lowercase().replace('-', "_");
-    // A channel's `url` is a secret; that of a blog is what the reader has to see.
-    if key == "url" && is_in_job(before) {
+    // A channel's `url` is a secret; that of a blog or the database is what the reader has to see.
+    if key == "url" && is_plain_table(before) {
         return false;
     }
     secret_keys.iter().any(|one| one == key) || SECRET_WORDS.iter().any(|word| plain.ends_with(word))
 }
 
-/// Whether the text ends inside the table of a job, as far as its last header tells.
-fn is_in_job(before: &str) -> bool {
+/// Whether the text ends inside a table whose addresses hold no more secrets than a password, as its last header tells.
+fn is_plain_table(before: &str) -> bool {
     let header = before.rsplit('\n').map(str::trim_start).find(|line| line.starts_with('['));
-    header.is_some_and(|header| header.starts_with("[[job]]") || header.starts_with("[[job."))
+    header
+        .is_some_and(|header| ["[[job]]", "[[job.", "[store]"].iter().any(|plain| header.starts_with(plain)))
 }
 
 /// Blots the value that starts at or after `at`; of an array or a table, every value inside.
@@ -176,6 +177,9 @@ mod tests {
         for (text, is_shown) in [
             ("[[job]]\nblog = [\n  { id = \"a\", url = \"https://b\" }]", true),
             ("[[job]]\nname = \"x\"\n[[job.blog]]\nurl = \"https://b\"", true),
+            ("[store]\nurl = \"sqlite:tsuzuki.db\"", true),
+            ("[store]\nurl = \"postgres://a:b@c/d\"", false),
+            ("[store]\nurl = \"postgres://a@c/d?password=b\"", false),
             ("[channel.a]\nurl = \"https://b\"", false),
             ("[[job]]\nname = \"x\"\n[channel.a]\nurl = \"https://b\"", false),
             ("url = \"https://b\"", false),

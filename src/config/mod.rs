@@ -116,19 +116,6 @@ impl Config {
         }
     }
 
-    /// Looks every secret up: those that are missing, as errors, and those that are badly kept, as warnings.
-    pub fn check_secrets(&self) -> Problems {
-        let mut problems = Problems::default();
-        for used in &self.secrets {
-            let at = |message: String| Problem::at(&self.source, used.span.clone(), message);
-            if let Err(missing) = used.secret.reveal() {
-                problems.push(at(missing.to_string()));
-            }
-            problems.extend(used.secret.list_warnings().into_iter().map(|warning| at(warning).as_warning()));
-        }
-        problems.in_order()
-    }
-
     /// Where the file names a secret that cannot be had; `None` when it does not, because an override does.
     pub fn find_missing(&self, missing: &MissingSecret) -> Option<Problem> {
         let used = self.secrets.iter().find(|used| used.secret.reveal().as_ref().err() == Some(missing))?;
@@ -170,11 +157,6 @@ impl Config {
     /// The job of that name.
     pub fn find_job(&self, name: &str) -> Option<&Job> {
         self.jobs.iter().find(|job| job.name.as_str() == name)
-    }
-
-    /// The channel of that name.
-    pub fn find_channel(&self, name: &str) -> Option<&Section> {
-        self.channels.iter().find(|channel| channel.name == name)
     }
 }
 

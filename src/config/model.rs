@@ -156,7 +156,7 @@ pub(super) struct JobHead {
     pub(super) deliver: Vec<String>,
     /// What the first run tells: "baseline" (nothing), "latest:N" or "all". Default: all for books, baseline for others.
     pub(super) first_run: Option<FirstRun>,
-    /// More new things than this at once are held until someone approves them.
+    /// More new things than this at once, of one feed or blog, are held until someone approves them.
     #[serde(default = "hold_above")]
     pub(super) hold_above: u32,
     /// Hosts, addresses or networks inside your own network that the job may reach.
@@ -184,7 +184,7 @@ pub(super) struct Defaults {
     pub(super) deliver: Option<Vec<String>>,
     /// What first runs tell.
     pub(super) first_run: Option<FirstRun>,
-    /// More new things than this at once are held.
+    /// More new things than this at once, of one feed or blog, are held.
     pub(super) hold_above: Option<u32>,
     /// Private addresses that jobs may reach.
     pub(super) allow_private: Option<Vec<String>>,
@@ -226,7 +226,7 @@ pub struct Job {
     pub deliver: Vec<String>,
     /// What the first run tells; `None` is the default of the kind.
     pub first_run: Option<FirstRun>,
-    /// More new things than this at once are held.
+    /// More new things than this at once, of one feed or blog, are held.
     pub hold_above: u32,
     /// Private addresses that it may reach.
     pub allow_private: Vec<String>,

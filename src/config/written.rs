@@ -89,6 +89,12 @@ pub(super) fn mail_to(root: &mut Table, value: &str) -> Result<(), Why> {
     if recipients.is_empty() {
         return Err((format!("`{value}` names no recipient"), None));
     }
+    if let Some(bad) = recipients.iter().find(|to| !to.contains('@')) {
+        return Err((
+            format!("`{bad}` is no mail address"),
+            Some("write for example `me@example.org`".to_owned()),
+        ));
+    }
     if let Some((channel, span)) = only_email_channel(root) {
         let items =
             recipients.into_iter().map(|to| Value { span: span.clone(), data: Data::Text(to.into()) });

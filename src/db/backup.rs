@@ -106,6 +106,24 @@ pub async fn restore(from: &Path, to: &Place, clock: &Clock) -> BackupResult<Bac
     .await
 }
 
+/// Refuses a SQLite file that another process has open. Who uses a PostgreSQL, nobody can tell.
+pub async fn refuse_if_open(place: &Place) -> BackupResult<()> {
+    match place {
+        Place::File(path) if path.exists() => {
+            let path = path.clone();
+            in_background(move || refuse_others(&path)).await
+        }
+        _ => Ok(()),
+    }
+}
+
+fn refuse_others(path: &Path) -> BackupResult<()> {
+    refuse_if_in_use(path).map_err(|error| match error {
+        Error::Busy => BackupError::InUse(path.to_owned()),
+        error => error.into(),
+    })
+}
+
 /// What SQLite keeps beside a database: none of it may meet another one of that name, or its pages would be laid over it.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
@@ -113,12 +131,11 @@ const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// answers its new name.
 fn put_aside(path: &Path) -> BackupResult<Option<PathBuf>> {
     let exists = path.exists();
-    let used = if exists { refuse_if_in_use(path) } else { Ok(()) };
+    let used = if exists { refuse_others(path) } else { Ok(()) };
     match used {
         // Whether anybody uses a damaged file cannot be told; to be rid of it is why one restores.
-        Ok(()) | Err(Error::Damaged(_) | Error::NotADatabase(_)) => {}
-        Err(Error::Busy) => return Err(BackupError::InUse(path.to_owned())),
-        Err(error) => return Err(error.into()),
+        Ok(()) | Err(BackupError::Db(Error::Damaged(_) | Error::NotADatabase(_))) => {}
+        Err(error) => return Err(error),
     }
     let aside = free_name(path);
     // The database goes last: if we are cut off, what is left cannot be taken for a sound one.

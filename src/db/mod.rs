@@ -30,7 +30,7 @@ mod value;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use backup::{BackupError, BackupReport, backup, restore};
+pub use backup::{BackupError, BackupReport, backup, refuse_if_open, restore};
 pub use copy::{MoveError, MovePlan, MoveReport, MoveStep, MovedTable, Mover, TargetState};
 pub use dialect::Dialect;
 pub use error::{Error, Result};
@@ -43,10 +43,11 @@ pub use survey::{TableSurvey, check_integrity, count_rows, reset, survey};
 pub use tx::{Row, Tx, keep_more_pages};
 pub use value::{Cell, FromCell, ToValue, Value};
 
+use crate::config::Location;
 use crate::time::{Clock, Timestamp};
 use unit::{Access, Pending, Unit};
 
-/// Where a database is: `sqlite:PATH` or `postgres://…`.
+/// Where a database is.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Place {
     /// A SQLite file.
@@ -57,22 +58,11 @@ pub enum Place {
     Server(String),
 }
 
-impl Place {
-    /// Reads an address; a bare path is a SQLite file.
-    pub fn parse(url: &str) -> Result<Self> {
-        let url = url.trim();
-        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-            return Ok(Place::Server(url.to_owned()));
-        }
-        let path = url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:")).unwrap_or(url);
-        match path {
-            "" => Err(Error::BadAddress("the database address is empty".into())),
-            ":memory:" => Ok(Place::Memory),
-            path if path == url && path.contains("://") => Err(Error::BadAddress(format!(
-                "`{}` is neither sqlite: nor postgres:",
-                path.split("://").next().unwrap_or_default()
-            ))),
-            path => Ok(Place::File(path.into())),
+impl From<&Location> for Place {
+    fn from(location: &Location) -> Self {
+        match location {
+            Location::Sqlite(path) => Place::File(path.clone()),
+            Location::Postgres(url) => Place::Server(url.expose().to_owned()),
         }
     }
 }
@@ -296,14 +286,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_and_passwords_are_not_shown() {
-        assert_eq!(Place::parse("sqlite:a.db").unwrap(), Place::File("a.db".into()));
-        assert_eq!(Place::parse("/var/a.db").unwrap(), Place::File("/var/a.db".into()));
-        assert_eq!(Place::parse("sqlite::memory:").unwrap(), Place::Memory);
-        assert!(Place::parse("mysql://x").is_err());
-        assert!(Place::parse("").is_err());
-        let shown =
-            Place::parse("postgres://me:hunter2@db.example:5433/t?sslmode=require").unwrap().to_string();
-        assert_eq!(shown, "postgres://me@db.example:5433/t");
+    fn passwords_are_not_shown() {
+        let place = Place::Server("postgres://me:hunter2@db.example:5433/t?sslmode=require".into());
+        assert_eq!(place.to_string(), "postgres://me@db.example:5433/t");
     }
 }

@@ -13,7 +13,7 @@ use super::{Failure, Job, Progress, Report, Turn};
 use crate::db::{self, Db};
 use crate::id::{JobName, Owner};
 use crate::ledger::lease::{self, Claim, Holder, KeptLease, Lease};
-use crate::ledger::{event, pause, presence};
+use crate::ledger::{Subject, event, pause, presence};
 use crate::time::{Clock, Timestamp};
 
 /// The target of log lines that say how a job ended, for those who tell it themselves.
@@ -232,7 +232,7 @@ impl Runner {
         let written = lease.write(&self.db, move |tx| {
             store::mark_ended(tx, name.as_str(), outcome, &message, now)?;
             let detail = serde_json::json!({ "message": message, "began_at": began_at });
-            event::add(tx, Some(&name), &subject(&name), outcome.word(), &detail, now)
+            event::add(tx, Some(&name), &Subject::job(&name), outcome.word(), &detail, now)
         });
         Ok(written.await?)
     }
@@ -275,7 +275,7 @@ fn obstacle(
     if !job.enabled {
         return Ok(Some(Skipped::Disabled));
     }
-    if let Some(pause) = pause::find(tx, &pause_name(&job.name), now)? {
+    if let Some(pause) = pause::find(tx, &Subject::job(&job.name), now)? {
         return Ok(Some(Skipped::Paused(pause.reason)));
     }
     let state = store::find_state(tx, job.name.as_str())?;
@@ -307,17 +307,7 @@ pub fn next_run_at(
     }
 }
 
-/// How events name a job.
-pub fn subject(job: &JobName) -> String {
-    format!("job:{job}")
-}
-
 /// The name of a job's lease.
 pub fn lease_name(job: &JobName) -> String {
-    format!("job:{job}")
-}
-
-/// The name of a job's rest.
-pub fn pause_name(job: &JobName) -> String {
     format!("job:{job}")
 }

@@ -12,6 +12,7 @@ use crate::config::Problem;
 use crate::db::{self, Db};
 use crate::fetch::Check;
 use crate::id::JobName;
+use crate::ledger::Subject;
 use crate::ledger::lease::{Lease, LeasedError};
 use crate::time::{Clock, Timestamp};
 
@@ -52,8 +53,8 @@ pub trait Work: Send + Sync {
         Box::pin(async { Vec::new() })
     }
 
-    /// What it cannot do without, by the names under which it may rest: `provider:NAME`, `blog:ID`.
-    fn relies_on(&self) -> Vec<String> {
+    /// What it cannot do without and what may rest: a provider, blogs.
+    fn relies_on(&self) -> Vec<Subject> {
         Vec::new()
     }
 
@@ -119,6 +120,8 @@ pub struct Report {
     pub waiting_until: Option<Timestamp>,
     /// Whether every part went wrong, so that the run has failed as a whole.
     pub is_in_vain: bool,
+    /// Whether another process is at the work, so that there was nothing to do here.
+    pub is_held: bool,
 }
 
 impl Report {

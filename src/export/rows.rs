@@ -140,7 +140,7 @@ pub(super) fn of_change(change: &ChangeRow) -> Vec<Field> {
         text(&change.job_name),
         text(&change.blog_id),
         word(change.found_at),
-        word(&change.code),
+        word(change.code.word()),
         Field::Flag(change.held),
         change.detail.detector.map_or(Field::Null, |detector| word(detector.word())),
         Field::Int(i64::try_from(change.detail.count()).unwrap_or(i64::MAX)),

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::Method;
-use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use url::Url;
 
 use super::cause;
@@ -16,7 +15,7 @@ use super::request::Request;
 
 /// The request of one hop: secrets only at home, conditions only where they belong.
 pub(super) fn outgoing(request: &Request, trail: &Trail, conditional: bool) -> reqwest::Request {
-    let mut outgoing = reqwest::Request::new(trail.method.clone(), trail.url.clone());
+    let mut outgoing = reqwest::Request::new(request.method.clone(), trail.url.clone());
     let headers = outgoing.headers_mut();
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(coding::ACCEPTED));
     headers.extend(request.headers.clone());
@@ -25,11 +24,6 @@ pub(super) fn outgoing(request: &Request, trail: &Trail, conditional: bool) -> r
     }
     if conditional {
         request.validators.write_to(headers);
-    }
-    if trail.method == Method::POST {
-        *outgoing.body_mut() = request.body.clone().map(Into::into);
-    } else {
-        outgoing.headers_mut().remove(CONTENT_TYPE);
     }
     outgoing
 }

@@ -176,7 +176,7 @@ impl Fetcher {
         let inner = &*self.0;
         let limits = request.limits.as_ref().unwrap_or(&inner.limits);
         let manners = request.manners.as_ref().unwrap_or(&inner.manners);
-        let mut trail = Trail::new(request.method.clone(), request.url_with_secrets(), limits.redirects);
+        let mut trail = Trail::new(request.url_with_secrets(), limits.redirects);
         let mut spent = Duration::ZERO;
         loop {
             guard::check_url(&trail.url, &request.allow_private)?;
@@ -185,7 +185,7 @@ impl Fetcher {
             let started = Instant::now();
             let keep = pass.keep_connection && !request.once;
             let mut response = self.send(request, &trail, asked, limits, spent, keep).await;
-            if keep && trail.method != Method::POST && hop::is_broken(&response) {
+            if keep && hop::is_broken(&response) {
                 // A kept connection may be closed by the server just as we use it; a new one tells the truth.
                 let spent = spent + started.elapsed();
                 response = self.send(request, &trail, asked, limits, spent, false).await;

@@ -1,8 +1,8 @@
 //! Where a chain of responses leads: the redirect rules, without doing.
 
 use percent_encoding::{AsciiSet, percent_encode};
+use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, LOCATION};
-use reqwest::{Method, StatusCode};
 use url::Url;
 
 use super::error::Error;
@@ -10,8 +10,6 @@ use super::error::Error;
 /// The hops of one fetch so far.
 #[derive(Debug)]
 pub(super) struct Trail {
-    /// The method of the next request.
-    pub(super) method: Method,
     /// The address of the next request, without user information.
     pub(super) url: Url,
     /// Where permanent redirects alone have led, if there was one.
@@ -19,26 +17,17 @@ pub(super) struct Trail {
     /// Whether the chain has left the origin where it began, so that secrets stay behind for good.
     pub(super) left_origin: bool,
     all_permanent: bool,
-    been: Vec<(Method, Url)>,
+    been: Vec<Url>,
     limit: usize,
 }
 
 impl Trail {
-    pub(super) fn new(method: Method, url: Url, limit: usize) -> Self {
-        Self {
-            been: Vec::new(),
-            method,
-            url,
-            permanent_url: None,
-            left_origin: false,
-            all_permanent: true,
-            limit,
-        }
+    pub(super) fn new(url: Url, limit: usize) -> Self {
+        Self { been: Vec::new(), url, permanent_url: None, left_origin: false, all_permanent: true, limit }
     }
 
     /// Moves on if the response is a redirect; `Ok(false)` means that this is where the chain ends.
     ///
-    /// What is posted is for one origin: a redirect that would send it to another ends the chain there.
     /// A redirect from https to http is followed, as readers of old blogs need it, but it is never taken for a
     /// permanent move; secrets do not follow, since it is another origin.
     pub(super) fn follow(&mut self, status: StatusCode, headers: &HeaderMap) -> Result<bool, Error> {
@@ -49,23 +38,15 @@ impl Trail {
         };
         let Some(location) = headers.get(LOCATION) else { return Ok(false) };
         let next = target(&self.url, location.as_bytes())?;
-        let method = match (status.as_u16(), &self.method) {
-            (303, &Method::HEAD) => Method::HEAD,
-            (303, _) | (301 | 302, &Method::POST) => Method::GET,
-            (_, method) => method.clone(),
-        };
-        if method == Method::POST && next.origin() != self.url.origin() {
-            return Ok(false);
-        }
-        let before = (std::mem::replace(&mut self.method, method), std::mem::replace(&mut self.url, next));
-        let downgrade = before.1.scheme() == "https" && self.url.scheme() == "http";
-        self.left_origin |= before.1.origin() != self.url.origin();
+        let before = std::mem::replace(&mut self.url, next);
+        let downgrade = before.scheme() == "https" && self.url.scheme() == "http";
+        self.left_origin |= before.origin() != self.url.origin();
         self.all_permanent &= permanent && !downgrade;
         if self.all_permanent {
             self.permanent_url = Some(self.url.clone());
         }
         self.been.push(before);
-        if self.been.iter().any(|(method, url)| *method == self.method && *url == self.url) {
+        if self.been.contains(&self.url) {
             return Err(Error::RedirectLoop { host: self.url.host_str().unwrap_or_default().to_owned() });
         }
         if self.been.len() > self.limit {
@@ -106,7 +87,7 @@ mod tests {
     }
 
     fn trail(url: &str) -> Trail {
-        Trail::new(Method::GET, Url::parse(url).unwrap(), 3)
+        Trail::new(Url::parse(url).unwrap(), 3)
     }
 
     fn follow(trail: &mut Trail, status: u16, location: &str) -> Result<bool, Error> {
@@ -132,34 +113,6 @@ mod tests {
         for location in ["file:///etc/passwd", "gopher://x/", "data:,x", "http://", "http://[::1"] {
             assert!(matches!(target(&base, location.as_bytes()), Err(Error::BadUrl { .. })), "{location}");
         }
-    }
-
-    #[test]
-    fn methods_change_as_the_standard_says() {
-        for (status, before, after) in [
-            (301, Method::POST, Method::GET),
-            (302, Method::POST, Method::GET),
-            (303, Method::POST, Method::GET),
-            (307, Method::POST, Method::POST),
-            (308, Method::POST, Method::POST),
-            (303, Method::HEAD, Method::HEAD),
-            (301, Method::HEAD, Method::HEAD),
-            (303, Method::GET, Method::GET),
-        ] {
-            let mut trail = Trail { method: before.clone(), ..trail("https://a.example/") };
-            assert!(follow(&mut trail, status, "/x").unwrap());
-            assert_eq!(trail.method, after, "{status} {before}");
-        }
-    }
-
-    #[test]
-    fn what_is_posted_does_not_go_to_another_origin() {
-        let mut trail = Trail { method: Method::POST, ..trail("https://a.example/") };
-        assert!(!follow(&mut trail, 307, "https://b.example/").unwrap());
-        assert!(!follow(&mut trail, 308, "http://a.example/").unwrap());
-        assert_eq!(trail.url.as_str(), "https://a.example/");
-        assert!(follow(&mut trail, 302, "https://b.example/").unwrap());
-        assert_eq!(trail.method, Method::GET);
     }
 
     #[test]

@@ -2,10 +2,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 use reqwest::Method;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
@@ -23,7 +22,6 @@ pub struct Request {
     pub(super) headers: HeaderMap,
     pub(super) secret_headers: HeaderMap,
     pub(super) secret_query: Vec<(String, SecretString)>,
-    pub(super) body: Option<Bytes>,
     pub(super) validators: Validators,
     pub(super) allow_private: AllowPrivate,
     pub(super) limits: Option<Limits>,
@@ -64,14 +62,6 @@ impl Request {
         Self::new(Method::HEAD, url)
     }
 
-    /// Sends `body` to `url`.
-    pub fn post(url: Url, content_type: &'static str, body: impl Into<Bytes>) -> Self {
-        let mut request = Self::new(Method::POST, url);
-        request.headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-        request.body = Some(body.into());
-        request
-    }
-
     fn new(method: Method, mut url: Url) -> Self {
         let userinfo = take_userinfo(&mut url);
         url.set_fragment(None);
@@ -81,7 +71,6 @@ impl Request {
             headers: HeaderMap::new(),
             secret_headers: HeaderMap::new(),
             secret_query: Vec::new(),
-            body: None,
             validators: Validators::default(),
             allow_private: AllowPrivate::none(),
             limits: None,

@@ -31,7 +31,7 @@ pub use report::{Reason, Report, TableReport};
 
 use crate::db::{self, Db, Tx};
 use crate::id::JobName;
-use crate::ledger::event;
+use crate::ledger::{Subject, event};
 
 /// Told how many rows of a table have been read, and how many there are.
 pub type Progress = Arc<dyn Fn(&str, u64, u64) + Send + Sync>;
@@ -73,7 +73,7 @@ async fn in_one_go(
     let all = move |tx: &mut Tx<'_>| {
         let report = work(tx)?;
         if report.added() > 0 {
-            let subject = job.as_ref().map_or_else(|| "import".to_owned(), |job| format!("job:{job}"));
+            let subject = job.as_ref().map_or_else(Subject::import, Subject::job);
             let detail = json!({ "from": from, "tables": report.tables });
             let now = tx.now();
             event::add(tx, job.as_ref(), &subject, "imported", &detail, now)?;

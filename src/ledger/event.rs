@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use super::Subject;
 use crate::db::{self, Row, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
@@ -14,8 +15,8 @@ pub struct Event {
     pub at: Timestamp,
     /// In which job, if in one.
     pub job_name: Option<String>,
-    /// About what: `item:URL`, `blog:ID`, `book:ISBN`, `job:NAME`, `run:ID`, `branch:PROJECT/NAME`, `delivery:ID`.
-    pub subject: String,
+    /// About what.
+    pub subject: Subject,
     /// The reason code: a short stable word such as `baseline` or `not_valuable`.
     pub code: String,
     /// What else there is to say, as JSON.
@@ -26,7 +27,7 @@ pub struct Event {
 pub fn add(
     tx: &mut Tx<'_>,
     job_name: Option<&JobName>,
-    subject: &str,
+    subject: &Subject,
     code: &str,
     detail: &Json,
     now: Timestamp,
@@ -51,7 +52,7 @@ fn read(row: &Row<'_>) -> db::Result<Event> {
 }
 
 /// The newest events about `subject`, oldest first.
-pub fn list_about(tx: &mut Tx<'_>, subject: &str, limit: usize) -> db::Result<Vec<Event>> {
+pub fn list_about(tx: &mut Tx<'_>, subject: &Subject, limit: usize) -> db::Result<Vec<Event>> {
     let mut events = tx.list(
         sql!(
             "SELECT at, job_name, subject, code, detail FROM events
@@ -71,7 +72,7 @@ pub fn list_work_of_job(tx: &mut Tx<'_>, job_name: &str, limit: usize) -> db::Re
             "SELECT at, job_name, subject, code, detail FROM events
              WHERE job_name = ?1 AND subject <> ?2 ORDER BY id DESC LIMIT ?3"
         ),
-        params![job_name, format!("job:{job_name}"), limit],
+        params![job_name, Subject::job(job_name), limit],
         read,
     )?;
     events.reverse();

@@ -6,3 +6,6 @@ pub mod lease;
 pub mod pause;
 pub mod presence;
 pub mod quota;
+pub mod subject;
+
+pub use subject::Subject;

@@ -1,5 +1,6 @@
 //! Rests: a job, a channel or a provider that is not to be used until a moment, or until somebody says so.
 
+use super::Subject;
 use crate::db::{self, Row, Tx};
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -7,8 +8,8 @@ use crate::{params, sql};
 /// Something that rests.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Pause {
-    /// `job:NAME`, `channel:NAME` or `provider:NAME`.
-    pub name: String,
+    /// What: a job, a channel, a provider or a blog.
+    pub name: Subject,
     /// Since when.
     pub paused_at: Timestamp,
     /// Until when; `None` until it is resumed by hand.
@@ -24,7 +25,7 @@ fn read(row: &Row<'_>) -> db::Result<Pause> {
 /// Lets `name` rest; `true` if it did not rest before, so that an alert is raised once.
 pub fn put(
     tx: &mut Tx<'_>,
-    name: &str,
+    name: &Subject,
     paused_until: Option<Timestamp>,
     reason: &str,
     now: Timestamp,
@@ -42,7 +43,7 @@ pub fn put(
 }
 
 /// The rest of `name` that is in force at `now`, if any.
-pub fn find(tx: &mut Tx<'_>, name: &str, now: Timestamp) -> db::Result<Option<Pause>> {
+pub fn find(tx: &mut Tx<'_>, name: &Subject, now: Timestamp) -> db::Result<Option<Pause>> {
     tx.find(
         sql!(
             "SELECT name, paused_at, paused_until, reason FROM pauses
@@ -66,6 +67,6 @@ pub fn list(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<Vec<Pause>> {
 }
 
 /// Ends the rest of `name`; `false` if it did not rest.
-pub fn reset(tx: &mut Tx<'_>, name: &str) -> db::Result<bool> {
+pub fn reset(tx: &mut Tx<'_>, name: &Subject) -> db::Result<bool> {
     Ok(tx.execute(sql!("DELETE FROM pauses WHERE name = ?1"), params![name])? == 1)
 }

@@ -13,7 +13,7 @@ use crate::config::{self, Problems, Section};
 use crate::db::{self, Db};
 use crate::fetch::{AllowPrivate, Clients};
 use crate::ledger::quota::Quota;
-use crate::ledger::{event, pause};
+use crate::ledger::{Subject, event, pause};
 
 /// How long an answer may take unless the config says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -159,7 +159,7 @@ impl Llm {
         let found = self
             .db
             .read(move |tx| {
-                let Some(rest) = pause::find(tx, &rest_name(&name), now)? else { return Ok(None) };
+                let Some(rest) = pause::find(tx, &Subject::provider(&name), now)? else { return Ok(None) };
                 let health = store::find_health(tx, &name)?;
                 let is_over = health.rests_with.is_some_and(|with| with != print);
                 Ok((!is_over).then_some((rest, health.rests_because)))
@@ -196,10 +196,10 @@ impl Llm {
                 };
                 let failed = i64::from(because == Because::Down);
                 store::put_health(tx, &name, failures + failed, Some((&print, because)))?;
-                pause::put(tx, &rest_name(&name), Some(until), &why, now)?;
+                pause::put(tx, &Subject::provider(&name), Some(until), &why, now)?;
                 let (code, detail) =
                     (format!("provider_{}", because.as_str()), json!({ "why": why, "until": until }));
-                event::add(tx, Some(&reserved.job), &rest_name(&name), &code, &detail, now)?;
+                event::add(tx, Some(&reserved.job), &Subject::provider(&name), &code, &detail, now)?;
                 Ok((until, why, because))
             })
             .await?;
@@ -229,7 +229,7 @@ impl Llm {
                     store::put_answer(tx, answer, now)?;
                 }
                 store::put_health(tx, &name, 0, None)?;
-                pause::reset(tx, &rest_name(&name))?;
+                pause::reset(tx, &Subject::provider(&name))?;
                 Ok(())
             })
             .await?;
@@ -246,8 +246,4 @@ impl Llm {
             crate::hash::sha256_parts(&[&self.name, &key, address, &self.screen_model, &self.summary_model]);
         whole.get(..4).unwrap_or_default().to_owned()
     }
-}
-
-fn rest_name(provider: &str) -> String {
-    format!("provider:{provider}")
 }

@@ -16,7 +16,7 @@ use crate::db::{self, Tx};
 use crate::fail;
 use crate::fetch::{Request, Response, Validators};
 use crate::id::JobName;
-use crate::ledger::event;
+use crate::ledger::{Subject, event};
 use crate::parse::feed::{self, Entry};
 use crate::parse::url::resolve_web;
 use crate::text;
@@ -254,7 +254,7 @@ async fn write(
             };
             *count += 1;
             let detail = json!({ "title": item.title, "published_at": item.published_at, "held": is_held });
-            event::add(tx, Some(&job), &store::about(&item.url), code, &detail, now)?;
+            event::add(tx, Some(&job), &Subject::item(&item.url), code, &detail, now)?;
         }
         let state = FeedState {
             validators: validators.clone(),

@@ -3,6 +3,7 @@
 use super::model::Item;
 use super::store::{self, Delivery};
 use crate::db::{self, Tx};
+use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
 
 /// Everything that is known about an item.
@@ -20,7 +21,7 @@ pub struct Story {
 /// The story of an item, with at most `limit` events.
 pub fn find_story(tx: &mut Tx<'_>, item: Item, limit: usize) -> db::Result<Story> {
     let deliveries = store::list_deliveries(tx, &item.job_name, &item.url)?;
-    let mut events = event::list_about(tx, &store::about(&item.url), limit)?;
+    let mut events = event::list_about(tx, &Subject::item(&item.url), limit)?;
     events.retain(|event| event.job_name.as_ref().is_none_or(|job| *job == item.job_name));
     Ok(Story { item, deliveries, events })
 }

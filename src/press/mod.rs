@@ -44,6 +44,7 @@ use crate::engine::work::Boxed;
 use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Update, Work};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
+use crate::ledger::Subject;
 use crate::llm::{AskError, Because, Llm, Obstacle, Purpose, Wish};
 use crate::time::Timestamp;
 use decide::{Event, Limits};
@@ -331,7 +332,7 @@ impl Telling {
             (false, _) => self.lines.join("; "),
         };
         let Telling { problems, waiting_until, went_well, .. } = self;
-        Report { summary, problems, waiting_until, is_in_vain: !went_well }
+        Report { summary, problems, waiting_until, is_in_vain: !went_well, ..Report::default() }
     }
 }
 
@@ -351,8 +352,8 @@ impl Work for Press {
         })
     }
 
-    fn relies_on(&self) -> Vec<String> {
-        vec![format!("provider:{}", self.llm)]
+    fn relies_on(&self) -> Vec<Subject> {
+        vec![Subject::provider(&self.llm)]
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {

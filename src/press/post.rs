@@ -11,6 +11,7 @@ use crate::channel::{News, Notice, Template};
 use crate::db::{self, Tx};
 use crate::engine::Parts;
 use crate::fail;
+use crate::ledger::Subject;
 use crate::llm;
 use crate::text;
 
@@ -106,7 +107,7 @@ pub(super) async fn queue(
             if let Some(seen) = &seen {
                 store::put_verdict(tx, item.id, &seen.page_hash, None)?;
             }
-            let about = store::about(&item.url);
+            let about = Subject::item(&item.url);
             let batch = Batch {
                 job: &job,
                 topic: TOPIC,

@@ -14,7 +14,7 @@ use super::decide::{LONGEST_WAIT, Transition};
 use super::model::{Item, NewItem, Reason, Status};
 use crate::db::{self, Row, Tx};
 use crate::id::JobName;
-use crate::ledger::event;
+use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -272,12 +272,7 @@ pub fn apply(tx: &mut Tx<'_>, item: &Item, to: &Transition, code: &str, detail: 
 /// Tells the story of an item one step on.
 pub fn note(tx: &mut Tx<'_>, item: &Item, code: &str, detail: &Json, now: Timestamp) -> db::Result<()> {
     let job: Option<JobName> = item.job_name.parse().ok();
-    event::add(tx, job.as_ref(), &about(&item.url), code, detail, now)
-}
-
-/// How events name an item.
-pub fn about(url: &str) -> String {
-    format!("item:{url}")
+    event::add(tx, job.as_ref(), &Subject::item(&item.url), code, detail, now)
 }
 
 /// Remembers what the page was and what the model said about it.

@@ -110,9 +110,14 @@ async fn a_channel_that_refuses_our_credentials_ends_with_4_every_time() {
     let server = WebhookServer::start().await.unwrap();
     server.script.always(Some(Fault::Status(401, Vec::new())));
     let desk = Desk::new(&(hook(&server) + &blogs("mine", "first_run = \"all\"", &site)));
-    for day in [day(2), day(3)] {
-        run(&desk, &["run-due"], day).await.warns(4, "channel `hook` refuses our credentials and rests");
-    }
+    let words = "channel `hook` refuses our credentials and rests";
+    run(&desk, &["run-due", "-q"], day(2)).await.warns(4, words);
+    let again = run(&desk, &["run-due", "-q"], day(3)).await;
+    assert_eq!((again.code, again.err.as_str()), (4, ""), "one alert, whoever runs it from cron");
+    run(&desk, &["run-due"], day(4)).await.warns(4, words);
+    run(&desk, &["status"], day(4)).await.warns(0, words);
+    let told = run(&desk, &["why", "hook"], day(4)).await;
+    assert!(told.out.contains("until its credentials change"), "{told:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

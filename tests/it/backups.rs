@@ -2,6 +2,7 @@
 
 use crate::desk::{Desk, code, err};
 use tsuzuki::db::{self, Db, Open, Place};
+use tsuzuki::ledger::Subject;
 use tsuzuki::time::Clock;
 
 #[track_caller]
@@ -38,7 +39,9 @@ async fn every_refusal_names_the_right_next_step() {
     let files = desk.files();
     let place = Place::File(desk.path().join("tsuzuki.db"));
     let held = Db::open(place, Open::Existing, Clock::system()).await.unwrap();
-    refuses(&desk, &["db", "restore", "b.db", "--yes"], 6, &["is in use", "stop `tsuzuki serve`"]);
+    for command in [&["db", "restore", "b.db", "--yes"][..], &["db", "reset", "--yes"]] {
+        refuses(&desk, command, 6, &["is in use", "stop `tsuzuki serve`"]);
+    }
     held.close().await;
     assert_eq!(desk.files(), files, "nothing half-done is left");
 
@@ -156,7 +159,7 @@ on_both_databases! {
         fixture.db.write(|tx| {
             tx.execute(tsuzuki::sql!("CREATE TABLE strangers (a INTEGER)"), tsuzuki::params![])?;
             tx.execute(tsuzuki::sql!("INSERT INTO strangers (a) VALUES (7)"), tsuzuki::params![])?;
-            tsuzuki::ledger::event::add(tx, None, "x", "x", &serde_json::Value::Null, tx.now())
+            tsuzuki::ledger::event::add(tx, None, &Subject::verbatim("x"), "x", &serde_json::Value::Null, tx.now())
         }).await.unwrap();
         assert_eq!(db::count_rows(&fixture.db).await.unwrap()["events"], 1);
         assert!(!db::count_rows(&fixture.db).await.unwrap().contains_key("strangers"));

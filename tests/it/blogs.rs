@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::app::{self, App};
+use tsuzuki::blogs::decide::Code;
 use tsuzuki::blogs::store::{self, ChangeRow};
 use tsuzuki::blogs::{self, Blogs};
 use tsuzuki::channel::outbox;
@@ -117,16 +118,19 @@ impl World {
     pub(crate) async fn told(&self, blog: &str) -> Vec<String> {
         let rows = self.changes().await;
         rows.iter()
-            .filter(|row| row.blog_id == blog && row.code == "new")
+            .filter(|row| row.blog_id == blog && row.code == Code::New)
             .flat_map(|row| row.detail.entries.iter())
             .map(name_of)
             .collect()
     }
 
     /// The codes of what was told about the health of a blog.
-    pub(crate) async fn alerts(&self, blog: &str) -> Vec<String> {
+    pub(crate) async fn alerts(&self, blog: &str) -> Vec<&'static str> {
         let rows = self.changes().await;
-        rows.into_iter().filter(|row| row.blog_id == blog && row.code != "new").map(|row| row.code).collect()
+        rows.into_iter()
+            .filter(|row| row.blog_id == blog && row.code != Code::New)
+            .map(|row| row.code.word())
+            .collect()
     }
 
     pub(crate) async fn state(&self, blog: &str) -> blogs::model::State {

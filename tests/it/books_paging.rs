@@ -9,7 +9,7 @@ use tsuzuki::books::store;
 use tsuzuki::config::value::FirstRun;
 use tsuzuki::demo::google_books::{GoogleBooks, Reply, volume, volume_without_isbn, volumes};
 use tsuzuki::fetch::{AllowPrivate, FetchConfig, Fetcher};
-use tsuzuki::ledger::{cursor, pause};
+use tsuzuki::ledger::{Subject, cursor, pause};
 
 use crate::books_world::{self, Logged, quota};
 use crate::databases::Fixture;
@@ -261,7 +261,7 @@ on_both_databases! {
                     cursor::find(tx, &name, KEY)?.unwrap(),
                     store::count_books(tx, &job)?,
                     quota(&name, 100).used(tx, now)?,
-                    pause::find(tx, &format!("provider:{name}"), now)?,
+                    pause::find(tx, &Subject::provider(&name), now)?,
                 ))
             }).await.unwrap();
             let name = &saved.job_name;

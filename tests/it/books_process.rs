@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::app::App;
-use tsuzuki::db::{Db, Open, Place};
+use tsuzuki::db::{Db, Open};
 use tsuzuki::demo::google_books::volumes;
 use tsuzuki::engine::{Progress, Runner, Selection};
 use tsuzuki::sql;
 use tsuzuki::time::Clock;
 
 use crate::books_world::{self, World};
-use crate::databases::Fixture;
+use crate::databases::{Fixture, place_at};
 
 /// Runs every job of `$BOOKS_CHILD_CONFIG` once, sends what is due, and ends.
 #[test]
@@ -24,7 +24,7 @@ use crate::databases::Fixture;
 fn the_program() {
     let Ok(path) = std::env::var("BOOKS_CHILD_CONFIG") else { panic!("started by hand") };
     let text = std::fs::read_to_string(path).unwrap();
-    let place = Place::parse(&std::env::var("BOOKS_CHILD_DB").unwrap()).unwrap();
+    let place = place_at(&std::env::var("BOOKS_CHILD_DB").unwrap());
     let start = std::env::var("BOOKS_CHILD_NOW").unwrap().parse().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

@@ -8,7 +8,7 @@ use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::google_books::{Reply, isbn, volume, volumes};
 use tsuzuki::engine::{Failure, Finished};
 use tsuzuki::id::JobName;
-use tsuzuki::ledger::{cursor, event};
+use tsuzuki::ledger::{Subject, cursor, event};
 use tsuzuki::{params, sql};
 
 use crate::books_world::World;
@@ -219,7 +219,7 @@ on_both_databases! {
         let body = &world.hook.posts()[0].body;
         assert!(body.contains("機械学習入門") && body.contains("/p/"), "{body}");
         assert!(!body.contains("身近な例から"), "a short form has no description: {body}");
-        let told = fixture.db.read(|tx| event::list_about(tx, &format!("book:{}", isbn(1)), 9)).await.unwrap();
+        let told = fixture.db.read(|tx| event::list_about(tx, &Subject::book(isbn(1)), 9)).await.unwrap();
         assert_eq!(told.iter().map(|event| event.code.as_str()).collect::<Vec<_>>(), ["collected", "queued", "delivered"]);
     }
 
@@ -262,7 +262,7 @@ on_both_databases! {
         world.run("max_per_run = 10").await;
         assert_eq!(world.send().await.sent, 1);
         assert_eq!(world.delivered().await.len(), 3);
-        let told = fixture.db.read(|tx| event::list_about(tx, &format!("book:{}", isbn(1)), 9)).await.unwrap();
+        let told = fixture.db.read(|tx| event::list_about(tx, &Subject::book(isbn(1)), 9)).await.unwrap();
         let codes: Vec<_> = told.iter().map(|event| event.code.as_str()).collect();
         assert_eq!(codes, ["collected", "queued", "released", "queued", "delivered"]);
     }

@@ -12,7 +12,7 @@ use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
 use tsuzuki::demo::smtp::{Phase, SmtpServer, Trouble, USER};
 use tsuzuki::demo::webhook::WebhookServer;
 use tsuzuki::id::JobName;
-use tsuzuki::ledger::pause;
+use tsuzuki::ledger::{Subject, pause};
 use tsuzuki::text::Language;
 use tsuzuki::time::{Clock, Timestamp};
 
@@ -86,7 +86,7 @@ impl Post {
     }
 
     async fn rest(&self, channel: &str, now: Timestamp) -> Option<pause::Pause> {
-        let name = format!("channel:{channel}");
+        let name = Subject::channel(channel);
         self.db.read(move |tx| pause::find(tx, &name, now)).await.unwrap()
     }
 }

@@ -123,3 +123,18 @@ fn a_good_file_has_no_problems_and_one_job() {
     let said = String::from_utf8(desk.run(&["check"]).stderr).unwrap();
     assert_eq!(said, "tsuzuki.toml: 1 job, no errors\n");
 }
+
+#[test]
+fn a_table_that_nothing_uses_is_a_warning() {
+    let desk = Desk::new(
+        "[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"rust\"]\ndeliver = [\"told\"]\n\
+         [channel.told]\nkind = \"webhook\"\nurl = \"${URL}\"\n\
+         [channel.forgotten]\nkind = \"webhook\"\nurl = \"${URL}\"\n\
+         [llm.idle]\nkind = \"gemini\"\napi_key = \"${KEY}\"\n",
+    );
+    let (problems, code) = check(&desk);
+    assert_eq!(code, Some(0), "{problems:?}");
+    let [channel, llm] = problems.as_slice() else { panic!("{problems:?}") };
+    assert!(channel.starts_with("9:1 ") && channel.contains("no job has it in `deliver`"), "{channel}");
+    assert!(llm.starts_with("12:1 ") && llm.contains("no job asks a model"), "{llm}");
+}

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::desk::{Desk, code, ends_with, err, out, send_signal};
 use rustix::process::Signal;
 use tsuzuki::db::{Db, Open, Place};
-use tsuzuki::ledger::cursor;
+use tsuzuki::ledger::{Subject, cursor};
 use tsuzuki::time::Clock;
 use tsuzuki::{params, sql};
 
@@ -356,7 +356,7 @@ async fn times_are_local_for_people_and_utc_as_json() {
         let said = format!("waiting until {at}: {}", "long ".repeat(40));
         tsuzuki::engine::store::mark_begun(tx, "blogs", at)?;
         tsuzuki::engine::store::mark_ended(tx, "blogs", tsuzuki::engine::Outcome::Success, &said, at)?;
-        tsuzuki::ledger::pause::put(tx, "provider:p", Some(at), "x", at)?;
+        tsuzuki::ledger::pause::put(tx, &Subject::provider("p"), Some(at), "x", at)?;
         tx.execute(
             sql!("INSERT INTO projects (project_id, host, remote_id, path, name, first_seen_at, last_seen_at, removed_at) VALUES (1, 'h', 1, 'a/b', 'b', ?1, ?1, ?1)"),
             params![at],

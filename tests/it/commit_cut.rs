@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tsuzuki::db::{Db, Dialect, Open, Place};
-use tsuzuki::ledger::event;
+use tsuzuki::ledger::{Subject, event};
 
 use crate::databases;
 
@@ -97,7 +97,7 @@ fn cut_inside_commit(cut: Cut, expected_runs: u32) {
         let port = start(place, cut, Arc::clone(&armed)).await;
         let mut proxied = server;
         proxied.set_port(Some(port)).unwrap();
-        let place = Place::parse(proxied.as_str()).unwrap();
+        let place = Place::Server(proxied.as_str().to_owned());
         let db = Db::open(place, Open::Existing, fixture.clock.clone()).await.unwrap();
 
         armed.store(1, Ordering::SeqCst);
@@ -105,7 +105,14 @@ fn cut_inside_commit(cut: Cut, expected_runs: u32) {
         let counted = Arc::clone(&runs);
         let added = db.write(move |tx| {
             let run = counted.fetch_add(1, Ordering::SeqCst) + 1;
-            event::add(tx, None, "subject", "written", &serde_json::json!({ "run": run }), tx.now())?;
+            event::add(
+                tx,
+                None,
+                &Subject::verbatim("subject"),
+                "written",
+                &serde_json::json!({ "run": run }),
+                tx.now(),
+            )?;
             Ok(run)
         });
         let answered = added.await.unwrap();
@@ -113,7 +120,8 @@ fn cut_inside_commit(cut: Cut, expected_runs: u32) {
         assert_eq!(armed.load(Ordering::SeqCst), cuts, "the connection was never cut");
         assert_eq!(answered, expected_runs, "{cut:?}: the answer is that of the run that was committed");
         assert_eq!(runs.load(Ordering::SeqCst), expected_runs, "{cut:?}");
-        let events = fixture.db.read(|tx| event::list_about(tx, "subject", 10)).await.unwrap();
+        let events =
+            fixture.db.read(|tx| event::list_about(tx, &Subject::verbatim("subject"), 10)).await.unwrap();
         assert_eq!(events.len(), 1, "{cut:?}: written exactly once");
     });
 }

@@ -500,6 +500,10 @@ fn a_process_that_is_killed_is_replaced_at_once() {
         assert_eq!(refused.status.code(), Some(6), "{words}");
         assert!(words.contains(&format!("process {}", child.id())) && words.contains("since 20"), "{words}");
         assert!(words.contains("--join"), "{words}");
+        for command in [&["bulk", "retry-failed"][..], &["run", "code"]] {
+            let refused = output(tsuzuki(&dir, command, None)).await;
+            assert_eq!(refused.status.code(), Some(6), "{command:?}: {refused:?}");
+        }
         child.kill().unwrap();
         child.wait().unwrap();
         gitlab.reset_fault();
@@ -578,7 +582,8 @@ fn a_single_branch_is_collected_into_an_empty_database() {
         let (_, listed, _) = run(&["branch", "ls", "--json"]).await;
         let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
         assert_eq!((&listed[0]["commits"], &listed[0]["closed"]), (&2.into(), &true.into()));
-        let (_, tsv, _) = run(&["commits", "stats", "--by", "month", "--tsv"]).await;
+        let (_, tsv, words) = run(&["commits", "stats", "--by", "month", "--tsv"]).await;
+        assert!(words.contains("months and days in UTC"), "{words}");
         assert_eq!(
             tsv,
             "month (UTC)\tauthor\tcommits\tadditions\tdeletions\n2024-01\tAnn Author\t1\t2\t0\n2024-02\tAnn Author\t1\t2\t0\n"

@@ -5,11 +5,13 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tsuzuki::db::{Db, Open, Place};
+use tsuzuki::db::{Db, Open};
 use tsuzuki::id::Owner;
 use tsuzuki::ledger::lease::{self, Claim};
 use tsuzuki::ledger::quota::{Grant, Quota};
 use tsuzuki::time::Clock;
+
+use crate::databases::{place_at, test_start};
 
 /// The process that the test below starts eight times; it reserves until the quota says no.
 #[test]
@@ -18,8 +20,8 @@ fn reserving_process() {
     let Ok(place) = std::env::var("RESERVE_PLACE") else { return };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let granted = runtime.block_on(async {
-        let clock = Clock::manual(crate::databases::test_start());
-        let db = Db::open(Place::parse(&place).unwrap(), Open::Existing, clock.clone()).await.unwrap();
+        let clock = Clock::manual(test_start());
+        let db = Db::open(place_at(&place), Open::Existing, clock.clone()).await.unwrap();
         let mut granted = 0;
         loop {
             let (quota, now) = (hundred_a_day(), clock.now());
@@ -62,7 +64,7 @@ on_both_databases! {
             granted += std::fs::read_to_string(report).unwrap().parse::<u32>().unwrap();
         }
         assert_eq!(granted, 100);
-        let used = fixture.db.read(|tx| hundred_a_day().used(tx, crate::databases::test_start())).await.unwrap();
+        let used = fixture.db.read(|tx| hundred_a_day().used(tx, test_start())).await.unwrap();
         assert_eq!(used, 100);
     }
 
@@ -97,7 +99,7 @@ on_both_databases! {
             tsuzuki::db::Place::File(_) => tsuzuki::db::Place::File(fixture.dir.path().join("fresh.db")),
             _ => {
                 schema = tokio::task::spawn_blocking(crate::databases::Schema::create).await.unwrap();
-                tsuzuki::db::Place::parse(&schema.url).unwrap()
+                place_at(&schema.url)
             }
         };
         let mut tasks = tokio::task::JoinSet::new();

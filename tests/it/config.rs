@@ -139,6 +139,10 @@ fn load_full() -> config::Config {
     config::load(&fixture("full.toml"), KINDS, &Env::of([])).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
+fn find_channel<'a>(config: &'a config::Config, name: &str) -> &'a Section {
+    config.channels.iter().find(|channel| channel.name == name).unwrap()
+}
+
 #[test]
 fn the_full_file_is_read_without_a_word() {
     let config = load_full();
@@ -152,7 +156,7 @@ fn the_full_file_is_read_without_a_word() {
     assert_eq!(config.channels.len(), 2);
     let web: Web = config.web.read().unwrap();
     assert!(web.auth.is_some());
-    let channel: Mastodon = config.find_channel("mastodon").unwrap().read().unwrap();
+    let channel: Mastodon = find_channel(&config, "mastodon").read().unwrap();
     assert_eq!(channel.pace.unwrap().to_string(), "30s");
 }
 
@@ -316,7 +320,7 @@ fn secrets_are_looked_up_late_and_beside_the_file() {
         ("CREDENTIALS_DIRECTORY", credentials.path().to_str().unwrap()),
     ]);
     let config = config::parse(text, &path, KINDS, &env).unwrap();
-    let token = |name: &str| config.find_channel(name).unwrap().read::<Mastodon>().unwrap().token;
+    let token = |name: &str| find_channel(&config, name).read::<Mastodon>().unwrap().token;
     assert_eq!(token("a").reveal().unwrap().expose(), "file-secret-77");
     assert_eq!(token("b").reveal().unwrap().expose(), "Bearer env-secret-77");
     assert_eq!(token("c").reveal().unwrap().expose(), "literal-secret-77");
@@ -338,7 +342,7 @@ fn secrets_are_looked_up_late_and_beside_the_file() {
 }
 
 #[test]
-fn missing_and_badly_kept_secrets_are_reported_with_their_places() {
+fn missing_secrets_are_reported_with_their_places_and_badly_kept_ones_too() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     let open = directory.path().join("open");
@@ -350,15 +354,21 @@ fn missing_and_badly_kept_secrets_are_reported_with_their_places() {
         [llm.c]\nkind = \"gemini\"\napi_key = \"${SHORT}\"\n";
     let env = Env::of([("SHORT", "ab ")]);
     let config = config::parse(text, &directory.path().join("t.toml"), KINDS, &env).unwrap();
-    let problems = config.check_secrets();
-    let said: Vec<_> = problems.iter().map(|one| (one.line(), one.severity, one.message.as_str())).collect();
-    assert_eq!(said[0], (2, Severity::Error, "the environment variable `GONE_PW` is not set"));
-    assert_eq!(said[1], (5, Severity::Error, "the environment variable `GONE_KEY` is not set"));
-    assert_eq!((said[2].0, said[2].1), (8, Severity::Warning));
-    assert!(said[2].2.contains("chmod 600"), "{}", said[2].2);
-    assert_eq!(said[3], (11, Severity::Warning, "the secret is too short to be hidden in logs"));
-    assert_eq!(said[4], (11, Severity::Warning, "the secret begins or ends with white space"));
-    assert_eq!(said.len(), 5);
+    let missing = config.list_missing_secrets();
+    let said: Vec<_> = missing.iter().map(|one| (one.line, one.key.as_str(), one.why.as_str())).collect();
+    assert_eq!(
+        said,
+        [
+            (2, "store.url", "the environment variable `GONE_PW` is not set"),
+            (5, "api_key", "the environment variable `GONE_KEY` is not set"),
+        ]
+    );
+    let warnings = config.list_secret_warnings();
+    assert!(warnings[0].contains("chmod 600"), "{}", warnings[0]);
+    assert_eq!(
+        warnings[1..],
+        ["the secret is too short to be hidden in logs", "the secret begins or ends with white space"]
+    );
     assert_eq!(config::redact("everyone-reads-77"), "[redacted]");
 }
 

@@ -41,6 +41,14 @@ pub(crate) fn run<F: Future<Output = ()>>(dialect: Dialect, test: impl FnOnce(Fi
     run_with_clock(dialect, Clock::manual(test_start()), test);
 }
 
+/// The place that `place.to_string()` and a schema's address name; for what is handed to a child process.
+pub(crate) fn place_at(address: &str) -> Place {
+    match address.strip_prefix("sqlite:") {
+        Some(path) => Place::File(path.into()),
+        None => Place::Server(address.to_owned()),
+    }
+}
+
 /// The same with a clock of the test's own.
 pub(crate) fn run_with_clock<F: Future<Output = ()>>(
     dialect: Dialect,
@@ -52,7 +60,7 @@ pub(crate) fn run_with_clock<F: Future<Output = ()>>(
         Dialect::Sqlite => (Place::File(dir.path().join("tsuzuki.db")), None),
         Dialect::Postgres => {
             let schema = Schema::create();
-            (Place::parse(&schema.url).unwrap(), Some(schema))
+            (Place::Server(schema.url.clone()), Some(schema))
         }
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

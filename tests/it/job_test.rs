@@ -141,5 +141,8 @@ async fn a_job_is_shown_with_its_own_keys_and_without_its_secrets() {
     let shown = json(&desk, 0, &["job", "show", "c", "--json"]).await;
     assert_eq!((&shown["name"], &shown["keys"]["projects"][1]), (&"c".into(), &4.into()));
     assert!(!format!("{said}{shown}").contains("7777"), "{said}{shown}");
+    for refused in ["first_run", "hold_above"] {
+        assert!(!said.contains(refused) && shown.get(refused).is_none(), "{refused}: {said}{shown}");
+    }
     say(&desk, 2, &["job", "show", "d"]).await;
 }

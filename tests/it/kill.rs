@@ -17,11 +17,11 @@ use tsuzuki::db::{Db, Dialect, Open, Place, Tx};
 use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
 use tsuzuki::demo::smtp::SmtpServer;
 use tsuzuki::id::JobName;
-use tsuzuki::ledger::event;
+use tsuzuki::ledger::{Subject, event};
 use tsuzuki::text::Language;
 use tsuzuki::time::Clock;
 
-use crate::databases::{self, Fixture};
+use crate::databases::{self, Fixture, place_at};
 use crate::desk::Stopped;
 use crate::outbox::{channels, clients};
 
@@ -65,7 +65,7 @@ fn sender_process() {
     let channels = channels(&std::fs::read_to_string(var("KILL_CONFIG")).unwrap());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let db = Db::open(Place::parse(&place).unwrap(), Open::Existing, clock.clone()).await.unwrap();
+        let db = Db::open(place_at(&place), Open::Existing, clock.clone()).await.unwrap();
         let stop = CancellationToken::new();
         // The other tests wait for this byte: the work begins now.
         std::io::stderr().write_all(b"!").unwrap();
@@ -75,7 +75,14 @@ fn sender_process() {
             }
         }
         let topics = Topics::new().on("test", |tx, row, _| {
-            event::add(tx, None, &format!("owner:{}", row.key), "told", &serde_json::Value::Null, tx.now())
+            event::add(
+                tx,
+                None,
+                &Subject::verbatim(format!("owner:{}", row.key)),
+                "told",
+                &serde_json::Value::Null,
+                tx.now(),
+            )
         });
         let sender = Sender::new(db, channels, clients(), clock, topics);
         loop {

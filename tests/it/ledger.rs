@@ -6,7 +6,7 @@ use tsuzuki::db::Tx;
 use tsuzuki::id::Owner;
 use tsuzuki::ledger::lease::{self, Claim, Lease, LeasedError};
 use tsuzuki::ledger::quota::{Grant, Quota};
-use tsuzuki::ledger::{cursor, event, pause, quota};
+use tsuzuki::ledger::{Subject, cursor, event, pause, quota};
 use tsuzuki::{params, sql};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -53,7 +53,7 @@ on_both_databases! {
 
     async fn a_stalled_owner_can_no_longer_write(fixture) {
         let lease = taken(claim(&fixture, &Owner::this_process()).await);
-        let write = |tx: &mut Tx<'_>| event::add(tx, None, "stalled", "x", &serde_json::Value::Null, tx.now());
+        let write = |tx: &mut Tx<'_>| event::add(tx, None, &Subject::verbatim("stalled"), "x", &serde_json::Value::Null, tx.now());
         lease.write(&fixture.db, write).await.unwrap();
         fixture.clock.advance(MINUTE + MINUTE);
         // Nobody else has taken it, and still it is over.
@@ -61,7 +61,7 @@ on_both_databases! {
         let successor = taken(claim(&fixture, &Owner::this_process()).await);
         assert!(matches!(lease.write(&fixture.db, write).await, Err(LeasedError::Lost(_))));
         successor.write(&fixture.db, write).await.unwrap();
-        let stored = fixture.db.read(|tx| event::list_about(tx, "stalled", 10)).await.unwrap();
+        let stored = fixture.db.read(|tx| event::list_about(tx, &Subject::verbatim("stalled"), 10)).await.unwrap();
         assert_eq!(stored.len(), 2);
     }
 
@@ -160,15 +160,15 @@ on_both_databases! {
     async fn a_rest_ends_by_itself_or_by_hand(fixture) {
         let now = fixture.clock.now();
         let later = now.plus(MINUTE);
-        let first = fixture.db.write(move |tx| pause::put(tx, "provider:x", Some(later), "quota", now)).await.unwrap();
-        let again = fixture.db.write(move |tx| pause::put(tx, "provider:x", Some(later), "quota", now)).await.unwrap();
+        let first = fixture.db.write(move |tx| pause::put(tx, &Subject::provider("x"), Some(later), "quota", now)).await.unwrap();
+        let again = fixture.db.write(move |tx| pause::put(tx, &Subject::provider("x"), Some(later), "quota", now)).await.unwrap();
         assert_eq!((first, again), (true, false), "an alert is raised once");
-        assert!(fixture.db.read(move |tx| pause::find(tx, "provider:x", now)).await.unwrap().is_some());
-        assert!(fixture.db.read(move |tx| pause::find(tx, "provider:x", later)).await.unwrap().is_none());
-        fixture.db.write(move |tx| pause::put(tx, "job:x", None, "by hand", now)).await.unwrap();
+        assert!(fixture.db.read(move |tx| pause::find(tx, &Subject::provider("x"), now)).await.unwrap().is_some());
+        assert!(fixture.db.read(move |tx| pause::find(tx, &Subject::provider("x"), later)).await.unwrap().is_none());
+        fixture.db.write(move |tx| pause::put(tx, &Subject::job("x"), None, "by hand", now)).await.unwrap();
         assert_eq!(fixture.db.read(move |tx| pause::list(tx, later)).await.unwrap().len(), 1);
-        assert!(fixture.db.write(|tx| pause::reset(tx, "job:x")).await.unwrap());
-        assert!(!fixture.db.write(|tx| pause::reset(tx, "job:x")).await.unwrap());
+        assert!(fixture.db.write(|tx| pause::reset(tx, &Subject::job("x"))).await.unwrap());
+        assert!(!fixture.db.write(|tx| pause::reset(tx, &Subject::job("x"))).await.unwrap());
     }
 
     async fn events_are_told_oldest_first_and_pruned_in_small_batches(fixture) {
@@ -177,10 +177,10 @@ on_both_databases! {
             let at = start.plus(MINUTE * u32::try_from(number).unwrap());
             fixture.db.write(move |tx| {
                 let job = "j".parse().unwrap();
-                event::add(tx, Some(&job), "item:u", "step", &serde_json::json!({ "number": number }), at)
+                event::add(tx, Some(&job), &Subject::item("u"), "step", &serde_json::json!({ "number": number }), at)
             }).await.unwrap();
         }
-        let told = fixture.db.read(|tx| event::list_about(tx, "item:u", 3)).await.unwrap();
+        let told = fixture.db.read(|tx| event::list_about(tx, &Subject::item("u"), 3)).await.unwrap();
         assert_eq!(told.iter().map(|event| event.detail["number"].as_u64().unwrap()).collect::<Vec<_>>(), [2, 3, 4]);
         assert_eq!(fixture.db.read(|tx| event::list_of_job(tx, "j", 9)).await.unwrap().len(), 5);
         let before = start.plus(MINUTE * 3);

@@ -49,6 +49,7 @@ mod moving;
 mod outbox;
 mod pdf;
 mod pdf_memory;
+mod plans;
 mod press;
 mod readme;
 mod reference;

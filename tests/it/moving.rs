@@ -12,10 +12,10 @@ use tsuzuki::demo::site::{Content, Site};
 use tsuzuki::demo::webhook::WebhookServer;
 use tsuzuki::engine::{Finished, Progress, Runner, Selection, Skipped};
 use tsuzuki::id::Owner;
-use tsuzuki::ledger::{event, lease};
+use tsuzuki::ledger::{Subject, event, lease};
 use tsuzuki::time::Clock;
 
-use crate::databases::Schema;
+use crate::databases::{Schema, place_at};
 use crate::desk::{Desk, Stopped, ends_with, err};
 
 /// A desk whose database is `old.db`.
@@ -48,7 +48,7 @@ async fn filled(desk: &Desk, seed: u64, rows: usize) -> BTreeMap<String, TableSu
 }
 
 fn at(schema: &Schema) -> Place {
-    Place::parse(&schema.url).unwrap()
+    Place::Server(schema.url.clone())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -100,7 +100,7 @@ async fn a_move_that_is_killed_goes_on_where_it_stopped() {
         // Between the two last steps of a move the old place is closed already: nothing can happen twice.
         assert!(ends_with(&desk.run(&["run-due"]), 1).contains("was moved to"));
         ends_with(&desk.run(&args), 0);
-        assert_eq!(survey(&Place::parse(&target).unwrap()).await, before);
+        assert_eq!(survey(&place_at(&target)).await, before);
         ends_with(&desk.run_on(&target, &["db", "info"]), 0);
     }
 }
@@ -120,7 +120,7 @@ async fn what_changed_in_the_source_after_a_kill_arrives_as_it_is_now() {
             tsuzuki::params![],
         )?;
         tx.execute(tsuzuki::sql!("DELETE FROM check_history WHERE id % 3 = 0"), tsuzuki::params![])?;
-        event::add(tx, None, "later", "x", &serde_json::Value::Null, tx.now())
+        event::add(tx, None, &Subject::verbatim("later"), "x", &serde_json::Value::Null, tx.now())
     })
     .await
     .unwrap();
@@ -234,7 +234,7 @@ async fn new_rows_get_numbers_that_were_never_used() {
     filled(&desk, 9, 20).await;
     let schema = Schema::create();
     let add = |tx: &mut Tx<'_>| {
-        event::add(tx, None, "x", "x", &serde_json::Value::Null, tx.now())?;
+        event::add(tx, None, &Subject::verbatim("x"), "x", &serde_json::Value::Null, tx.now())?;
         tx.count(tsuzuki::sql!("SELECT MAX(id) FROM events"), tsuzuki::params![])
     };
     let db = Db::open(Place::File(desk.file("old.db")), Open::Existing, Clock::system()).await.unwrap();
@@ -348,7 +348,7 @@ on_both_databases! {
 
     async fn nobody_writes_to_the_source_while_it_is_copied(fixture) {
         for _ in 0..3 {
-            fixture.db.write(|tx| event::add(tx, None, "x", "x", &serde_json::Value::Null, tx.now())).await.unwrap();
+            fixture.db.write(|tx| event::add(tx, None, &Subject::verbatim("x"), "x", &serde_json::Value::Null, tx.now())).await.unwrap();
         }
         let (began, begun) = std::sync::mpsc::channel();
         let (go_on, went_on) = std::sync::mpsc::channel::<()>();
@@ -375,7 +375,7 @@ on_both_databases! {
         moving.await.unwrap().unwrap();
         let late = claiming.await.unwrap();
         assert!(matches!(late, Err(db::Error::Left { .. })), "written where nobody looks any more: {late:?}");
-        let write = fixture.db.write(|tx| event::add(tx, None, "x", "x", &serde_json::Value::Null, tx.now())).await;
+        let write = fixture.db.write(|tx| event::add(tx, None, &Subject::verbatim("x"), "x", &serde_json::Value::Null, tx.now())).await;
         assert!(matches!(write, Err(db::Error::Left { .. })), "{write:?}");
     }
 }

@@ -15,7 +15,7 @@ use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::webhook::WebhookServer;
 use tsuzuki::fetch::{ClientConfig, Clients};
 use tsuzuki::id::JobName;
-use tsuzuki::ledger::{event, pause};
+use tsuzuki::ledger::{Subject, event, pause};
 use tsuzuki::{params, sql};
 
 use crate::databases::Fixture;
@@ -68,7 +68,14 @@ async fn world(fixture: &Fixture, more: &str) -> World {
             Outcome::Failed => "owner_failed",
             Outcome::Skipped => "owner_skipped",
         };
-        event::add(tx, None, &format!("owner:{}", row.subject), code, &serde_json::Value::Null, tx.now())
+        event::add(
+            tx,
+            None,
+            &Subject::verbatim(format!("owner:{}", row.subject)),
+            code,
+            &serde_json::Value::Null,
+            tx.now(),
+        )
     });
     let sender = Sender::new(fixture.db.clone(), channels, clients(), fixture.clock.clone(), topics);
     World { server, db: fixture.db.clone(), sender, told }
@@ -123,7 +130,7 @@ impl World {
     }
 
     async fn owner_story(&self, subject: &str) -> Vec<String> {
-        let about = format!("owner:{subject}");
+        let about = Subject::verbatim(format!("owner:{subject}"));
         let events = self.db.read(move |tx| event::list_about(tx, &about, 10)).await.unwrap();
         events.into_iter().map(|event| event.code).collect()
     }
@@ -190,7 +197,7 @@ on_both_databases! {
             let row = world.row(message).await;
             assert_eq!((row.state, row.attempts), (state, attempts), "{fault:?}: {:?}", row.last_error);
             let now = fixture.clock.now();
-            let rest = fixture.db.read(move |tx| pause::find(tx, "channel:hook", now)).await.unwrap();
+            let rest = fixture.db.read(move |tx| pause::find(tx, &Subject::channel("hook"), now)).await.unwrap();
             assert_eq!(rest.is_some(), rests, "{fault:?}");
             match &fault {
                 Fault::Status(503, _) => assert_eq!(row.not_before, now.plus(HOUR * 2), "Retry-After is obeyed"),
@@ -253,13 +260,13 @@ on_both_databases! {
             fixture.clock.advance(HOUR);
         }
         assert_eq!(first.row(messages[0]).await.attempts, 0);
-        let told = fixture.db.read(|tx| event::list_about(tx, "channel:hook", 10)).await.unwrap();
+        let told = fixture.db.read(|tx| event::list_about(tx, &Subject::channel("hook"), 10)).await.unwrap();
         assert_eq!(told.iter().map(|event| event.code.as_str()).collect::<Vec<_>>(), ["credentials_rejected"]);
         assert_eq!(first.send().await.locked, ["hook"]);
         // The operator corrects the token; nothing else is needed.
         let second = world(&fixture, "token = \"new\"").await;
         assert_eq!(second.send().await.sent, 2);
-        let told = fixture.db.read(|tx| event::list_about(tx, "channel:hook", 10)).await.unwrap();
+        let told = fixture.db.read(|tx| event::list_about(tx, &Subject::channel("hook"), 10)).await.unwrap();
         assert_eq!(told.last().unwrap().code, "credentials_changed");
     }
 
@@ -269,7 +276,7 @@ on_both_databases! {
         assert_eq!(world.send().await, outbox::SendReport::default());
         let topics = Topics::new().on("test", |tx, row, outcome| {
             assert_eq!(outcome, Outcome::Skipped);
-            event::add(tx, None, &format!("owner:{}", row.subject), "owner_skipped", &serde_json::Value::Null, tx.now())
+            event::add(tx, None, &Subject::verbatim(format!("owner:{}", row.subject)), "owner_skipped", &serde_json::Value::Null, tx.now())
         });
         let answers = fixture.db.write(move |tx| {
             let now = tx.now();
@@ -496,7 +503,7 @@ on_both_databases! {
         let broken = Arc::new(AtomicU32::new(1));
         let switch = Arc::clone(&broken);
         let topics = Topics::new().on("test", move |tx, row, _| match switch.load(Ordering::SeqCst) {
-            0 => event::add(tx, None, &format!("owner:{}", row.subject), "owner_sent", &serde_json::Value::Null, tx.now()),
+            0 => event::add(tx, None, &Subject::verbatim(format!("owner:{}", row.subject)), "owner_sent", &serde_json::Value::Null, tx.now()),
             // What a defect in a pipeline looks like.
             _ => Err(tsuzuki::db::Error::Constraint("no".into())),
         });
@@ -630,7 +637,6 @@ on_both_databases! {
         assert_eq!(all.iter().map(|row| row.subject.as_str()).collect::<Vec<_>>(), ["b", "a"]);
         let held = Filter { state: Some(State::Held), job: Some("blogs".into()), channel: Some("hook".into()) };
         assert_eq!(fixture.db.read(move |tx| outbox::list(tx, &held, 10)).await.unwrap().len(), 1);
-        assert_eq!(fixture.db.read(|tx| outbox::count_open(tx, "blogs")).await.unwrap(), 2);
         assert!(fixture.db.read(|tx| outbox::find_open(tx, "test", "a")).await.unwrap().is_some());
         world.send().await;
         assert!(fixture.db.read(|tx| outbox::find_open(tx, "test", "a")).await.unwrap().is_none());

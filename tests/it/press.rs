@@ -19,7 +19,7 @@ use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
 use tsuzuki::demo::ministry::{Ministry, Shape};
 use tsuzuki::engine::{Failure, Finished, Job, Parts, Progress, Report, Runner, Schedule, Selection};
 use tsuzuki::fetch::{FetchConfig, Fetcher, Manners};
-use tsuzuki::ledger::event;
+use tsuzuki::ledger::{Subject, event};
 use tsuzuki::press::store::{self, Filter};
 use tsuzuki::press::{Item, Press};
 use tsuzuki::time::{Clock, Timestamp};
@@ -173,7 +173,7 @@ impl World {
 
     /// The codes of an item's story, oldest first.
     pub(crate) async fn story(&self, slug: &str) -> Vec<String> {
-        let about = store::about(&self.ministry.page(slug));
+        let about = Subject::item(&self.ministry.page(slug));
         let events = self.db.read(move |tx| event::list_about(tx, &about, 100)).await.unwrap();
         events.into_iter().map(|event| event.code).collect()
     }
@@ -187,7 +187,8 @@ impl World {
     /// Everything that anybody may get to see, as one text.
     pub(crate) async fn everything_told(&self) -> String {
         let events = self.db.read(|tx| event::list_of_job(tx, "mic", 1000)).await.unwrap();
-        let about = self.db.read(|tx| event::list_about(tx, "provider:gemini", 1000)).await.unwrap();
+        let about =
+            self.db.read(|tx| event::list_about(tx, &Subject::provider("gemini"), 1000)).await.unwrap();
         let now = self.clock.now();
         let pauses = self.db.read(move |tx| tsuzuki::ledger::pause::list(tx, now)).await.unwrap();
         let state = self.db.read(|tx| tsuzuki::engine::store::find_state(tx, "mic")).await.unwrap();

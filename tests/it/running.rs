@@ -12,7 +12,7 @@ use tsuzuki::engine::{
     Failure, Finished, Job, JobState, Outcome, Plan, Progress, Report, Runner, Schedule, Selection, Skipped,
     Trial, Turn, Work, daemon, store,
 };
-use tsuzuki::ledger::{event, pause};
+use tsuzuki::ledger::{Subject, event, pause};
 use tsuzuki::time::Timestamp;
 
 use crate::databases::Fixture;
@@ -136,7 +136,7 @@ on_both_databases! {
         run(&fixture, &[&job]).await;
         fixture.clock.advance(Duration::from_secs(3600));
         run(&fixture, &[&job]).await;
-        let told = fixture.db.read(|tx| event::list_about(tx, "job:a", 10)).await.unwrap();
+        let told = fixture.db.read(|tx| event::list_about(tx, &Subject::job("a"), 10)).await.unwrap();
         let codes: Vec<&str> = told.iter().map(|event| event.code.as_str()).collect();
         assert_eq!(codes, ["success", "success"]);
         assert_eq!(told[0].detail, serde_json::json!({ "message": "all done", "began_at": began_at }));
@@ -219,9 +219,9 @@ on_both_databases! {
     async fn a_paused_or_disabled_job_rests_unless_it_is_forced(fixture) {
         let (mut job, _) = job("a", well, Duration::ZERO);
         let now = fixture.clock.now();
-        fixture.db.write(move |tx| pause::put(tx, "job:a", None, "by hand", now)).await.unwrap();
+        fixture.db.write(move |tx| pause::put(tx, &Subject::job("a"), None, "by hand", now)).await.unwrap();
         assert!(matches!(run(&fixture, &[&job]).await[..], [Finished::Skipped(Skipped::Paused(_))]));
-        fixture.db.write(|tx| pause::reset(tx, "job:a")).await.unwrap();
+        fixture.db.write(|tx| pause::reset(tx, &Subject::job("a"))).await.unwrap();
         job.enabled = false;
         assert!(matches!(run(&fixture, &[&job]).await[..], [Finished::Skipped(Skipped::Disabled)]));
         let runner = Runner::new(fixture.db.clone(), Progress::default());

@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures_util::future::join_all;
 use tsuzuki::db::{Db, Dialect, Error, Open, Place, Tx};
-use tsuzuki::ledger::{cursor, event, pause};
+use tsuzuki::ledger::{Subject, cursor, event, pause};
 use tsuzuki::time::Clock;
 use tsuzuki::{params, sql};
 
 fn add_event(tx: &mut Tx<'_>, subject: &str) -> tsuzuki::db::Result<()> {
     let now = tx.now();
-    event::add(tx, None, subject, "test", &serde_json::Value::Null, now)
+    event::add(tx, None, &Subject::verbatim(subject), "test", &serde_json::Value::Null, now)
 }
 
 async fn count_about(db: &Db, subject: &'static str) -> usize {
-    db.read(move |tx| Ok(event::list_about(tx, subject, 100)?.len())).await.unwrap()
+    db.read(move |tx| Ok(event::list_about(tx, &Subject::verbatim(subject), 100)?.len())).await.unwrap()
 }
 
 on_both_databases! {
@@ -44,7 +44,7 @@ on_both_databases! {
     async fn a_constraint_is_an_error_with_its_name(fixture) {
         let now = fixture.clock.now();
         let error = fixture.db.write(move |tx| {
-            pause::put(tx, "x", None, "first", now)?;
+            pause::put(tx, &Subject::verbatim("x"), None, "first", now)?;
             tx.execute(sql!("INSERT INTO pauses (name, paused_at, reason) VALUES (?1, ?1, ?1)"), params!["x"])
         }).await.unwrap_err();
         assert!(matches!(error, Error::Constraint(_)), "{error:?}");

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use tsuzuki::demo::site::{Content, Site};
 use tsuzuki::demo::webhook::WebhookServer;
-use tsuzuki::ledger::{event, lease, pause};
+use tsuzuki::ledger::{Subject, event, lease, pause};
 use tsuzuki::{params, sql};
 
 use crate::databases::Fixture;
@@ -75,12 +75,12 @@ on_both_databases! {
                     params![key, state, now],
                 )?;
             }
-            pause::put(tx, "channel:hook", Some(now.plus(std::time::Duration::from_secs(4 * 3600))), "it asked us to wait", now)?;
-            pause::put(tx, "channel:other", None, "not ours", now)?;
-            pause::put(tx, "blog:site", None, "it is gone", now)?;
+            pause::put(tx, &Subject::channel("hook"), Some(now.plus(std::time::Duration::from_secs(4 * 3600))), "it asked us to wait", now)?;
+            pause::put(tx, &Subject::channel("other"), None, "not ours", now)?;
+            pause::put(tx, &Subject::blog("site"), None, "it is gone", now)?;
             let owner = tsuzuki::id::Owner::this_process();
             lease::claim(tx, "job:mine", &owner, std::time::Duration::from_secs(600))?;
-            event::add(tx, None, "x", "x", &serde_json::Value::Null, now)
+            event::add(tx, None, &Subject::verbatim("x"), "x", &serde_json::Value::Null, now)
         }).await.unwrap();
         fixture.clock.advance(std::time::Duration::from_secs(3 * 3600));
         fixture.db.write(|tx| tx.execute(sql!("UPDATE leases SET expires_at = '2999-01-01T00:00:00.000Z'"), params![])).await.unwrap();
@@ -164,7 +164,7 @@ on_both_databases! {
                 tx.execute(sql!("INSERT INTO branches (project_id, branch_name) VALUES (?1, 'release/1.0')"), params![id])?;
             }
             let detail = serde_json::json!({ "new_commits": 1, "run": "r" });
-            event::add(tx, None, "branch:team/app/release/1.0", "collected", &detail, now)?;
+            event::add(tx, None, &Subject::verbatim("branch:team/app/release/1.0"), "collected", &detail, now)?;
             tx.execute(
                 sql!("INSERT INTO outbox (key, job_name, channel, recipient, topic, subject, payload, state, created_at, not_before, last_error) VALUES ('k', 'j', 'hook', 'you', 't', 's', '{}', 'failed', ?1, ?1, 'refused')"),
                 params![now],

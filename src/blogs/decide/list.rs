@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{
-    Change, Detail, Next, Record, SURE_AFTER, Seen, adopt_settings, same_settings, unconfirmed_links,
+    Change, Code, Detail, Next, Record, SURE_AFTER, Seen, adopt_settings, same_settings, unconfirmed_links,
 };
 use crate::blogs::config::{Blog, Rules};
 use crate::blogs::detect;
@@ -312,7 +312,7 @@ fn tell(next: &mut Next, detector: Detector, mut news: News) {
     let more = news.entries.len().saturating_sub(KEPT);
     news.entries.truncate(KEPT);
     next.changes.push(Change {
-        code: "new",
+        code: Code::New,
         held: news.held_because.is_some(),
         detail: Detail {
             entries: news.entries,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Change, Check, Detail, Next, Record, SURE_AFTER, Settled, adopt_settings, same_settings};
+use super::{Change, Check, Code, Detail, Next, Record, SURE_AFTER, Settled, adopt_settings, same_settings};
 use crate::blogs::config::{Blog, Rules};
 use crate::blogs::model::{Detector, Sighting, State, Trouble, TroubleKind};
 
@@ -64,14 +64,18 @@ pub(super) fn settle(
     if pause.is_some() {
         remembered.warned_at = Some(now);
         next.events.push(("gone", told));
-        next.changes.push(Change { code: "gone", held: false, detail });
+        next.changes.push(Change { code: Code::Gone, held: false, detail });
     } else if failures >= rules.warn_after {
         let again = remembered.warned_at.is_some();
         let is_time = remembered.warned_at.is_none_or(|at| now.since(at) + REMIND_SLACK >= REMIND_EVERY);
         if is_time {
             remembered.warned_at = Some(now);
             next.events.push(("failing", told));
-            next.changes.push(Change { code: "failing", held: false, detail: Detail { again, ..detail } });
+            next.changes.push(Change {
+                code: Code::Failing,
+                held: false,
+                detail: Detail { again, ..detail },
+            });
         }
     }
     Settled {

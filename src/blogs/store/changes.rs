@@ -1,7 +1,7 @@
 //! What checks found worth telling, until and after it is told.
 
-use crate::blogs::decide::{Change, Detail};
-use crate::db::{self, Row, Tx};
+use crate::blogs::decide::{Change, Code, Detail};
+use crate::db::{self, Cell, FromCell, Row, ToValue, Tx, Value};
 use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -17,8 +17,8 @@ pub struct ChangeRow {
     pub blog_id: String,
     /// When it was found.
     pub found_at: Timestamp,
-    /// `new`, `failing`, `recovered` or `gone`.
-    pub code: String,
+    /// What happened.
+    pub code: Code,
     /// Whether a person was to look at it first.
     pub held: bool,
     /// What there is to say.
@@ -49,7 +49,24 @@ pub struct Filter {
     /// Only those of this blog.
     pub blog: Option<String>,
     /// Only those with this code.
-    pub code: Option<&'static str>,
+    pub code: Option<Code>,
+}
+
+impl ToValue for Code {
+    fn to_value(&self) -> Value<'_> {
+        self.word().to_value()
+    }
+}
+
+impl FromCell for Code {
+    const WANTED: &'static str = "the code of a change";
+
+    fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+        match cell {
+            Cell::Text(word) => Self::from_word(word),
+            _ => None,
+        }
+    }
 }
 
 pub(super) fn read(row: &Row<'_>) -> db::Result<ChangeRow> {
@@ -178,6 +195,7 @@ pub fn list_deliveries_of(tx: &mut Tx<'_>, topic: &str, digest: &str) -> db::Res
 
 /// Deletes at most `limit` told changes about trouble that are older than `before`; what was new is kept.
 pub fn prune_changes(tx: &mut Tx<'_>, before: Timestamp, limit: usize) -> db::Result<u64> {
+    // `code <> 'new'` is written out because the index on trouble is.
     tx.execute(
         sql!(
             "DELETE FROM blog_changes WHERE id IN (

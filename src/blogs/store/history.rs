@@ -44,12 +44,25 @@ pub fn list_checks(tx: &mut Tx<'_>, blog_id: &str, limit: usize) -> db::Result<V
 
 /// Deletes checks older than `before` among the `limit` oldest rows; answers how many went. Call it until it answers 0.
 ///
-/// Rows are written in the order of time, so the oldest have the lowest numbers and no index on the time is needed.
+/// Rows are written in the order of time, so the oldest have the lowest numbers and no index on the time is needed. What
+/// an import wrote later is left to [`prune_stray_history`].
 pub fn prune_history(tx: &mut Tx<'_>, before: Timestamp, limit: usize) -> db::Result<u64> {
     tx.execute(
         sql!(
             "DELETE FROM check_history
              WHERE checked_at < ?1 AND id < (SELECT MIN(id) FROM check_history) + ?2"
+        ),
+        params![before, limit],
+    )
+}
+
+/// Deletes at most `limit` checks older than `before` that stand behind newer ones, as an import leaves them, blog by blog.
+pub fn prune_stray_history(tx: &mut Tx<'_>, before: Timestamp, limit: usize) -> db::Result<u64> {
+    tx.execute(
+        sql!(
+            "DELETE FROM check_history WHERE id IN (
+               SELECT h.id FROM blog_state s CROSS JOIN check_history h
+               WHERE h.blog_id = s.blog_id AND h.checked_at < ?1 LIMIT ?2)"
         ),
         params![before, limit],
     )

@@ -15,22 +15,17 @@ pub use changes::{
 use entries::add_entries;
 pub use entries::{EntryRow, find_seen, list_entries_at};
 pub use export::{list_changes_after, list_feeds};
-pub use history::{CheckRow, list_checks, prune_history};
+pub use history::{CheckRow, list_checks, prune_history, prune_stray_history};
 pub use import::{ImportedCheck, ImportedState, add_check as add_imported_check, add_state};
 
 use super::decide::{Check, Record, Settled};
 use super::model::{Detector, Known, Reading, RecentKeys, Sighting, State};
 use crate::db::{self, Row, Tx};
 use crate::id::JobName;
-use crate::ledger::{event, pause};
+use crate::ledger::{Subject, event, pause, subject::Kind};
 use crate::parse::url::Url;
 use crate::time::Timestamp;
 use crate::{params, sql};
-
-/// The name under which `why` finds the story of a blog.
-pub fn subject(blog_id: &str) -> String {
-    format!("blog:{blog_id}")
-}
 
 /// What is remembered about a blog.
 pub fn find_state(tx: &mut Tx<'_>, blog_id: &str) -> db::Result<Option<State>> {
@@ -97,7 +92,7 @@ pub fn list_paused(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<HashMap<String
     let pauses = pause::list(tx, now)?;
     Ok(pauses
         .into_iter()
-        .filter_map(|rest| Some((rest.name.strip_prefix("blog:")?.to_owned(), rest.reason)))
+        .filter_map(|rest| Some((rest.name.name_of(Kind::Blog)?.to_owned(), rest.reason)))
         .collect())
 }
 
@@ -127,13 +122,13 @@ pub fn apply(
         changes::add(tx, job, blog_id, change, known_at, now)?;
     }
     if !settled.events.is_empty() {
-        let subject = subject(blog_id);
+        let subject = Subject::blog(blog_id);
         for (code, detail) in &settled.events {
             event::add(tx, Some(job), &subject, code, detail, now)?;
         }
     }
     if let Some(reason) = &settled.pause {
-        pause::put(tx, &subject(blog_id), None, reason, now)?;
+        pause::put(tx, &Subject::blog(blog_id), None, reason, now)?;
     }
     Ok(())
 }
@@ -250,9 +245,9 @@ pub fn list_known_blogs(tx: &mut Tx<'_>) -> db::Result<Vec<(String, String, Time
 
 /// Ends the rest of a blog; `false` if it did not rest.
 pub fn resume(tx: &mut Tx<'_>, blog_id: &str, now: Timestamp) -> db::Result<bool> {
-    let rested = pause::reset(tx, &subject(blog_id))?;
+    let rested = pause::reset(tx, &Subject::blog(blog_id))?;
     if rested {
-        event::add(tx, None, &subject(blog_id), "resumed", &serde_json::Value::Null, now)?;
+        event::add(tx, None, &Subject::blog(blog_id), "resumed", &serde_json::Value::Null, now)?;
     }
     Ok(rested)
 }

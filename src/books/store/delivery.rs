@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::books::deliver::{SUBJECT, TOPIC};
 use crate::books::model::{Book, Isbn13};
 use crate::db::{self, Tx};
 use crate::id::JobName;
@@ -41,14 +42,14 @@ pub fn list_undelivered(tx: &mut Tx<'_>, job: &JobName, limit: u32, now: Timesta
                AND NOT EXISTS (SELECT 1 FROM delivery_items d WHERE d.job_name = j.job_name AND d.isbn13 = j.isbn13)
                AND NOT EXISTS (
                  SELECT 1 FROM book_digest_items i JOIN book_digests g ON g.id = i.digest_id
-                   JOIN outbox o ON o.topic = 'books.digest' AND o.subject = 'digest:' || CAST(g.id AS TEXT)
+                   JOIN outbox o ON o.topic = ?5 AND o.subject = ?6 || CAST(g.id AS TEXT)
                  WHERE i.isbn13 = j.isbn13 AND g.job_name = j.job_name
                    AND o.state IN ('ready', 'sending', 'unknown', 'held'))
              ORDER BY j.first_seen_at DESC, COALESCE(b.published_date, '') DESC, j.isbn13
              LIMIT ?2"
         ),
         // A rest that ends later than any can was begun under a clock that has been set back since.
-        params![job, limit, now, now.plus(LONGEST_REST)],
+        params![job, limit, now, now.plus(LONGEST_REST), TOPIC, SUBJECT],
         super::books::read,
     )
 }
@@ -107,10 +108,10 @@ pub fn count_undelivered(tx: &mut Tx<'_>, job: &JobName) -> db::Result<i64> {
 pub fn count_waiting(tx: &mut Tx<'_>, job: &JobName) -> db::Result<i64> {
     tx.count(
         sql!(
-            "SELECT COUNT(DISTINCT subject) FROM outbox WHERE job_name = ?1 AND topic = 'books.digest'
+            "SELECT COUNT(DISTINCT subject) FROM outbox WHERE job_name = ?1 AND topic = ?2
                AND state IN ('ready', 'sending', 'unknown', 'held')"
         ),
-        params![job],
+        params![job, TOPIC],
     )
 }
 

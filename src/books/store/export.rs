@@ -19,6 +19,8 @@ pub struct DeliveryRow {
 }
 
 /// The next books after `after`, found from `since` on and before `until`; those of one job, or all.
+///
+/// Asked with `NOT`, SQLite goes on from `after` and does not sort everything of that time for every page.
 pub fn list_books_after(
     tx: &mut Tx<'_>,
     after: &str,
@@ -31,7 +33,7 @@ pub fn list_books_after(
             "SELECT b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url,
                b.links_json, b.first_seen_at, b.last_seen_at, b.last_delivered_at
              FROM books b
-             WHERE b.isbn13 > ?1 AND b.first_seen_at >= ?3 AND b.first_seen_at < ?4
+             WHERE b.isbn13 > ?1 AND NOT b.first_seen_at < ?3 AND NOT b.first_seen_at >= ?4
                AND (CAST(?2 AS TEXT) IS NULL OR EXISTS
                  (SELECT 1 FROM job_books j WHERE j.isbn13 = b.isbn13 AND j.job_name = ?2))
              ORDER BY b.isbn13 LIMIT ?5"

@@ -57,31 +57,78 @@ pub struct SentDigest {
     pub books: usize,
 }
 
-/// The newest books first.
+/// What every listing of books shows.
+macro_rules! columns {
+    () => {
+        "b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url, b.links_json,
+           b.first_seen_at, b.last_seen_at, b.last_delivered_at"
+    };
+}
+
+/// The newest books first: those found last, by the job in question if there is one.
+///
+/// One statement for each way to ask, so that each walks along an index of its own.
 pub fn list_books(tx: &mut Tx<'_>, filter: Filter<'_>) -> db::Result<Vec<BookRow>> {
-    tx.list(
-        sql!(
-            "SELECT b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url,
-               b.links_json, b.first_seen_at, b.last_seen_at, b.last_delivered_at
-             FROM books b
-             WHERE (CAST(?1 AS TEXT) IS NULL OR EXISTS
-                 (SELECT 1 FROM job_books j WHERE j.isbn13 = b.isbn13 AND j.job_name = ?1))
-               AND (?2 = 0 OR EXISTS
-                 (SELECT 1 FROM job_books j WHERE j.isbn13 = b.isbn13 AND j.job_name = COALESCE(?1, j.job_name)
-                   AND j.is_waiting = 1 AND NOT EXISTS (SELECT 1 FROM delivery_items d
-                     WHERE d.job_name = j.job_name AND d.isbn13 = j.isbn13)))
-             ORDER BY b.first_seen_at DESC, COALESCE(b.published_date, '') DESC, b.isbn13 LIMIT ?3"
+    let Filter { job, undelivered, limit } = filter;
+    match (job, undelivered) {
+        (None, false) => tx.list(
+            sql!(concat!(
+                "SELECT ",
+                columns!(),
+                " FROM books b
+                 ORDER BY b.first_seen_at DESC, COALESCE(b.published_date, '') DESC, b.isbn13 LIMIT ?1"
+            )),
+            params![limit],
+            read,
         ),
-        params![filter.job, filter.undelivered, filter.limit],
-        |row| {
-            Ok(BookRow {
-                book: super::books::read(row)?,
-                first_seen_at: row.get(8)?,
-                last_seen_at: row.get(9)?,
-                last_delivered_at: row.get(10)?,
-            })
-        },
-    )
+        (Some(job), false) => tx.list(
+            sql!(concat!(
+                "SELECT ",
+                columns!(),
+                " FROM job_books j JOIN books b ON b.isbn13 = j.isbn13 WHERE j.job_name = ?1
+                 ORDER BY j.first_seen_at DESC, COALESCE(b.published_date, '') DESC, j.isbn13 LIMIT ?2"
+            )),
+            params![job, limit],
+            read,
+        ),
+        (Some(job), true) => tx.list(
+            sql!(concat!(
+                "SELECT ",
+                columns!(),
+                " FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
+                 WHERE j.job_name = ?1 AND j.is_waiting = 1 AND NOT EXISTS
+                   (SELECT 1 FROM delivery_items d WHERE d.job_name = j.job_name AND d.isbn13 = j.isbn13)
+                 ORDER BY j.first_seen_at DESC, COALESCE(b.published_date, '') DESC, j.isbn13 LIMIT ?2"
+            )),
+            params![job, limit],
+            read,
+        ),
+        // A book that waits in several jobs is listed once, where the first of them has it.
+        (None, true) => tx.list(
+            sql!(concat!(
+                "SELECT ",
+                columns!(),
+                " FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
+                 WHERE j.is_waiting = 1 AND NOT EXISTS
+                   (SELECT 1 FROM delivery_items d WHERE d.job_name = j.job_name AND d.isbn13 = j.isbn13)
+                   AND NOT EXISTS (SELECT 1 FROM job_books o
+                     WHERE o.isbn13 = j.isbn13 AND o.job_name < j.job_name AND o.is_waiting = 1 AND NOT EXISTS
+                       (SELECT 1 FROM delivery_items d WHERE d.job_name = o.job_name AND d.isbn13 = o.isbn13))
+                 ORDER BY j.first_seen_at DESC, COALESCE(b.published_date, '') DESC, j.isbn13 LIMIT ?1"
+            )),
+            params![limit],
+            read,
+        ),
+    }
+}
+
+fn read(row: &db::Row<'_>) -> db::Result<BookRow> {
+    Ok(BookRow {
+        book: super::books::read(row)?,
+        first_seen_at: row.get(8)?,
+        last_seen_at: row.get(9)?,
+        last_delivered_at: row.get(10)?,
+    })
 }
 
 /// How many books a job has found.

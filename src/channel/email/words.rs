@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use crate::channel::header_text::HeaderText;
 use crate::channel::notice::{MailBody, Notice};
 use crate::channel::plain::{inert, inert_line};
-use crate::text::Language;
+use crate::text::{Language, untitled};
 
 /// The mail about `notice`: both parts say the same.
 pub(super) fn write(notice: &Notice, zone: &TimeZone) -> MailBody {
@@ -112,13 +112,6 @@ fn footer(language: Language) -> &'static str {
     match language {
         Language::Ja => "このメールは tsuzuki が自動で送信しました。",
         Language::En => "Sent automatically by tsuzuki.",
-    }
-}
-
-fn untitled(language: Language) -> &'static str {
-    match language {
-        Language::Ja => "（無題）",
-        Language::En => "(untitled)",
     }
 }
 

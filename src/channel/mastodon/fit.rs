@@ -7,7 +7,7 @@ use crate::channel::count;
 use crate::channel::notice::{Entry, Notice};
 use crate::channel::plain::{hashtag, inert, inert_line};
 use crate::channel::template::Template;
-use crate::text::Language;
+use crate::text::and_more;
 
 /// A cut summary that is shorter than this says nothing.
 const SHORTEST_SUMMARY: usize = 12;
@@ -91,7 +91,11 @@ pub(crate) fn fit(
     let entries = std::mem::take(&mut view.entries);
     let with = |kept: usize| View {
         entries: entries[..kept].to_vec(),
-        more: if kept == entries.len() { String::new() } else { more(entries.len() - kept, notice.language) },
+        more: if kept == entries.len() {
+            String::new()
+        } else {
+            and_more(entries.len() - kept, notice.language)
+        },
         ..view.clone()
     };
     // Without its entries a post that lists them would say nothing, so the headline gives way before the last one.
@@ -168,13 +172,6 @@ fn join_tags<'a>(tags: impl Iterator<Item = &'a String>) -> String {
     words.iter().map(|word| format!("#{word}")).collect::<Vec<_>>().join(" ")
 }
 
-fn more(count: usize, language: Language) -> String {
-    match language {
-        Language::Ja => format!("ほか {count} 件"),
-        Language::En => format!("and {count} more"),
-    }
-}
-
 /// No more than one empty line in a row, none at the ends.
 fn tidy(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -198,6 +195,7 @@ mod tests {
 
     use super::*;
     use crate::channel::mastodon::DEFAULT_TEMPLATE;
+    use crate::text::Language;
 
     fn notice(headline: &str, summary: &str, link: &str) -> Notice {
         Notice {

@@ -8,7 +8,7 @@ use super::store;
 use crate::channel::{NotRendered, Rendered};
 use crate::db::{self, Tx};
 use crate::id::JobName;
-use crate::ledger::event;
+use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
 
 /// What the messages about one thing share.
@@ -26,8 +26,8 @@ pub struct Batch<'a> {
     pub hold: bool,
     /// How what they tell was found.
     pub found: Found,
-    /// What `why` is asked about when a message could not be made: `job:NAME`, `item:URL`, `run:ID`.
-    pub about: &'a str,
+    /// What `why` is asked about when a message could not be made.
+    pub about: &'a Subject,
 }
 
 /// Adds the messages that are not known, and an event `not_rendered` for each that could not be made; answers how

@@ -4,7 +4,7 @@ use super::model::{Outcome, Row, State};
 use super::settle::{self, Topics};
 use super::{claim, store};
 use crate::db::{self, Tx};
-use crate::ledger::pause;
+use crate::ledger::{Subject, pause};
 use crate::time::Timestamp;
 
 /// The answer to a person.
@@ -83,7 +83,7 @@ pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Re
 /// Lets every held message of a job go; answers how many.
 pub fn approve_job(tx: &mut Tx<'_>, job: &str, now: Timestamp) -> db::Result<u64> {
     let mut done = 0;
-    for row in store::list_of_job(tx, job, State::Held)? {
+    for row in store::list_held(tx, job)? {
         done += u64::from(matches!(ready_again(tx, &row, "approved", now)?, Answer::Done { .. }));
     }
     Ok(done)
@@ -92,7 +92,7 @@ pub fn approve_job(tx: &mut Tx<'_>, job: &str, now: Timestamp) -> db::Result<u64
 /// Decides against every held message of a job; answers how many.
 pub fn skip_job(tx: &mut Tx<'_>, job: &str, topics: &Topics, now: Timestamp) -> db::Result<u64> {
     let mut done = 0;
-    for row in store::list_of_job(tx, job, State::Held)? {
+    for row in store::list_held(tx, job)? {
         done += u64::from(matches!(skip(tx, row.id, topics, now)?, Answer::Done { .. }));
     }
     Ok(done)
@@ -100,7 +100,7 @@ pub fn skip_job(tx: &mut Tx<'_>, job: &str, topics: &Topics, now: Timestamp) -> 
 
 /// Ends the rest of a channel and makes what waits for it due; answers whether it rested, and how much is due.
 pub fn resume_channel(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<(bool, u64)> {
-    let rested = pause::reset(tx, &format!("channel:{channel}"))?;
+    let rested = pause::reset(tx, &Subject::channel(channel))?;
     claim::put_locked_with(tx, channel, None)?;
     Ok((rested, store::put_due(tx, channel, now)?))
 }

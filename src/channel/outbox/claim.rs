@@ -8,11 +8,11 @@ use super::decide::{self, Activity, Step};
 use super::lease::{Lease, Moment};
 use super::model::Row;
 use super::restored;
-use super::store::{about, columns, read, read_lease};
+use super::store::{columns, read, read_lease};
 use crate::channel::settings::Settings;
 use crate::db::{self, Tx};
 use crate::id::Owner;
-use crate::ledger::event;
+use crate::ledger::{Subject, event};
 use crate::time::{Timestamp, Uptime};
 use crate::{params, sql};
 
@@ -202,7 +202,7 @@ pub(super) fn mark_abandoned(
         )?;
         if changed == 1 {
             let detail = json!({ "why": "the sender did not come back", "not_before": not_before });
-            event::add(tx, Some(&row.job_name), &about(row.id), "unknown", &detail, now)?;
+            event::add(tx, Some(&row.job_name), &Subject::delivery(row.id), "unknown", &detail, now)?;
             marked.push(row.id);
         }
     }

@@ -34,6 +34,6 @@ pub use restored::{Found, notice_restore};
 pub use sender::Sender;
 pub use settle::{Settled, Topics};
 pub use store::{
-    Filter, Tally, add, count_in_hand, count_open, distrust, find, find_by_key, find_open, list, list_after,
+    Filter, Tally, add, count_in_hand, distrust, find, find_by_key, find_open, list, list_after,
     list_orphans, tally,
 };

@@ -13,7 +13,7 @@ use crate::channel::Channel;
 use crate::config::redact;
 use crate::db::{self, Tx};
 use crate::fail;
-use crate::ledger::{event, pause};
+use crate::ledger::{Subject, event, pause};
 use crate::time::Timestamp;
 
 /// How long we try to write down what we know, however long the lease: forgetting it may send a message twice.
@@ -127,7 +127,7 @@ enum Owners {
 
 /// Lets the channel rest; the first to do so raises the alert.
 fn put_rest(tx: &mut Tx<'_>, row: &Row, rest: &Rest, print: &str, now: Timestamp) -> db::Result<()> {
-    let name = format!("channel:{}", row.channel);
+    let name = Subject::channel(&row.channel);
     let why = row.last_error.as_deref().unwrap_or("it asked us to wait");
     let (until, code) = match rest {
         Rest::Until(until) => (Some(*until), "asked_to_wait"),

@@ -22,7 +22,7 @@ use crate::db::{self, Db, Tx};
 use crate::fail;
 use crate::fetch::Clients;
 use crate::id::Owner;
-use crate::ledger::{event, pause};
+use crate::ledger::{Subject, event, pause};
 use crate::time::{Clock, Timestamp};
 
 /// A pace shorter than this is waited for within a pass; a longer one leaves the rest to the next pass.
@@ -339,7 +339,7 @@ fn find_rest(
     latest: Timestamp,
 ) -> db::Result<Option<Taken>> {
     let now = tx.now();
-    let name = format!("channel:{channel}");
+    let name = Subject::channel(channel);
     let Some(rest) = pause::find(tx, &name, now)? else { return Ok(None) };
     match &memory.locked_with {
         Some(locked_with) if locked_with != print => {

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::model::{Outcome, Row};
 use super::store;
 use crate::db::{self, Tx};
-use crate::ledger::event;
+use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
 
 /// What an owner does when one of its messages has ended.
@@ -71,5 +71,5 @@ pub(super) fn note(
     if let Some(why) = why {
         detail["why"] = why.into();
     }
-    event::add(tx, Some(&row.job_name), &store::about(row.id), code, &detail, now)
+    event::add(tx, Some(&row.job_name), &Subject::delivery(row.id), code, &detail, now)
 }

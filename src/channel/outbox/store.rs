@@ -6,7 +6,7 @@ use super::lease::{Lease, Moment};
 use super::model::{Added, Doubt, NewMessage, Row, State, key};
 use super::restored;
 use crate::db::{self, Tx};
-use crate::ledger::event;
+use crate::ledger::{Subject, event};
 use crate::time::{Timestamp, Uptime};
 use crate::{params, sql};
 
@@ -155,12 +155,8 @@ pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Res
         detail["why"] = doubt.words().into();
         detail["since"] = since.to_string().into();
     }
-    event::add(tx, Some(message.job), &about(id), state.as_str(), &detail, now)?;
+    event::add(tx, Some(message.job), &Subject::delivery(id), state.as_str(), &detail, now)?;
     Ok(Added::Added(id))
-}
-
-pub(super) fn about(id: i64) -> String {
-    format!("delivery:{id}")
 }
 
 /// The message with that number.
@@ -279,18 +275,6 @@ pub fn tally(tx: &mut Tx<'_>) -> db::Result<Vec<Tally>> {
     )
 }
 
-/// How many messages of a job are still under way.
-pub fn count_open(tx: &mut Tx<'_>, job: &str) -> db::Result<i64> {
-    tx.count(
-        sql!(concat!(
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM outbox WHERE job_name = ?1 AND state IN (",
-            open_states!(),
-            ")"
-        )),
-        params![job],
-    )
-}
-
 /// Channels that messages wait for, with how many: those that no config names are orphans.
 pub fn list_orphans(tx: &mut Tx<'_>, configured: &[String]) -> db::Result<Vec<(String, i64)>> {
     let mut waiting = tx.list(
@@ -373,11 +357,18 @@ pub(super) fn put_due(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Res
     )
 }
 
-/// Messages of a job in one state, oldest first.
-pub(super) fn list_of_job(tx: &mut Tx<'_>, job: &str, state: State) -> db::Result<Vec<Row>> {
+/// Messages of a job that wait for a person, oldest first.
+pub(super) fn list_held(tx: &mut Tx<'_>, job: &str) -> db::Result<Vec<Row>> {
     tx.list(
-        sql!(concat!("SELECT ", columns!(), " FROM outbox WHERE job_name = ?1 AND state = ?2 ORDER BY id")),
-        params![job, state.as_str()],
+        // The list is that of the index of open messages, which SQLite takes only if it is named.
+        sql!(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM outbox WHERE job_name = ?1 AND state = 'held' AND state IN (",
+            open_states!(),
+            ") ORDER BY id"
+        )),
+        params![job],
         read,
     )
 }

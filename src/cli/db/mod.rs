@@ -199,7 +199,16 @@ async fn reset(yes: bool, context: &Context) -> Result {
         return Err(Error::usage(format!("resetting deletes everything in {place}"))
             .hint(format!("{}, then `tsuzuki db reset --yes`", way_back(&place))));
     }
-    db::reset(context.db().await?).await.map_err(|error| match error {
+    // A daemon would take the empty database for a first day, and tell everything again.
+    db::refuse_if_open(&place).await?;
+    let database = context.db().await?;
+    if matches!(place, Place::Server(_)) {
+        let busy = database.read(moving::list_busy).await?;
+        if !busy.is_empty() {
+            return Err(db::MoveError::Busy(busy).into());
+        }
+    }
+    db::reset(database).await.map_err(|error| match error {
         error @ db::Error::Statement(_) => Error::from(error)
             .hint("something that is not ours needs our tables; nothing was changed. Take it away first"),
         other => other.into(),

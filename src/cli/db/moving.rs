@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::super::{Column, Context, Error, Exit, Output, Result};
 use crate::app;
 use crate::channel::outbox;
-use crate::config::{ConfigFile, Location, SecretUrl};
+use crate::config::{ConfigFile, SecretUrl};
 use crate::db::{self, MoveError, MoveReport, MoveStep, Mover, Open, Place, TargetState, Tx};
 use crate::engine::run;
 use crate::fail;
@@ -48,15 +48,11 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let directory = context.config().await?.store.directory.clone();
     let written = url.written_for(&location, &directory);
     let file = if args.switch { Some(prepare_switch(&url, &written, context)?) } else { None };
-    let target = match &location {
-        Location::Sqlite(path) => Place::File(path.clone()),
-        Location::Postgres(url) => Place::Server(url.expose().to_owned()),
-    };
     let bar = bar(&context.out);
     let (drawn, stop) = (bar.clone(), context.stop.clone());
     let mover = Mover {
         from: context.place().await?,
-        to: target,
+        to: Place::from(&location),
         clock: context.clock.clone(),
         list_busy,
         is_stopped: Box::new(move || stop.is_cancelled()),
@@ -191,7 +187,7 @@ async fn reopen(yes: bool, context: &Context) -> Result {
 }
 
 /// Everybody who is at work; a process of this machine that has died is not.
-fn list_busy(tx: &mut Tx<'_>) -> db::Result<Vec<String>> {
+pub(super) fn list_busy(tx: &mut Tx<'_>) -> db::Result<Vec<String>> {
     let me = Owner::this_process();
     let mut busy: Vec<String> = lease::list_held(tx)?
         .into_iter()

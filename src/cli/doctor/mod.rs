@@ -13,6 +13,7 @@ use crate::config::{Colour, Config};
 use crate::db::{Open, Place};
 use crate::fetch::{Check, Wanted};
 use crate::ledger::pause;
+use crate::ledger::subject::Kind;
 use crate::text::counted;
 
 /// Options of `doctor`.
@@ -210,7 +211,7 @@ async fn find_waiting(app: &App) -> Vec<Finding> {
                 findings.push(Finding::new(&format!("channel {channel}"), Verdict::Warning, detail));
             }
             for rest in rests {
-                let Some(channel) = rest.name.strip_prefix("channel:") else { continue };
+                let Some(channel) = rest.name.name_of(Kind::Channel) else { continue };
                 let until =
                     rest.paused_until.map_or("its credentials change".to_owned(), |at| at.to_string());
                 let detail = format!(

@@ -160,9 +160,11 @@ impl Said {
             let counts = [table.found, table.added, table.known, table.refused];
             std::iter::once(table.table.clone()).chain(counts.map(|count| count.to_string())).collect()
         })?;
-        context.out.listing(&["id", "url", "feed"].map(Column::left), &self.blogs, |blog| {
-            vec![blog.id.clone(), blog.url.clone(), blog.feed.clone().unwrap_or_else(|| "-".into())]
-        })?;
+        if !self.blogs.is_empty() {
+            context.out.listing(&["id", "url", "feed"].map(Column::left), &self.blogs, |blog| {
+                vec![blog.id.clone(), blog.url.clone(), blog.feed.clone().unwrap_or_else(|| "-".into())]
+            })?;
+        }
         for table in &self.report.tables {
             for reason in &table.reasons {
                 context.out.warn(format!(

@@ -33,7 +33,7 @@ pub(super) struct Args {
     /// A channel that it tells; may be repeated
     #[arg(long, value_name = "CHANNEL")]
     deliver: Vec<String>,
-    /// What the first run tells: baseline, latest:N or all
+    /// press, books, blogs: what the first run tells: baseline, latest:N or all
     #[arg(long, value_name = "WHAT")]
     first_run: Option<String>,
     /// press: the feed

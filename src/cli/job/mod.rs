@@ -14,9 +14,8 @@ use super::{Column, Context, Error, Exit, Result};
 use crate::app;
 use crate::config::ScheduleSpec;
 use crate::config::value::Span;
-use crate::engine::runner::pause_name;
 use crate::id::JobName;
-use crate::ledger::{event, pause};
+use crate::ledger::{Subject, event, pause};
 use crate::time::Timestamp;
 
 /// Options of `job`.
@@ -156,9 +155,9 @@ async fn pause(name: &str, span: Option<Span>, reason: String, context: &Context
         .db()
         .await?
         .write(move |tx| {
-            pause::put(tx, &pause_name(&job), until, &reason, now)?;
+            pause::put(tx, &Subject::job(&job), until, &reason, now)?;
             let detail = serde_json::json!({ "reason": reason, "until": until });
-            event::add(tx, Some(&job), &format!("job:{job}"), "paused", &detail, now)
+            event::add(tx, Some(&job), &Subject::job(&job), "paused", &detail, now)
         })
         .await?;
     match until {
@@ -175,9 +174,9 @@ async fn resume(name: &str, context: &Context) -> Result {
         .db()
         .await?
         .write(move |tx| {
-            let rested = pause::reset(tx, &pause_name(&job))?;
+            let rested = pause::reset(tx, &Subject::job(&job))?;
             if rested {
-                event::add(tx, Some(&job), &format!("job:{job}"), "resumed", &serde_json::Value::Null, now)?;
+                event::add(tx, Some(&job), &Subject::job(&job), "resumed", &serde_json::Value::Null, now)?;
             }
             Ok(rested)
         })

@@ -5,6 +5,8 @@ use serde_json::Value as Json;
 
 use super::super::{Context, Exit, Result};
 use super::{Listed, no_such_job};
+use crate::app;
+use crate::config::Place;
 use crate::text::one_line;
 
 /// A job with the keys that every kind has, and its own as they are written.
@@ -13,8 +15,12 @@ struct Shown {
     #[serde(flatten)]
     listed: Listed,
     timezone: String,
-    first_run: Option<String>,
-    hold_above: u32,
+    /// Not for kinds that refuse it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_run: Option<Option<String>>,
+    /// Not for kinds that refuse it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hold_above: Option<u32>,
     allow_private: Vec<String>,
     /// The keys of its kind, without secrets.
     keys: Json,
@@ -23,11 +29,13 @@ struct Shown {
 pub(super) async fn run(name: &str, context: &Context) -> Result {
     let config = context.config().await?;
     let job = config.find_job(name).ok_or_else(|| no_such_job(name, config))?;
+    let kind = app::kinds().iter().find(|kind| kind.place == Place::Job && kind.name == job.kind);
+    let takes = |key: &str| kind.is_none_or(|kind| kind.unused.iter().all(|(unused, _)| *unused != key));
     let shown = Shown {
         listed: Listed::of(job),
         timezone: job.timezone.to_string(),
-        first_run: job.first_run.map(|first_run| first_run.to_string()),
-        hold_above: job.hold_above,
+        first_run: takes("first_run").then(|| job.first_run.map(|first_run| first_run.to_string())),
+        hold_above: takes("hold_above").then_some(job.hold_above),
         allow_private: job.allow_private.clone(),
         keys: job.section.to_json(),
     };
@@ -37,15 +45,17 @@ pub(super) async fn run(name: &str, context: &Context) -> Result {
     }
     let listed = &shown.listed;
     let none_if_empty = |names: &[String]| if names.is_empty() { "-".to_owned() } else { names.join(", ") };
+    let first_run =
+        shown.first_run.clone().map(|first_run| first_run.unwrap_or_else(|| "default".to_owned()));
     let common = [
-        ("name", listed.name.to_string()),
-        ("kind", listed.kind.clone()),
-        ("schedule", format!("{} ({})", listed.schedule, shown.timezone)),
-        ("enabled", if listed.enabled { "yes" } else { "no" }.to_owned()),
-        ("deliver", none_if_empty(&listed.deliver)),
-        ("first_run", shown.first_run.clone().unwrap_or_else(|| "default".to_owned())),
-        ("hold_above", shown.hold_above.to_string()),
-        ("allow_private", none_if_empty(&shown.allow_private)),
+        ("name", Some(listed.name.to_string())),
+        ("kind", Some(listed.kind.clone())),
+        ("schedule", Some(format!("{} ({})", listed.schedule, shown.timezone))),
+        ("enabled", Some(if listed.enabled { "yes" } else { "no" }.to_owned())),
+        ("deliver", Some(none_if_empty(&listed.deliver))),
+        ("first_run", first_run),
+        ("hold_above", shown.hold_above.map(|count| count.to_string())),
+        ("allow_private", Some(none_if_empty(&shown.allow_private))),
     ];
     let own = shown.keys.as_object().into_iter().flatten().flat_map(|(key, value)| {
         let lines = lines_of(value);
@@ -53,7 +63,8 @@ pub(super) async fn run(name: &str, context: &Context) -> Result {
         let names = std::iter::once(key.as_str()).chain(std::iter::repeat(""));
         names.zip(lines).collect::<Vec<_>>()
     });
-    let pairs: Vec<(&str, String)> = common.into_iter().chain(own).collect();
+    let common = common.into_iter().filter_map(|(key, value)| Some((key, value?)));
+    let pairs: Vec<(&str, String)> = common.chain(own).collect();
     let widest = pairs.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
     pairs
         .iter()

@@ -124,6 +124,7 @@ fn exit_code(finished: &[(JobName, Finished)], held: Held) -> Exit {
         match finished {
             Finished::Failed(Failure::Interrupted) => return Exit::Interrupted,
             Finished::Failed(failure) => failures.push(failure),
+            Finished::Ran(report) if report.is_held => is_held = true,
             Finished::Ran(report) => match report.outcome() {
                 Outcome::Failed => in_vain += 1,
                 Outcome::Partly => partly += 1,
@@ -177,6 +178,7 @@ mod tests {
             (vec![Finished::Skipped(Skipped::Disabled)], Held::IsFine, Exit::Fine),
             (vec![held()], Held::IsFine, Exit::Fine),
             (vec![held()], Held::IsAnError, Exit::Held),
+            (vec![Finished::Ran(Report { is_held: true, ..Report::default() })], Held::IsAnError, Exit::Held),
             (vec![ran(&["x"])], Held::IsFine, Exit::Partly),
             (vec![ran_in_vain()], Held::IsFine, Exit::Failed),
             (vec![ran_in_vain(), Finished::Skipped(Skipped::Disabled)], Held::IsFine, Exit::Failed),

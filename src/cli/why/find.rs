@@ -15,8 +15,10 @@ use crate::db::{self, Tx};
 use crate::engine::run::{self, Summary};
 use crate::engine::{Job, store};
 use crate::id::RunId;
+use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
 use crate::ledger::pause::{self, Pause};
+use crate::ledger::subject::Kind;
 use crate::parse::url::{Url, comparison_key};
 use crate::press::{Item, look as press, store as items};
 use crate::time::Timestamp;
@@ -51,34 +53,37 @@ pub(super) struct Told<T> {
 /// A channel or a provider.
 #[derive(Serialize)]
 pub(super) struct Outside {
-    /// `channel:NAME` or `provider:NAME`.
-    pub(super) name: String,
+    pub(super) name: Subject,
     pub(super) paused: Option<Pause>,
 }
 
 /// A thing that has nothing but a name.
 #[derive(Serialize)]
 pub(super) struct Named {
-    pub(super) subject: String,
+    pub(super) subject: Subject,
 }
 
 impl Story {
     /// The word that means this thing and no other.
     pub(super) fn name(&self) -> String {
         match self {
-            Story::Item(story) => format!("item:{}", story.item.id),
+            Story::Item(story) => format!("{}:{}", Kind::Item.word(), story.item.id),
             Story::Entry(story) => story.entry.url.clone().unwrap_or_default(),
-            Story::Blog(story) => format!("blog:{}", story.blog_id),
-            Story::Book(story) => format!("book:{}", story.book.isbn13),
-            Story::Branch(story) => format!("branch:{}/{}", story.thing.project, story.thing.branch_name),
-            Story::Project(story) => format!("project:{}", story.thing.path),
-            Story::Run(story) => format!("run:{}", story.thing.run.run_id),
-            Story::Delivery(story) => format!("delivery:{}", story.thing.id),
-            Story::Outside(story) => story.thing.name.clone(),
-            Story::Job(story) => format!("job:{}", story.name),
-            Story::Other(story) => story.thing.subject.clone(),
+            Story::Blog(story) => Subject::blog(&story.blog_id).to_string(),
+            Story::Book(story) => Subject::book(&story.book.isbn13).to_string(),
+            Story::Branch(story) => branch(&story.thing).to_string(),
+            Story::Project(story) => Subject::project(&story.thing.path).to_string(),
+            Story::Run(story) => Subject::run(&story.thing.run.run_id).to_string(),
+            Story::Delivery(story) => Subject::delivery(story.thing.id).to_string(),
+            Story::Outside(story) => story.thing.name.to_string(),
+            Story::Job(story) => Subject::job(&story.name).to_string(),
+            Story::Other(story) => story.thing.subject.to_string(),
         }
     }
+}
+
+fn branch(row: &BranchRow) -> Subject {
+    Subject::branch(&row.project, &row.branch_name)
 }
 
 /// An address of a page.
@@ -98,31 +103,32 @@ type Find = fn(&Look, &mut Tx<'_>, &str) -> db::Result<Vec<Story>>;
 
 /// The kinds of things by the word that may stand before their name.
 const KINDS: &[(&str, Find)] = &[
-    ("item", Look::items),
+    (Kind::Item.word(), Look::items),
     ("entry", Look::entries),
-    ("blog", Look::blogs),
-    ("book", Look::books),
-    ("branch", Look::branches),
-    ("project", Look::projects),
-    ("run", Look::runs),
-    ("delivery", Look::deliveries),
-    ("channel", Look::channels),
-    ("provider", Look::providers),
-    ("job", Look::jobs),
+    (Kind::Blog.word(), Look::blogs),
+    (Kind::Book.word(), Look::books),
+    (Kind::Branch.word(), Look::branches),
+    (Kind::Project.word(), Look::projects),
+    (Kind::Run.word(), Look::runs),
+    (Kind::Delivery.word(), Look::deliveries),
+    (Kind::Channel.word(), Look::channels),
+    (Kind::Provider.word(), Look::providers),
+    (Kind::Job.word(), Look::jobs),
 ];
 
 impl Look {
     /// Everything that `thing` may stand for; a kind before its name is taken at its word.
     pub(super) fn find(&self, tx: &mut Tx<'_>, thing: &str) -> db::Result<Vec<Story>> {
         let mut stories = Vec::new();
-        if let Some(number) = thing.strip_prefix("item:").and_then(|number| number.parse().ok()) {
+        let subject = Subject::verbatim(thing);
+        if let Some(number) = subject.name_of(Kind::Item).and_then(|number| number.parse().ok()) {
             let found = items::find(tx, number)?;
             stories = found.into_iter().map(|item| self.item(tx, item)).collect::<db::Result<_>>()?;
         } else if let Some((kind, name)) = thing.split_once(':')
             && let Some((_, find)) = KINDS.iter().find(|(known, _)| *known == kind)
         {
             stories = find(self, tx, name)?;
-            if stories.is_empty() && kind == "project" {
+            if stories.is_empty() && kind == Kind::Project.word() {
                 stories = self.branches(tx, name)?;
             }
         }
@@ -132,8 +138,7 @@ impl Look {
             }
         }
         if stories.is_empty() {
-            let events = event::list_about(tx, thing, self.limit)?;
-            let subject = thing.to_owned();
+            let events = event::list_about(tx, &subject, self.limit)?;
             if !events.is_empty() {
                 stories.push(Story::Other(Told { thing: Named { subject }, events }));
             }
@@ -141,7 +146,7 @@ impl Look {
         Ok(stories)
     }
 
-    fn told<T>(&self, tx: &mut Tx<'_>, subject: &str, thing: T) -> db::Result<Told<T>> {
+    fn told<T>(&self, tx: &mut Tx<'_>, subject: &Subject, thing: T) -> db::Result<Told<T>> {
         Ok(Told { thing, events: event::list_about(tx, subject, self.limit)? })
     }
 
@@ -198,17 +203,14 @@ impl Look {
                 found.extend(rows.into_iter().filter(|row| row.branch_name == name[slash + 1..]));
             }
         }
-        let told = |row: BranchRow, tx: &mut Tx<'_>| {
-            let subject = format!("branch:{}/{}", row.project, row.branch_name);
-            Ok(Story::Branch(self.told(tx, &subject, row)?))
-        };
+        let told = |row: BranchRow, tx: &mut Tx<'_>| Ok(Story::Branch(self.told(tx, &branch(&row), row)?));
         found.into_iter().map(|row| told(row, tx)).collect()
     }
 
     fn projects(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {
         let found = projects::find_named(tx, name)?;
         let told = |project: Project, tx: &mut Tx<'_>| {
-            Ok(Story::Project(self.told(tx, &format!("project:{}", project.path), project)?))
+            Ok(Story::Project(self.told(tx, &Subject::project(&project.path), project)?))
         };
         found.into_iter().map(|project| told(project, tx)).collect()
     }
@@ -216,27 +218,27 @@ impl Look {
     fn runs(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {
         let Ok(run_id) = name.parse::<RunId>() else { return Ok(Vec::new()) };
         let Some(summary) = run::find_summary(tx, &run_id)? else { return Ok(Vec::new()) };
-        Ok(vec![Story::Run(self.told(tx, &format!("run:{run_id}"), summary)?)])
+        Ok(vec![Story::Run(self.told(tx, &Subject::run(&run_id), summary)?)])
     }
 
     fn deliveries(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {
         let Ok(id) = name.parse::<i64>() else { return Ok(Vec::new()) };
         let Some(row) = outbox::find(tx, id)? else { return Ok(Vec::new()) };
-        Ok(vec![Story::Delivery(self.told(tx, &format!("delivery:{id}"), row)?)])
+        Ok(vec![Story::Delivery(self.told(tx, &Subject::delivery(id), row)?)])
     }
 
     fn channels(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {
         let is_known = self.config.channels.iter().any(|section| section.name == name);
-        self.outside(tx, format!("channel:{name}"), is_known)
+        self.outside(tx, Subject::channel(name), is_known)
     }
 
     fn providers(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {
         let is_known = self.config.llms.iter().any(|section| section.name == name)
             || self.config.quotas.contains_key(name);
-        self.outside(tx, format!("provider:{name}"), is_known)
+        self.outside(tx, Subject::provider(name), is_known)
     }
 
-    fn outside(&self, tx: &mut Tx<'_>, name: String, is_known: bool) -> db::Result<Vec<Story>> {
+    fn outside(&self, tx: &mut Tx<'_>, name: Subject, is_known: bool) -> db::Result<Vec<Story>> {
         let paused = pause::find(tx, &name, self.now)?;
         let told = self.told(tx, &name.clone(), Outside { name, paused })?;
         let is_known = is_known || told.thing.paused.is_some() || !told.events.is_empty();

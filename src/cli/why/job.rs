@@ -11,8 +11,10 @@ use crate::config::value::Span;
 use crate::db::{self, Tx};
 use crate::engine::{Job, JobState, Outcome, Selection, Skipped, runner, store};
 use crate::id::Owner;
+use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
 use crate::ledger::pause::{self, Pause};
+use crate::ledger::subject::Kind;
 use crate::time::Timestamp;
 
 /// Runs, and lines of the story, that are told at most.
@@ -78,12 +80,12 @@ pub(super) fn find_story(
         _ => None,
     };
     let next_run_at = job.and_then(|job| {
-        let rest = pauses.iter().find(|rest| rest.name == runner::pause_name(&job.name));
+        let rest = pauses.iter().find(|rest| rest.name == Subject::job(&job.name));
         runner::next_run_at(job, state.as_ref(), holder, rest, now)
     });
     let is_run = |event: &Event| Outcome::ALL.iter().any(|outcome| outcome.word() == event.code);
     let (mut runs, mut changes): (Vec<Event>, Vec<Event>) =
-        event::list_about(tx, &format!("job:{name}"), limit.max(TOLD) * 2)?.into_iter().partition(is_run);
+        event::list_about(tx, &Subject::job(name), limit.max(TOLD) * 2)?.into_iter().partition(is_run);
     for events in [&mut runs, &mut changes] {
         events.drain(..events.len().saturating_sub(limit.min(TOLD)));
     }
@@ -106,11 +108,11 @@ pub(super) fn find_story(
     })
 }
 
-/// The names under which anything rests that keeps the job from its work.
-fn list_needed(name: &str, job: Option<&Job>, deliver: &[String]) -> Vec<String> {
+/// What keeps the job from its work when it rests.
+fn list_needed(name: &str, job: Option<&Job>, deliver: &[String]) -> Vec<Subject> {
     let relied_on = job.map(|job| job.work.relies_on()).unwrap_or_default();
-    let channels = deliver.iter().map(|channel| format!("channel:{channel}"));
-    std::iter::once(format!("job:{name}")).chain(channels).chain(relied_on).collect()
+    let channels = deliver.iter().map(|channel| Subject::channel(channel));
+    std::iter::once(Subject::job(name)).chain(channels).chain(relied_on).collect()
 }
 
 fn list_waiting(tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Waiting>> {
@@ -182,18 +184,22 @@ fn tell_state(story: &JobStory, page: &mut Page<'_>) {
 
 /// What rests, until when, why, and what ends it.
 pub(super) fn tell_rest(rest: &Pause, times: &Times) -> String {
-    let (kind, name) = rest.name.split_once(':').unwrap_or(("", &rest.name));
     let until = match rest.paused_until {
         Some(until) => format!("until {}", times.line(until)),
+        None if rest.name.name_of(Kind::Channel).is_some() => "until its credentials change".to_owned(),
         None => "until it is ended by hand".to_owned(),
     };
-    let command = match kind {
-        "job" => format!("job resume {name}"),
-        "channel" => format!("delivery retry --channel {name}"),
-        "blog" => format!("change resume {name}"),
-        _ => return format!("{kind} {name} {until}: {}", times.told(&rest.reason)),
-    };
-    format!("{kind} {name} {until}: {} (`tsuzuki {command}` ends it)", times.told(&rest.reason))
+    let said = format!("{} {until}: {}", rest.name.spoken(), times.told(&rest.reason));
+    let by_hand = [
+        (Kind::Job, "job resume"),
+        (Kind::Channel, "delivery retry --channel"),
+        (Kind::Blog, "change resume"),
+    ];
+    let command = by_hand.iter().find_map(|(kind, command)| Some((command, rest.name.name_of(*kind)?)));
+    match command {
+        Some((command, name)) => format!("{said} (`tsuzuki {command} {name}` ends it)"),
+        None => said,
+    }
 }
 
 fn tell_run(run: &Event, times: &Times) -> String {
@@ -201,7 +207,7 @@ fn tell_run(run: &Event, times: &Times) -> String {
     let took = began_at.and_then(|began| Span::from_secs(run.at.since(began).as_secs()));
     let took = took.map_or_else(String::new, |took| format!(" after {took}"));
     let said = run.detail["message"].as_str().unwrap_or_default();
-    let ended = words::meaning("job", &run.code).unwrap_or(&run.code);
+    let ended = words::meaning(Some(Kind::Job), &run.code).unwrap_or(&run.code);
     format!("{}  {ended}{took}: {}", times.line(run.at), crate::text::one_line(&times.told(said)))
 }
 

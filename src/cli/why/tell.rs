@@ -4,6 +4,7 @@ use super::find::{Outside, Story, Told};
 use super::job::{self, tell_rest, way_out};
 use super::page::Page;
 use super::words;
+use crate::blogs::decide::Code;
 use crate::blogs::entry::EntryStory;
 use crate::blogs::look::{Listed, Story as BlogStory};
 use crate::blogs::store::{ChangeRow, CheckRow};
@@ -31,7 +32,7 @@ pub(super) fn tell(story: &Story, page: &mut Page<'_>) {
         Story::Outside(story) => tell_outside(story, page),
         Story::Job(story) => job::tell(story, page),
         Story::Other(story) => {
-            page.title(&story.thing.subject);
+            page.title(story.thing.subject.as_str());
             tell_events(&story.events, page);
         }
     }
@@ -173,9 +174,9 @@ fn change_words(change: &ChangeRow) -> String {
         },
         (None, None) => String::new(),
     };
-    match change.code.as_str() {
-        "new" => format!("{} new{held}{said}", detail.count()),
-        code => format!("{code}{held}{said}"),
+    match change.code {
+        Code::New => format!("{} new{held}{said}", detail.count()),
+        code => format!("{}{held}{said}", code.word()),
     }
 }
 
@@ -290,7 +291,7 @@ fn tell_delivery(story: &Told<Row>, page: &mut Page<'_>) {
 
 fn tell_outside(story: &Told<Outside>, page: &mut Page<'_>) {
     let times = page.times;
-    page.title(story.thing.name.replacen(':', " ", 1));
+    page.title(story.thing.name.spoken());
     let state =
         story.thing.paused.as_ref().map_or_else(|| "in use".to_owned(), |rest| tell_rest(rest, times));
     page.fact(if story.thing.paused.is_some() { "rests" } else { "now" }, state);

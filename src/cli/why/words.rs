@@ -4,6 +4,7 @@ use serde_json::Value as Json;
 
 use super::super::times::Times;
 use crate::ledger::event::Event;
+use crate::ledger::subject::Kind;
 use crate::text::one_line;
 
 /// Keys whose value is the point of the event: it stands at the end, behind a colon.
@@ -22,14 +23,13 @@ pub(super) fn line(event: &Event, times: &Times) -> String {
 
 /// The same for an event among others of its job: what it is about comes first.
 pub(super) fn line_with_subject(event: &Event, times: &Times) -> String {
-    let subject = one_line(&event.subject.replacen(':', " ", 1));
+    let subject = one_line(&event.subject.spoken());
     format!("{}  {subject}: {}", times.line(event.at), sentence(event, times))
 }
 
 /// What happened, without when.
 pub(super) fn sentence(event: &Event, times: &Times) -> String {
-    let kind = event.subject.split(':').next().unwrap_or_default();
-    let mut sentence = match meaning(kind, &event.code) {
+    let mut sentence = match meaning(event.subject.kind(), &event.code) {
         Some(meaning) => meaning.to_owned(),
         None => event.code.replace('_', " "),
     };
@@ -52,60 +52,60 @@ pub(super) fn sentence(event: &Event, times: &Times) -> String {
 }
 
 /// What a code means for a thing of that kind, where the code does not say it by itself.
-pub(super) fn meaning(kind: &str, code: &str) -> Option<&'static str> {
-    Some(match (kind, code) {
+pub(super) fn meaning(kind: Option<Kind>, code: &str) -> Option<&'static str> {
+    Some(match (kind?, code) {
         (_, "baseline") => "was there at the first look: remembered, not told",
-        ("blog", "new_baseline") => {
+        (Kind::Blog, "new_baseline") => {
             "is read in another way from now on: what is there is remembered, not told"
         }
-        ("blog", "new") => "something new",
-        ("blog", "gap") => "more is new than is known: something may have been missed in between",
-        ("blog", "rewritten") => "entries changed their addresses; that is no news",
-        ("blog", "detector_changed") => "is read in another way",
-        ("blog", "failing") => "cannot be read",
-        ("blog", "recovered") => "can be read again",
-        ("blog", "gone") => "is gone, and paused",
-        ("item", "found") => "found in the feed",
-        ("item", "worth") => "worth a post",
-        ("item", "not_valuable") => "not worth a post",
-        ("item", "page_not_ready") => "the page is not ready",
-        ("item", "model_failed") => "the model's answer was no use",
-        ("item", "queued") => "summarised; the post is in the outbox",
-        ("item", "retry_limit_exceeded" | "closed") => "given up: tried too often",
-        ("item", "no_channel") => "done: the job delivers to no channel",
-        ("book", "collected") => "found",
-        ("book", "queued") => "chosen for a digest",
-        ("book", "released") => "its digest was not sent; it is chosen again later",
-        ("book", "delivery_reset") => "its delivery was forgotten by hand",
-        ("book", "token_revoked") => "a link to its prompt was ended",
-        ("branch", "collected") => "collected",
-        ("branch", "collect_failed") => "could not be collected",
-        ("branch", "history_rewritten") => {
+        (Kind::Blog, "new") => "something new",
+        (Kind::Blog, "gap") => "more is new than is known: something may have been missed in between",
+        (Kind::Blog, "rewritten") => "entries changed their addresses; that is no news",
+        (Kind::Blog, "detector_changed") => "is read in another way",
+        (Kind::Blog, "failing") => "cannot be read",
+        (Kind::Blog, "recovered") => "can be read again",
+        (Kind::Blog, "gone") => "is gone, and paused",
+        (Kind::Item, "found") => "found in the feed",
+        (Kind::Item, "worth") => "worth a post",
+        (Kind::Item, "not_valuable") => "not worth a post",
+        (Kind::Item, "page_not_ready") => "the page is not ready",
+        (Kind::Item, "model_failed") => "the model's answer was no use",
+        (Kind::Item, "queued") => "summarised; the post is in the outbox",
+        (Kind::Item, "retry_limit_exceeded" | "closed") => "given up: tried too often",
+        (Kind::Item, "no_channel") => "done: the job delivers to no channel",
+        (Kind::Book, "collected") => "found",
+        (Kind::Book, "queued") => "chosen for a digest",
+        (Kind::Book, "released") => "its digest was not sent; it is chosen again later",
+        (Kind::Book, "delivery_reset") => "its delivery was forgotten by hand",
+        (Kind::Book, "token_revoked") => "a link to its prompt was ended",
+        (Kind::Branch, "collected") => "collected",
+        (Kind::Branch, "collect_failed") => "could not be collected",
+        (Kind::Branch, "history_rewritten") => {
             "its history was rewritten; commits that left it are kept and marked"
         }
-        ("branch", "unreadable_commit") => "a commit has a date that cannot be read",
-        ("delivery", "ready") => "put into the outbox",
-        ("delivery", "deferred") => "put off",
-        ("delivery", "unknown") => "it is not known whether it was sent",
-        ("delivery", "held") => "held for a person to decide",
-        ("delivery", "cleared") => "looked into, and sent",
-        ("delivery", "sent_again") => "sent once more, because it may have got lost",
-        ("delivery", "repeated") => "a second one was asked for",
-        ("delivery", "retried") => "to be tried again, by hand",
+        (Kind::Branch, "unreadable_commit") => "a commit has a date that cannot be read",
+        (Kind::Delivery, "ready") => "put into the outbox",
+        (Kind::Delivery, "deferred") => "put off",
+        (Kind::Delivery, "unknown") => "it is not known whether it was sent",
+        (Kind::Delivery, "held") => "held for a person to decide",
+        (Kind::Delivery, "cleared") => "looked into, and sent",
+        (Kind::Delivery, "sent_again") => "sent once more, because it may have got lost",
+        (Kind::Delivery, "repeated") => "a second one was asked for",
+        (Kind::Delivery, "retried") => "to be tried again, by hand",
         (_, "asked_to_wait") => "asked us to wait",
-        ("channel", "credentials_rejected") => "rejects our credentials, and rests",
-        ("channel", "credentials_changed") => "has new credentials, and is tried again",
-        ("provider", "provider_busy") => "is busy, and rests",
-        ("provider", "provider_used_up") => "is used up, and rests",
-        ("provider", "provider_down") => "does not work, and rests",
-        ("provider", "provider_locked") => "refuses our key, and rests",
-        ("job", "exhausted") => "the search was read to its end",
+        (Kind::Channel, "credentials_rejected") => "rejects our credentials, and rests",
+        (Kind::Channel, "credentials_changed") => "has new credentials, and is tried again",
+        (Kind::Provider, "provider_busy") => "is busy, and rests",
+        (Kind::Provider, "provider_used_up") => "is used up, and rests",
+        (Kind::Provider, "provider_down") => "does not work, and rests",
+        (Kind::Provider, "provider_locked") => "refuses our key, and rests",
+        (Kind::Job, "exhausted") => "the search was read to its end",
         (_, "not_rendered") => "a message could not be made",
-        ("job", "success") => "ended well",
-        ("job", "waiting") => "ended early, the rest waits",
-        ("job", "partly") => "failed in part",
-        ("run", "run_told") => "told",
-        ("run", "targets_given_up") => "gave up what nobody could collect",
+        (Kind::Job, "success") => "ended well",
+        (Kind::Job, "waiting") => "ended early, the rest waits",
+        (Kind::Job, "partly") => "failed in part",
+        (Kind::Run, "run_told") => "told",
+        (Kind::Run, "targets_given_up") => "gave up what nobody could collect",
         _ => return None,
     })
 }
@@ -157,6 +157,7 @@ fn counted(name: &str, is_one: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::Subject;
     use serde_json::json;
 
     #[test]
@@ -202,7 +203,8 @@ mod tests {
             ),
         ] {
             let at = "2026-01-15T00:00:00Z".parse().unwrap();
-            let event = Event { at, job_name: None, subject: subject.into(), code: code.into(), detail };
+            let event =
+                Event { at, job_name: None, subject: Subject::verbatim(subject), code: code.into(), detail };
             assert_eq!(super::sentence(&event, &times), sentence);
         }
     }

@@ -104,23 +104,6 @@ async fn a_secret_parameter_is_in_no_address_and_no_error() {
 }
 
 #[tokio::test]
-async fn what_is_posted_stays_with_its_origin() {
-    let other = Server::with(|_| answer(200, "", "taken")).await;
-    let target = other.url("/").to_string();
-    let home = Server::start(move |mut asked: Asked| {
-        let target = target.clone();
-        async move {
-            asked.say(redirect(307, &target)).await;
-        }
-    })
-    .await;
-    let request = Request::post(home.url("/"), "application/json", "{}").allow_private(&loopback());
-    let answer = fetcher(Limits::default()).fetch_api(&request).await.unwrap();
-    assert_eq!(answer.head.status, 307);
-    assert!(other.heads().is_empty());
-}
-
-#[tokio::test]
 async fn a_broken_error_page_does_not_hide_the_status() {
     let server = Server::with(|path| match path {
         "/cut" => b"HTTP/1.1 401 X\r\ncontent-length: 100\r\n\r\nhalf".to_vec(),

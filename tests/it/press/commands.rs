@@ -3,7 +3,7 @@
 use std::process::{Command, Output};
 
 use super::*;
-use tsuzuki::db::{Dialect, Place, STATEMENTS};
+use tsuzuki::db::Dialect;
 
 fn tsuzuki(fixture: &Fixture, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tsuzuki"))
@@ -106,37 +106,4 @@ on_both_databases! {
         let (code, text) = step("sumarise");
         assert!(code == Some(2) && text.contains("collect, screen and post"), "{text}");
     }
-}
-
-#[test]
-fn picks_and_listings_walk_along_an_index() {
-    crate::databases::run(Dialect::Sqlite, |fixture| async move {
-        let Place::File(path) = &fixture.place else { panic!("not a file") };
-        let connection = rusqlite::Connection::open(path).unwrap();
-        let mut seen = 0;
-        for statement in STATEMENTS.iter().filter(|statement| statement.at().starts_with("src/press/store")) {
-            let text = statement.render(Dialect::Sqlite);
-            if !text.starts_with("SELECT") {
-                continue;
-            }
-            seen += 1;
-            let mut explained = connection.prepare(&format!("EXPLAIN QUERY PLAN {text}")).unwrap();
-            let count = explained.parameter_count();
-            let plan: Vec<String> = explained
-                .query_map(rusqlite::params_from_iter(vec![rusqlite::types::Null; count]), |row| row.get(3))
-                .unwrap()
-                .map(Result::unwrap)
-                .collect();
-            let plan = plan.join("; ");
-            // The newest of all are read backwards along the table itself.
-            let is_newest_of_all = text.contains("ORDER BY id DESC") && !text.contains("job_name =");
-            assert!(!plan.contains("TEMP B-TREE"), "{}: sorts: {plan}", statement.at());
-            assert!(
-                is_newest_of_all || !plan.contains("SCAN items"),
-                "{}: reads all: {plan}",
-                statement.at()
-            );
-        }
-        assert!(seen >= 9, "{seen} statements");
-    });
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use tsuzuki::demo::gemini::Reply;
-use tsuzuki::ledger::quota;
+use tsuzuki::ledger::{Subject, quota};
 use tsuzuki::llm::store as answers;
 use tsuzuki::{params, sql};
 
@@ -139,7 +139,7 @@ on_both_databases! {
         let now = world.clock.now();
         world.db.write(move |tx| {
             tx.execute(sql!("DELETE FROM events"), params![])?;
-            event::add(tx, None, "provider:gemini", "noted", &serde_json::json!({}), now)
+            event::add(tx, None, &Subject::provider("gemini"), "noted", &serde_json::json!({}), now)
         }).await.unwrap();
         let again = failed(world.finish().await);
         assert!(matches!(&again, Failure::Credentials(_)), "{again:?}");

@@ -2,7 +2,8 @@
 
 use jiff::civil::Date;
 
-use super::{Half, Time, Zone, civil, finish, fraction, half_of_day, number_after, zone};
+use super::clock::{Half, Time, Zone, fraction, half_of_day, number_after};
+use super::{civil, finish, zone};
 use crate::time::Timestamp;
 
 /// Everything with words, slashes or another order: the parts are taken by what they can be.

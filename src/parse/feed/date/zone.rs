@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use jiff::tz::TimeZone;
 
-use super::Zone;
+use super::clock::Zone;
 
 /// The zone in all of `text`: not said when it is empty, `None` when it is no zone.
 pub(super) fn read(text: &str) -> Option<Zone> {

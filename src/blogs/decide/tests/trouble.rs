@@ -1,0 +1,94 @@
+//! What cannot be read: when that is told, and what follows from it.
+
+use super::*;
+
+#[test]
+fn an_empty_or_shrunken_list_is_an_error_until_it_lasts() {
+    use Detector::{Feed, Html, Sitemap};
+    for (detector, before, sees, fails) in [
+        (Feed, "a b c", "", true),
+        (Feed, "", "", false),
+        (Feed, "a b c d e f", "a", false),
+        (Sitemap, "a b c", "", true),
+        (Sitemap, "", "", true),
+        (Sitemap, "a b c d", "a b", false),
+        (Sitemap, "a b c d e", "a b", true),
+        (Html, "a b c", "", true),
+        (Html, "", "", true),
+        (Html, "a b c d e", "a b", true),
+        (Html, "a b c", "a", false),
+    ] {
+        let state = after(detector, before);
+        let settled = settle(&blog(), &rules(), &state, &saw(detector, entries(sees)), &seen(before));
+        assert_eq!(settled.check.error_message.is_some(), fails, "{detector:?}: {before} → {sees}");
+        assert!(told(&settled).is_empty() && !settled.check.changed);
+    }
+    let mut state = after(Html, "a b c d e");
+    for turn in 1..=3 {
+        let settled = settle(&blog(), &rules(), &state, &saw(Html, entries("a b")), &seen("a b c d e"));
+        assert_eq!(settled.check.error_message.is_some(), turn < 3, "turn {turn}");
+        state = *settled.state.unwrap();
+    }
+    assert_eq!((state.url_count, state.failures_in_a_row), (2, 0));
+}
+
+#[test]
+fn failures_are_told_once_then_daily_then_their_end() {
+    let mut state = after(Detector::Feed, "a");
+    let mut told = Vec::new();
+    for hour in 0..52 {
+        let mut failed = trouble(TroubleKind::Other);
+        failed.checked_at = now().plus(HOUR * hour);
+        let settled = settle(&blog(), &rules(), &state, &failed, &Seen::default());
+        told.extend(settled.changes.iter().map(|change| (hour, change.code, change.detail.again)));
+        state = *settled.state.unwrap();
+        assert_eq!(state.recent_entry_keys.list().len(), 1, "what was known stays known");
+    }
+    assert_eq!(told, [(2, Code::Failing, false), (26, Code::Failing, true), (50, Code::Failing, true)]);
+    assert_eq!(state.failing_since, Some(now()));
+    let settled = settle(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a")), &seen("a"));
+    assert_eq!(settled.changes[0].code, Code::Recovered);
+    assert_eq!(settled.changes[0].detail.failures, Some(52));
+    let state = settled.state.unwrap();
+    assert_eq!((state.failures_in_a_row, state.warned_at, state.failing_since), (0, None, None));
+    let brief = settle(
+        &blog(),
+        &rules(),
+        &after(Detector::Feed, "a"),
+        &trouble(TroubleKind::Other),
+        &Seen::default(),
+    );
+    let settled =
+        settle(&blog(), &rules(), &brief.state.unwrap(), &saw(Detector::Feed, entries("a")), &seen("a"));
+    assert!(settled.changes.is_empty(), "what was never told needs no end");
+}
+
+#[test]
+fn each_kind_of_trouble_has_its_consequence() {
+    let mut state = after(Detector::Feed, "a");
+    state.feed_url = Some("https://b.example/feed".parse().unwrap());
+    let gone = settle(&blog(), &rules(), &state, &trouble(TroubleKind::Gone), &Seen::default());
+    assert!(gone.pause.is_some() && gone.changes[0].code == Code::Gone);
+    let later = settle(&blog(), &rules(), &state, &trouble(TroubleKind::Later(HOUR * 3)), &Seen::default());
+    let later = later.state.unwrap();
+    assert!(!is_due(&blog(), Some(&later), Rest::None, now().plus(HOUR * 2)));
+    assert!(is_due(&blog(), Some(&later), Rest::None, now().plus(HOUR * 3)));
+    assert!(
+        is_due(&blog(), Some(&later), Rest::None, now().minus(HOUR)),
+        "a clock set back does not silence it"
+    );
+    for turn in 1..=3 {
+        assert_eq!(
+            target(&blog(), &state, Detector::Feed, now()),
+            Target::At(state.feed_url.clone().unwrap())
+        );
+        let lost = trouble(TroubleKind::Lost(Detector::Feed));
+        state = *settle(&blog(), &rules(), &state, &lost, &Seen::default()).state.unwrap();
+        assert_eq!(state.failures_in_a_row, turn);
+    }
+    assert_eq!(
+        target(&blog(), &state, Detector::Feed, now()),
+        Target::Search,
+        "after three times it is searched for"
+    );
+}
