@@ -182,7 +182,7 @@ pub(super) fn mark_abandoned(
         sql!(concat!(
             "SELECT ",
             columns!(),
-            " FROM outbox WHERE channel = ?1 AND state = 'sending' ORDER BY id LIMIT 500"
+            " FROM outbox WHERE channel = ?1 AND state = 'sending' ORDER BY not_before, id LIMIT 500"
         )),
         params![channel],
         read,
