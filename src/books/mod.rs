@@ -169,7 +169,13 @@ impl Books {
             Some(Wrong::Failed(why)) => problems.insert(0, format!("Google Books: {why}")),
             None => {}
         }
-        Ok(Report { summary, problems, waiting_until: funnel.collected.resumes_at, is_in_vain, ..Report::default() })
+        Ok(Report {
+            summary,
+            problems,
+            waiting_until: funnel.collected.resumes_at,
+            is_in_vain,
+            ..Report::default()
+        })
     }
 
     async fn say(&self, db: &Db, now: Timestamp) -> db::Result<Plan> {

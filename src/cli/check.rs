@@ -24,7 +24,8 @@ struct Checked<'a> {
 /// Tables that nothing in the file uses.
 fn list_unused(config: &Config) -> Vec<Problem> {
     let unused = |section: &Section, why: &str| section.header_problem(why).as_warning();
-    let is_told = |name: &str| config.jobs.iter().any(|job| job.deliver.iter().any(|channel| channel == name));
+    let is_told =
+        |name: &str| config.jobs.iter().any(|job| job.deliver.iter().any(|channel| channel == name));
     let is_asked = config.jobs.iter().any(|job| job.kind == press::KIND);
     let channels = config.channels.iter().filter(|channel| !is_told(&channel.name));
     let llms = config.llms.iter().filter(|_| !is_asked);

@@ -47,7 +47,8 @@ fn is_secret_key(before: &str, secret_keys: &[String]) -> bool {
 /// Whether the text ends inside a table whose addresses hold no more secrets than a password, as its last header tells.
 fn is_plain_table(before: &str) -> bool {
     let header = before.rsplit('\n').map(str::trim_start).find(|line| line.starts_with('['));
-    header.is_some_and(|header| ["[[job]]", "[[job.", "[store]"].iter().any(|plain| header.starts_with(plain)))
+    header
+        .is_some_and(|header| ["[[job]]", "[[job.", "[store]"].iter().any(|plain| header.starts_with(plain)))
 }
 
 /// Blots the value that starts at or after `at`; of an array or a table, every value inside.

@@ -90,7 +90,10 @@ pub(super) fn mail_to(root: &mut Table, value: &str) -> Result<(), Why> {
         return Err((format!("`{value}` names no recipient"), None));
     }
     if let Some(bad) = recipients.iter().find(|to| !to.contains('@')) {
-        return Err((format!("`{bad}` is no mail address"), Some("write for example `me@example.org`".to_owned())));
+        return Err((
+            format!("`{bad}` is no mail address"),
+            Some("write for example `me@example.org`".to_owned()),
+        ));
     }
     if let Some((channel, span)) = only_email_channel(root) {
         let items =

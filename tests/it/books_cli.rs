@@ -134,7 +134,10 @@ fn books_mails_and_tokens_are_shown_and_reset() {
         assert!(shell.say("mail preview shelf --part html").await.contains("<!doctype html>"));
         assert!(shell.refuse("mail preview shelv", 2).await.contains("did you mean `shelf`?"));
         assert!(shell.refuse("mail reset --job shelf", 2).await.contains("--yes"));
-        assert!(shell.refuse("mail reset --job shell --yes", 2).await.contains("shelf"), "a name that nobody has");
+        assert!(
+            shell.refuse("mail reset --job shell --yes", 2).await.contains("shelf"),
+            "a name that nobody has"
+        );
         assert!(
             shell
                 .refuse("mail reset --since yesterday --yes", 2)
