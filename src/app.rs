@@ -79,6 +79,15 @@ pub fn job_kinds() -> impl Iterator<Item = &'static str> {
     PIPELINES.iter().map(|pipeline| pipeline.kind.name)
 }
 
+/// What should be better about jobs, though they can run.
+pub fn list_warnings(config: &Config) -> Problems {
+    let mut warnings = Problems::default();
+    for job in config.jobs.iter().filter(|job| job.kind == press::KIND) {
+        warnings.extend(press::config::list_warnings(job));
+    }
+    warnings
+}
+
 /// Whether a look at what such a job watches counts against a quota, which has to be written.
 pub fn counts_looks(kind: &str) -> bool {
     kind == books::KIND

@@ -54,6 +54,7 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result {
             problems.push(config.web.problem("listen", error.to_string()).with_hint(error.hint()));
         }
         problems.extend(config.warnings.clone());
+        problems.extend(app::list_warnings(config));
         problems.extend(list_unused(config));
     }
     let problems = problems.in_order();

@@ -112,6 +112,15 @@ pub fn list_untold(tx: &mut Tx<'_>, job: &str, limit: usize) -> db::Result<Vec<C
     )
 }
 
+/// How many changes of a job no message tells yet.
+pub fn count_untold(tx: &mut Tx<'_>, job: &str) -> db::Result<usize> {
+    let count = tx.count(
+        sql!("SELECT COUNT(*) FROM blog_changes WHERE job_name = ?1 AND digest IS NULL"),
+        params![job],
+    )?;
+    Ok(usize::try_from(count).unwrap_or(0))
+}
+
 /// Whether no message tells any of these changes yet.
 pub fn are_untold(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<bool> {
     for id in ids {
