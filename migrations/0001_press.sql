@@ -18,6 +18,8 @@ CREATE TABLE items (
   page_hash TEXT,
   -- 1 when it came with more new entries than `hold_above` allows: its post waits for a person.
   is_held INTEGER NOT NULL DEFAULT 0,
+  -- 1 when a person wants it looked at again: the model is asked even if its answer is known.
+  ask_anew INTEGER NOT NULL DEFAULT 0,
   -- The summary as posted, and what the model said about it last.
   summary TEXT,
   verdict TEXT
@@ -45,5 +47,8 @@ CREATE TABLE press_feeds (
   last_read_at TEXT,
   -- From when on it is read whole again: the date of an entry that was left alone because it lay in the future.
   read_again_at TEXT,
+  -- When it answered that it is gone for good (410), and when the channels of the job were told.
+  gone_at TEXT,
+  gone_told_at TEXT,
   PRIMARY KEY (job_name, feed_url)
 );

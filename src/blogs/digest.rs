@@ -10,7 +10,7 @@ use super::store::{self, ChangeRow};
 use super::{Blogs, TOPIC, message};
 use crate::channel::outbox::{self, Batch, Found};
 use crate::channel::{NotRendered, Notice, Rendered};
-use crate::engine::{Failure, Turn};
+use crate::engine::{Delivery, Failure, Turn};
 use crate::fail;
 use crate::ledger::Subject;
 
@@ -27,7 +27,12 @@ struct Digest {
 }
 
 /// Queues everything of the job that is untold; answers what could not be made a message of.
+///
+/// A run that withholds leaves it untold.
 pub(super) async fn queue(turn: &Turn, blogs: &Blogs) -> Result<Vec<String>, Failure> {
+    if turn.delivery == Delivery::Withhold {
+        return Ok(Vec::new());
+    }
     let mut problems = Vec::new();
     loop {
         let job = turn.job.clone();

@@ -36,7 +36,7 @@ use crate::channel::{ChannelSet, Outside};
 use crate::config::{self as file, Problems};
 use crate::db::{self, Db};
 use crate::engine::work::Boxed;
-use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Work};
+use crate::engine::{Delivery, Failure, Parts, Plan, Report, Trial, Turn, Work};
 use crate::fetch::{Check, Wanted};
 use crate::ledger::Subject;
 use crate::text::{Language, counted};
@@ -106,7 +106,12 @@ impl Blogs {
         turn.check_stop()?;
         let tally = round::run(turn, Arc::clone(&self.blogs), &self.rules, &self.prober).await?;
         problems.extend(digest::queue(turn, self).await?);
-        let summary = tally.summary(self.blogs.len());
+        let mut summary = tally.summary(self.blogs.len());
+        if turn.delivery == Delivery::Withhold {
+            let job = turn.job.clone();
+            let untold = turn.db.read(move |tx| store::count_untold(tx, job.as_str())).await?;
+            summary += &format!("; {} left untold (--no-deliver)", counted(untold, "change"));
+        }
         let unnamed = tally.failed - tally.problems.len();
         problems.extend(tally.problems);
         if unnamed > 0 {

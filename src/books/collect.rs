@@ -95,7 +95,7 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, turn: &Turn) -> Result<Coll
             .await?
     };
     let Some(start) = start_index(known.as_ref(), plan.recheck_after, turn.now()) else {
-        warn!(job = %job, "{}", lines::skipped(&job, &key));
+        warn!(target: lines::TARGET, job = %job, "{}", lines::skipped(&job, &key));
         return Ok(collected);
     };
     // How many books the first run may tell; `None` is no limit.
@@ -129,7 +129,8 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, turn: &Turn) -> Result<Coll
         match answer {
             Ok(page) => {
                 total_items = page.total_items;
-                info!(job = %job, "{}", lines::page(&job, number, ask.start_index, page.returned, total_items));
+                let line = lines::page(&job, number, ask.start_index, page.returned, total_items);
+                info!(target: lines::TARGET, job = %job, "{line}");
                 let outcome = PageOutcome::Page { returned: page.returned, total_items };
                 (paging, next) = paging.after_page(outcome, left);
                 if next == Next::Stop(StopReason::Error) {
@@ -166,8 +167,8 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, turn: &Turn) -> Result<Coll
     if let Next::Stop(reason) = next {
         let line = lines::stopped(&job, reason, &paging, total_items, &key);
         match reason {
-            StopReason::Exhausted => warn!(job = %job, "{line}"),
-            _ => info!(job = %job, "{line}"),
+            StopReason::Exhausted => warn!(target: lines::TARGET, job = %job, "{line}"),
+            _ => info!(target: lines::TARGET, job = %job, "{line}"),
         }
         collected.stop = Some(reason);
     }

@@ -23,7 +23,7 @@ pub struct Keys {
     /// How many books a digest has at most.
     #[serde(default = "mail_limit")]
     pub mail_limit: u32,
-    /// How many books of long ago are sent again when none is left; 0 sends none.
+    /// How many books are sent again when none is left, of those sent a week ago or longer; 0 sends none.
     #[serde(default = "fallback_limit")]
     pub fallback_limit: u32,
     /// How Google Books is asked.

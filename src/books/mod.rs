@@ -31,7 +31,7 @@ use secrecy::SecretString;
 
 use self::collect::Wrong;
 use self::config::Keys;
-use self::funnel::Funnel;
+use self::funnel::{Funnel, HeldBack};
 use self::google::Search;
 use self::select::Limits;
 use crate::channel::outbox::Topics;
@@ -39,7 +39,7 @@ use crate::config::value::{FirstRun, HttpUrl};
 use crate::config::{Job, Problems};
 use crate::db::{self, Db};
 use crate::engine::work::Boxed;
-use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Work};
+use crate::engine::{Delivery, Failure, Parts, Plan, Report, Trial, Turn, Work};
 use crate::fetch::{AllowPrivate, Check, Fetcher, Wanted};
 use crate::hash;
 use crate::id::JobName;
@@ -146,21 +146,27 @@ impl Books {
         })
     }
 
-    /// Collect, select, deliver; what failed in one does not keep the next from its work.
+    /// Collect, select, deliver; what failed in one does not keep the next from its work. A run that withholds
+    /// selects nothing: the books stay undelivered.
     async fn turn(&self, turn: &Turn) -> Result<Report, Failure> {
         let collected = collect::collect(&self.collect_plan()?, &self.fetcher, turn).await?;
         turn.check_stop()?;
         let job = turn.job.clone();
         let undelivered = turn.db.read(move |tx| store::count_undelivered(tx, &job)).await?;
-        let queued = deliver::deliver(&self.deliver, turn).await?;
-        let funnel = Funnel {
-            collected,
-            undelivered: u64::try_from(undelivered).unwrap_or(0),
-            queued,
-            has_channels: !self.deliver.deliver.is_empty(),
+        let undelivered = u64::try_from(undelivered).unwrap_or(0);
+        let queued = match turn.delivery {
+            Delivery::Queue => deliver::deliver(&self.deliver, turn).await?,
+            Delivery::Withhold => deliver::Queued::default(),
         };
+        let (job, now) = (turn.job.clone(), turn.now());
+        let held_back = turn.db.read(move |tx| HeldBack::find(tx, &job, now)).await?;
+        let has_channels = !self.deliver.deliver.is_empty();
+        let funnel =
+            Funnel { collected, undelivered, queued, held_back, has_channels, delivery: turn.delivery };
         let summary = funnel.render(|at| at.to_string());
         let is_in_vain = funnel.collected.returned == 0 && funnel.queued.new + funnel.queued.repeats == 0;
+        let waiting_until =
+            [funnel.collected.resumes_at, funnel.held_back.next_digest_at].into_iter().flatten().min();
         let mut problems = funnel.queued.problems;
         match funnel.collected.trouble {
             Some(Wrong::Credentials(why)) => {
@@ -169,13 +175,7 @@ impl Books {
             Some(Wrong::Failed(why)) => problems.insert(0, format!("Google Books: {why}")),
             None => {}
         }
-        Ok(Report {
-            summary,
-            problems,
-            waiting_until: funnel.collected.resumes_at,
-            is_in_vain,
-            ..Report::default()
-        })
+        Ok(Report { summary, problems, waiting_until, is_in_vain, ..Report::default() })
     }
 
     async fn say(&self, db: &Db, now: Timestamp) -> db::Result<Plan> {

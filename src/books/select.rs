@@ -13,6 +13,12 @@ use crate::time::Timestamp;
 /// How long a job makes no digest after one was refused; `delivery retry` sends the refused one at once.
 const REST: Duration = Duration::from_secs(23 * 60 * 60);
 
+/// How much the clocks of machines that share a database may differ.
+const AHEAD: Duration = Duration::from_secs(10 * 60);
+
+/// How long ago a book was sent that may be sent again.
+const LONG_AGO: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
 /// How many books a digest may have.
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -20,7 +26,7 @@ pub struct Limits {
     pub mail_limit: u32,
     /// Of books that are told again.
     pub fallback_limit: u32,
-    /// The zone whose calendar day holds at most one digest of repeats.
+    /// The zone whose calendar day has no digest of repeats beside another.
     pub zone: TimeZone,
 }
 
@@ -47,7 +53,7 @@ impl Choice {
 
 /// Chooses what `job` tells now.
 pub fn choose(tx: &mut Tx<'_>, job: &JobName, limits: &Limits, now: Timestamp) -> db::Result<Choice> {
-    if rests(store::refused_at(tx, job)?, now) {
+    if next_digest_at(tx, job, now)?.is_some() {
         return Ok(Choice::Nothing);
     }
     let new = store::list_undelivered(tx, job, limits.mail_limit, now)?;
@@ -56,26 +62,33 @@ pub fn choose(tx: &mut Tx<'_>, job: &JobName, limits: &Limits, now: Timestamp) -
     }
     let undelivered = store::count_undelivered(tx, job)?;
     let on_their_way = store::count_waiting(tx, job)?;
-    let last_repeat_at = store::last_repeat_at(tx, job)?;
-    if !may_repeat(undelivered, on_their_way, last_repeat_at, limits, now) {
+    let last_digest_at = store::last_digest_at(tx, job)?;
+    if !may_repeat(undelivered, on_their_way, last_digest_at, limits, now) {
         return Ok(Choice::Nothing);
     }
-    let repeats = store::list_repeatable(tx, job, limits.fallback_limit)?;
+    let repeats = store::list_repeatable(tx, job, now.minus(LONG_AGO), limits.fallback_limit, now)?;
     Ok(if repeats.is_empty() { Choice::Nothing } else { Choice::Repeats(repeats) })
 }
 
-/// Whether the last digest was refused a short while ago: a reader who is refused every hour does not come back sooner.
-fn rests(refused_at: Option<Timestamp>, now: Timestamp) -> bool {
-    refused_at.is_some_and(|at| at <= now && now.since(at) < REST)
+/// When `job` makes its next digest, if it rests now because the last one was refused.
+pub fn next_digest_at(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Result<Option<Timestamp>> {
+    Ok(end_of_rest(store::refused_at(tx, job)?, now))
 }
 
-/// Whether books of long ago may be told again: nothing else is to be told or on its way, and not twice a day.
+/// The end of the rest after a refusal: a server that is asked every hour does not think again sooner. A refusal that
+/// lies far ahead was written by a clock that has been set back since.
+fn end_of_rest(refused_at: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+    refused_at.filter(|at| *at <= now.plus(AHEAD) && now.since(*at) < REST).map(|at| at.plus(REST))
+}
+
+/// Whether books of long ago may be told again: nothing else is to be told or on its way, and nothing was today.
 ///
-/// Without the last condition a job that runs every hour would send the same few books around the clock.
+/// Without the last condition a job that runs every hour would send repeats around the clock, and the first of them an
+/// hour after its last new book.
 fn may_repeat(
     undelivered: i64,
     on_their_way: i64,
-    last_repeat_at: Option<Timestamp>,
+    last_digest_at: Option<Timestamp>,
     limits: &Limits,
     now: Timestamp,
 ) -> bool {
@@ -83,7 +96,7 @@ fn may_repeat(
     undelivered == 0
         && on_their_way == 0
         && limits.fallback_limit > 0
-        && last_repeat_at.is_none_or(|at| at.date_in(&limits.zone) != today)
+        && last_digest_at.is_none_or(|at| at.date_in(&limits.zone) != today)
 }
 
 #[cfg(test)]
@@ -95,13 +108,14 @@ mod tests {
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
         let now = at("2026-01-15T12:00:00Z");
         for (refused, expected) in [
-            (None, false),
-            (Some("2026-01-15T11:00:00Z"), true),
-            (Some("2026-01-14T13:00:01Z"), true),
-            (Some("2026-01-14T13:00:00Z"), false),
-            (Some("2037-01-01T00:00:00Z"), false),
+            (None, None),
+            (Some("2026-01-15T11:00:00Z"), Some("2026-01-16T10:00:00Z")),
+            (Some("2026-01-14T13:00:01Z"), Some("2026-01-15T12:00:01Z")),
+            (Some("2026-01-14T13:00:00Z"), None),
+            (Some("2026-01-15T12:00:01Z"), Some("2026-01-16T11:00:01Z")),
+            (Some("2037-01-01T00:00:00Z"), None),
         ] {
-            assert_eq!(rests(refused.map(at), now), expected, "{refused:?}");
+            assert_eq!(end_of_rest(refused.map(at), now), expected.map(at), "{refused:?}");
         }
     }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::model::{Book, Isbn13};
-use super::store::{self, BookRow, JobMail, SentDigest, TokenRow};
+use super::store::{self, BookRow, JobMail, Rest, SentDigest, TokenRow};
 use super::token::Token;
 use crate::db::{self, Tx};
 use crate::id::JobName;
@@ -21,6 +21,8 @@ pub struct BookStory {
     pub jobs: Vec<JobMail>,
     /// When it was sent, newest first.
     pub deliveries: Vec<Sent>,
+    /// The jobs that leave it out of their digests for a while, because digests with it were refused.
+    pub rests: Vec<Rest>,
     /// What was decided about it, oldest first.
     pub events: Vec<Event>,
 }
@@ -122,7 +124,7 @@ pub fn list(tx: &mut Tx<'_>, filter: store::Filter<'_>) -> db::Result<Vec<BookRo
 /// Everything about one book, with the newest `limit` events.
 pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13, limit: usize) -> db::Result<Option<BookStory>> {
     let Some(book) = store::find_book(tx, isbn13)? else { return Ok(None) };
-    let deliveries = store::list_deliveries_of_book(tx, isbn13)?;
+    let (deliveries, now) = (store::list_deliveries_of_book(tx, isbn13)?, tx.now());
     Ok(Some(BookStory {
         book,
         jobs: store::list_jobs_of_book(tx, isbn13)?,
@@ -130,6 +132,7 @@ pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13, limit: usize) -> db::Result<Option
             .into_iter()
             .map(|(job_name, delivered_at)| Sent { job_name, delivered_at })
             .collect(),
+        rests: store::list_rests(tx, isbn13, now)?,
         events: event::list_about(tx, &Subject::book(isbn13), limit)?,
     }))
 }

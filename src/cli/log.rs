@@ -1,11 +1,17 @@
 //! Log lines on stderr, for people or as JSON, with every known secret blotted out.
 
+use std::fmt::{self, Write as _};
 use std::io;
 
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::{Format, Full, Writer};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
+use tracing_subscriber::registry::LookupSpan;
 
 use super::{Global, LogFormat};
+use crate::books::lines;
 use crate::config::Redacting;
 
 /// Starts logging. `usual` is the level when neither `-q`, `-v` nor `TSUZUKI_LOG` says otherwise.
@@ -21,8 +27,50 @@ pub(super) fn start(global: &Global, usual: &str, colour: bool) {
     // A second start, as in tests, keeps the first.
     let _ = match global.log_format {
         LogFormat::Json => builder.json().flatten_event(true).with_target(false).try_init(),
-        LogFormat::Human => builder.with_ansi(colour).without_time().with_target(false).try_init(),
+        LogFormat::Human => builder.with_ansi(colour).event_format(ForPeople::new()).try_init(),
     };
+}
+
+/// Lines with their level in front; those that operators search for are their own text, from the first character to the
+/// last.
+struct ForPeople(Format<Full, ()>);
+
+impl ForPeople {
+    fn new() -> Self {
+        Self(Format::default().without_time().with_target(false))
+    }
+}
+
+impl<S, N> FormatEvent<S, N> for ForPeople
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        if event.metadata().target() != lines::TARGET {
+            return self.0.format_event(context, writer, event);
+        }
+        let mut text = Message(String::new());
+        event.record(&mut text);
+        writeln!(writer, "{}", text.0)
+    }
+}
+
+/// The text of an event without its fields.
+struct Message(String);
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            // Writing to a string cannot fail.
+            let _ = write!(self.0, "{value:?}");
+        }
+    }
 }
 
 #[derive(Clone, Copy)]

@@ -13,7 +13,7 @@ use super::waiting::Before;
 use super::{Context, Error, Exit, Result, log};
 use crate::app::{self, App};
 use crate::db::Open;
-use crate::engine::{Job, Runner, Selection, Skipped, runner};
+use crate::engine::{Delivery, Job, Runner, Selection, Skipped, runner};
 use crate::id::JobName;
 use crate::ledger::presence;
 use crate::text::nearest;
@@ -27,7 +27,7 @@ pub(super) struct DueArgs {
     /// Run jobs that are not due, too
     #[arg(long)]
     force: bool,
-    /// Collect and save, but send nothing
+    /// Collect and save, but tell nothing: no message is made or sent, and the next run without this option tells what is new
     #[arg(long)]
     no_deliver: bool,
     /// Only these jobs
@@ -47,7 +47,7 @@ pub(super) struct NamedArgs {
     /// Only say what would be done: change nothing, send nothing, call nothing that costs
     #[arg(long)]
     dry_run: bool,
-    /// Collect and save, but send nothing
+    /// Collect and save, but tell nothing: no message is made or sent, and the next run without this option tells what is new
     #[arg(long)]
     no_deliver: bool,
     /// Only one step of a press job: collect, screen or post
@@ -78,7 +78,7 @@ pub(super) async fn run_due(args: &DueArgs, context: &Context) -> Result {
         return plan(context, selection, choose).await;
     }
     let telling = Telling::new(context, Held::IsFine).await?;
-    run_jobs(context, selection, Delivery::new(args.no_deliver), &telling, choose).await
+    run_jobs(context, selection, delivery(args.no_deliver), &telling, choose).await
 }
 
 pub(super) async fn run_named(args: &NamedArgs, context: &Context) -> Result {
@@ -93,8 +93,7 @@ pub(super) async fn run_named(args: &NamedArgs, context: &Context) -> Result {
         return plan(context, Selection::Forced, choose).await;
     }
     let telling = Telling::new(context, Held::IsAnError).await?;
-    let delivery = Delivery::new(args.no_deliver);
-    run_jobs(context, Selection::Forced, delivery, &telling, choose).await
+    run_jobs(context, Selection::Forced, delivery(args.no_deliver), &telling, choose).await
 }
 
 fn narrow(job: Job, step: &str) -> Result<Job> {
@@ -118,19 +117,13 @@ fn choose_named(app: &App, names: &[String]) -> Result<Vec<Job>> {
         .collect()
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Delivery {
-    Send,
-    OnlyQueue,
-}
-
-impl Delivery {
-    fn new(no_deliver: bool) -> Self {
-        if no_deliver { Delivery::OnlyQueue } else { Delivery::Send }
-    }
+fn delivery(no_deliver: bool) -> Delivery {
+    if no_deliver { Delivery::Withhold } else { Delivery::Queue }
 }
 
 /// Runs the jobs and sends beside them, then says what came of it. A reader that has gone ends nothing.
+///
+/// What waited in the outbox before is not sent by a run that withholds, either.
 async fn run_jobs(
     context: &Context,
     selection: Selection,
@@ -146,7 +139,7 @@ async fn run_jobs(
     let db = &app.parts.db;
     let before = Before::note(db).await?;
     let bars = Bars::new(&context.out);
-    let runner = Runner::new(db.clone(), bars.progress());
+    let runner = Runner::new(db.clone(), bars.progress()).delivering(delivery);
     let jobs = Jobs::default();
     let mut told = Ok(());
     let running = async {
@@ -165,10 +158,10 @@ async fn run_jobs(
     let (sender, began) = (app.sender(), context.clock.now());
     let sending = async {
         match delivery {
-            Delivery::Send => {
+            Delivery::Queue => {
                 sending::send_beside(&jobs, &sender, &context.stop).await?.with_locked(db, began).await
             }
-            Delivery::OnlyQueue => Ok(Sent::default()),
+            Delivery::Withhold => Ok(Sent::default()),
         }
     };
     let (finished, sent) = tokio::join!(running, sending);

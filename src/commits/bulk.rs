@@ -17,7 +17,7 @@ use super::{Source, message, targets};
 use crate::db;
 use crate::engine::run::decide::{self, Again, Begin, Reopen, Running, Sharing};
 use crate::engine::run::{self, LEASE, RunRow, RunStatus, Summary, Target, TargetRow};
-use crate::engine::{Failure, Parts, Progress, Update};
+use crate::engine::{Delivery, Failure, Parts, Progress, Update};
 use crate::id::{JobName, Owner, RunId};
 use crate::ledger::lease::{self, Claim, Holder, KeptLease};
 use crate::ledger::{Subject, event, presence};
@@ -32,6 +32,7 @@ pub struct Bulk {
     pub(super) progress: Progress,
     pub(super) stop: CancellationToken,
     pub(super) watch: Option<Watch>,
+    delivery: Delivery,
 }
 
 /// Who is told of every step of a run.
@@ -78,7 +79,13 @@ pub struct Outcome {
 impl Bulk {
     /// A worker that begins runs for `sources`; a run that it goes on with is worked on for every job of the config.
     pub fn new(parts: Parts, sources: Vec<Arc<Source>>, progress: Progress, stop: CancellationToken) -> Self {
-        Self { parts, sources, owner: Owner::this_process(), progress, stop, watch: None }
+        let (owner, delivery) = (Owner::this_process(), Delivery::Queue);
+        Self { parts, sources, owner, progress, stop, watch: None, delivery }
+    }
+
+    /// The same worker, which tells the end of runs or leaves it to the next that may.
+    pub fn delivering(self, delivery: Delivery) -> Self {
+        Self { delivery, ..self }
     }
 
     /// The same worker, whose steps are told to `watch`.
@@ -107,7 +114,7 @@ impl Bulk {
                 Begin::New => {}
             }
             // A process that died right after the last target left its end untold.
-            let untold = message::tell_ended(&self.parts).await?;
+            let untold = self.tell_ended().await?;
             findings.problems.extend(untold.iter().cloned());
             let targets = self.find_targets(&mut findings).await?;
             if targets.is_empty() {
@@ -322,7 +329,7 @@ impl Bulk {
         {
             warn!("Could not give the lease of the run back, it will expire: {error}");
         }
-        findings.problems.extend(message::tell_ended(&self.parts).await?);
+        findings.problems.extend(self.tell_ended().await?);
         let summary = self.parts.db.read(move |tx| run::find_summary(tx, &run_id)).await?;
         let summary = summary.ok_or_else(|| Failure::Failed(format!("run {run_id} has vanished")))?;
         let refused = findings.refused.iter().find(|(job, _)| self.is_ours(job)).map(|(_, why)| why.clone());
@@ -332,6 +339,13 @@ impl Bulk {
             (None, Some(why)) => Err(Failure::Credentials(why)),
             _ if findings.stopped && summary.run.status == RunStatus::Running => Err(Failure::Interrupted),
             _ => Ok(Outcome { run: summary, problems, waiting_until: findings.waiting_until }),
+        }
+    }
+
+    async fn tell_ended(&self) -> db::Result<Vec<String>> {
+        match self.delivery {
+            Delivery::Queue => message::tell_ended(&self.parts).await,
+            Delivery::Withhold => Ok(Vec::new()),
         }
     }
 

@@ -44,7 +44,7 @@ use crate::db::{self, Db};
 use crate::engine::run::decide::Sharing;
 use crate::engine::run::{self, RunRow};
 use crate::engine::work::Boxed;
-use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Work};
+use crate::engine::{Delivery, Failure, Parts, Plan, Report, Trial, Turn, Work};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::presence;
@@ -172,11 +172,12 @@ impl Commits {
             vec![Arc::clone(&self.source)],
             turn.progress.clone(),
             turn.stop.clone(),
-        );
+        )
+        .delivering(turn.delivery);
         loop {
             turn.check_stop()?;
             match bulk.start(Some(&turn.job), Sharing::Alone).await? {
-                Ended::Worked(outcome) => return Ok(self.report(outcome)),
+                Ended::Worked(outcome) => return Ok(self.report(outcome, turn.delivery)),
                 Ended::Nothing(problems) => {
                     let summary = "nothing to collect: no branches were found".to_owned();
                     return Ok(Report { summary, problems, is_in_vain: true, ..Report::default() });
@@ -242,13 +243,16 @@ impl Commits {
         vec![server, access]
     }
 
-    fn report(&self, outcome: Outcome) -> Report {
+    fn report(&self, outcome: Outcome, delivery: Delivery) -> Report {
         let Outcome { run, problems, waiting_until } = outcome;
         let row = &run.run;
-        let summary = format!(
+        let mut summary = format!(
             "run {}: {} of {} branches up to date, {} failed, {} new commits",
             row.run_id, row.success_count, row.total_targets, row.failed_count, run.new_commits_count
         );
+        if delivery == Delivery::Withhold && row.failed_count + run.new_commits_count > 0 {
+            summary += "; left untold (--no-deliver)";
+        }
         // Others work on the rest; the run is not ours to wait for.
         let waiting_until = waiting_until.or_else(|| (run.pending_count > 0).then(|| self.parts.clock.now()));
         let is_in_vain = row.failed_count > 0 && row.success_count == 0 && run.new_commits_count == 0;

@@ -21,4 +21,4 @@ pub use runner::{Finished, Picked, Runner, Selection, Skipped};
 pub use schedule::Schedule;
 pub use store::{JobState, Outcome};
 pub use trial::{Look, Trial};
-pub use work::{Failure, Job, Plan, Progress, Report, Turn, Update, Work};
+pub use work::{Delivery, Failure, Job, Plan, Progress, Report, Turn, Update, Work};

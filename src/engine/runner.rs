@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::store::{self, Outcome};
-use super::{Failure, Job, Progress, Report, Turn};
+use super::{Delivery, Failure, Job, Progress, Report, Turn};
 use crate::db::{self, Db};
 use crate::id::{JobName, Owner};
 use crate::ledger::lease::{self, Claim, Holder, KeptLease, Lease};
@@ -30,6 +30,7 @@ pub struct Runner {
     clock: Clock,
     owner: Owner,
     progress: Progress,
+    delivery: Delivery,
 }
 
 /// Which jobs to run, and whether their schedule counts.
@@ -81,7 +82,12 @@ impl Runner {
     /// A runner that stands for this process.
     pub fn new(db: Db, progress: Progress) -> Self {
         let clock = db.clock().clone();
-        Self { db, clock, owner: Owner::this_process(), progress }
+        Self { db, clock, owner: Owner::this_process(), progress, delivery: Delivery::Queue }
+    }
+
+    /// The same runner, whose runs tell what they find or withhold it.
+    pub fn delivering(self, delivery: Delivery) -> Self {
+        Self { delivery, ..self }
     }
 
     /// The time.
@@ -190,6 +196,7 @@ impl Runner {
             lease: kept.lease().clone(),
             stop: kept.stop().clone(),
             progress: self.progress.clone(),
+            delivery: self.delivery,
         };
         // A task of its own: a panic in one job must not take the others down.
         let work = Arc::clone(&job.work);

@@ -69,6 +69,16 @@ pub struct Plan {
     pub steps: Vec<String>,
 }
 
+/// Whether a run tells what it finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// It hands messages to the outbox.
+    #[default]
+    Queue,
+    /// It collects and saves. What it would tell stays untold, for the next run that may.
+    Withhold,
+}
+
 /// What a run is handed.
 pub struct Turn {
     /// The job that runs.
@@ -83,6 +93,8 @@ pub struct Turn {
     pub stop: CancellationToken,
     /// Where to tell how far we are.
     pub progress: Progress,
+    /// Whether it may tell what it finds.
+    pub delivery: Delivery,
 }
 
 impl Turn {

@@ -33,11 +33,13 @@ pub enum Kind {
     Provider,
     /// A job, by its name.
     Job,
+    /// The feed of a press job, by the name of the job.
+    Feed,
 }
 
 impl Kind {
     /// Every kind there is.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Item,
         Self::Blog,
         Self::Book,
@@ -48,6 +50,7 @@ impl Kind {
         Self::Channel,
         Self::Provider,
         Self::Job,
+        Self::Feed,
     ];
 
     /// The word before the name.
@@ -63,6 +66,7 @@ impl Kind {
             Self::Channel => "channel",
             Self::Provider => "provider",
             Self::Job => "job",
+            Self::Feed => "feed",
         }
     }
 }
@@ -116,6 +120,11 @@ impl Subject {
     /// A job; the config may have forgotten it, so any name will do.
     pub fn job(name: impl AsRef<str>) -> Self {
         Self::of(Kind::Job, name.as_ref())
+    }
+
+    /// The feed of a press job.
+    pub fn feed(job: impl AsRef<str>) -> Self {
+        Self::of(Kind::Feed, job.as_ref())
     }
 
     /// An import that belongs to no job.
@@ -214,6 +223,7 @@ mod tests {
                 "google_books",
             ),
             (Subject::job(&job), "job:総務省", Some(Kind::Job), "総務省"),
+            (Subject::feed(&job), "feed:総務省", Some(Kind::Feed), "総務省"),
             (Subject::import(), "import", None, ""),
             (Subject::verbatim("jobs:x"), "jobs:x", None, ""),
         ] {

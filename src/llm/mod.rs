@@ -128,6 +128,8 @@ pub struct Wish {
     pub instructions: Option<String>,
     /// The most characters of a summary.
     pub max_chars: usize,
+    /// Whether the model is asked even if its answer is known; the new answer takes the place of the old one.
+    pub anew: bool,
 }
 
 /// An answer, and where it came from.
@@ -230,7 +232,7 @@ impl Llm {
         wish: &Wish,
     ) -> Result<Answered<Verdict>, AskError> {
         let prompt = prompt::screening(document, wish);
-        self.ask(job, &self.screen_model, &prompt, &[], answer::read_verdict).await
+        self.ask(job, &self.screen_model, &prompt, &[], wish, answer::read_verdict).await
     }
 
     /// Asks for a summary of a page and its files.
@@ -246,7 +248,7 @@ impl Llm {
         };
         let prompt = prompt::summary(&document, wish, |media_type| self.takes(media_type));
         let read = |text: &str| answer::read_summary(text, wish);
-        self.ask(job, &self.summary_model, &prompt, &document.files, read).await
+        self.ask(job, &self.summary_model, &prompt, &document.files, wish, read).await
     }
 
     /// Whether the summarising model reads files of this media type; others are told by name and size only.
@@ -282,11 +284,15 @@ impl Llm {
         model: &str,
         prompt: &Prompt,
         files: &[File],
+        wish: &Wish,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Answered<T>, AskError> {
         let key = hash::sha256_parts(&[&prompt.content_hash, &prompt.version, model]);
         let wanted = key.clone();
-        let known = self.db.read(move |tx| store::find_answer(tx, &wanted)).await?;
+        let known = match wish.anew {
+            true => None,
+            false => self.db.read(move |tx| store::find_answer(tx, &wanted)).await?,
+        };
         if let Some(known) = known
             && let Ok(answer) = read(&known.answer_json)
         {

@@ -260,7 +260,7 @@ mod tests {
     use crate::llm::File;
 
     fn wish() -> Wish {
-        Wish { language: Language::Ja, instructions: None, max_chars: 200 }
+        Wish { language: Language::Ja, instructions: None, max_chars: 200, anew: false }
     }
 
     #[test]

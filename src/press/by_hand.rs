@@ -27,7 +27,8 @@ pub enum Answer {
     },
 }
 
-/// Has an item looked at again from the beginning, with no tries counted. One that was posted is left alone.
+/// Has an item looked at again from the beginning: no tries are counted, and what the model said before does not count,
+/// once. One that was posted is left alone.
 pub fn retry(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<Answer> {
     if let Some(busy) = find_message(tx, item)? {
         return Ok(busy);
@@ -40,7 +41,11 @@ pub fn retry(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<Answer>
                     .to_owned(),
         });
     }
-    apply(tx, item, Event::Retried, now)
+    let answer = apply(tx, item, Event::Retried, now)?;
+    if matches!(answer, Answer::Done { .. }) {
+        store::mark_ask_anew(tx, item.id)?;
+    }
+    Ok(answer)
 }
 
 /// Decides against an item: it will not be looked at again.

@@ -9,12 +9,12 @@ use serde_json::json;
 use super::config::Future;
 use super::model::NewItem;
 use super::store::{self, FeedState};
-use super::{Failure, Press, Turn};
+use super::{Failure, Press, Turn, gone};
 use crate::channel::outbox;
 use crate::config::value::FirstRun;
 use crate::db::{self, Tx};
 use crate::fail;
-use crate::fetch::{Request, Response, Validators};
+use crate::fetch::{Error, Request, Response, Validators};
 use crate::id::JobName;
 use crate::ledger::{Subject, event};
 use crate::parse::feed::{self, Entry};
@@ -87,6 +87,10 @@ pub(super) async fn collect(press: &Press, turn: &Turn) -> Result<Result<Collect
             return Ok(Ok(Collected { is_unchanged: true, ..Collected::default() }));
         }
         Ok(Fetched::Feed(validators, entries)) => (validators, entries),
+        Ok(Fetched::Gone) => {
+            gone::rest(press, turn).await?;
+            return Ok(Err(gone::words(&press.name)));
+        }
         Err(why) => return Ok(Err(why)),
     };
     let read = read_entries(&entries, press.keys.future, turn.now());
@@ -98,6 +102,7 @@ pub(super) async fn collect(press: &Press, turn: &Turn) -> Result<Result<Collect
 /// What asking for a feed brought.
 pub(super) enum Fetched {
     Unchanged(Validators),
+    Gone,
     Feed(Validators, Vec<Entry>),
 }
 
@@ -110,6 +115,7 @@ pub(super) async fn fetch_feed(press: &Press, validators: &Validators) -> Result
     let (head, body) = match press.parts.fetcher.fetch(&request).await {
         Ok(Response::Unchanged(head)) => return Ok(Fetched::Unchanged(head.validators)),
         Ok(Response::Fetched(head, body)) => (head, body),
+        Err(Error::Gone) => return Ok(Fetched::Gone),
         Err(error) => return Err(error.told()),
     };
     fail::point("press.feed_fetched");

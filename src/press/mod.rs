@@ -8,13 +8,16 @@
 //!
 //! A run reads the feed and takes `items_per_run` steps; a step is one screening or one summary, in the order of the
 //! seed: a pending item first, else the one that was looked at longest ago. A provider that rests ends the run and
-//! costs no item a try.
+//! costs no item a try. A run that posts nothing, because it may not or has nobody to post to, screens and leaves what
+//! is worth it pending: the summary is the text of a post.
 
 pub mod by_hand;
 mod collect;
 pub mod config;
 pub mod decide;
 mod files;
+mod flood;
+pub mod gone;
 pub mod look;
 pub mod model;
 mod page;
@@ -22,6 +25,7 @@ mod post;
 mod screen;
 pub mod store;
 mod summarize;
+mod telling;
 mod trial;
 mod workspace;
 
@@ -41,13 +45,14 @@ use crate::config::value::FirstRun;
 use crate::config::{Job, Problems};
 use crate::db::{self, Db};
 use crate::engine::work::Boxed;
-use crate::engine::{Failure, Parts, Plan, Report, Trial, Turn, Update, Work};
+use crate::engine::{Delivery, Failure, Parts, Plan, Report, Trial, Turn, Update, Work};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::Subject;
 use crate::llm::{AskError, Because, Llm, Obstacle, Purpose, Wish};
 use crate::time::Timestamp;
 use decide::{Event, Limits};
+use telling::Telling;
 
 /// The kind, as in the config file.
 pub const KIND: &str = "press";
@@ -165,21 +170,55 @@ impl Press {
     async fn run_whole(&self, turn: &Turn) -> Result<Report, Failure> {
         let mut report = Telling::default();
         self.collect_into(turn, &mut report).await?;
-        self.step_into(turn, None, &mut report).await?;
-        Ok(report.finish())
+        match self.step_into(turn, None, &mut report).await {
+            Ok(()) => Ok(report.finish()),
+            Err(failure) => Err(report.before(failure)),
+        }
     }
 
     async fn collect_into(&self, turn: &Turn, report: &mut Telling) -> Result<(), Failure> {
-        turn.progress.tell(&turn.job, Update::Now(format!("reading {}", self.keys.feed)));
-        match until_stopped(turn, collect::collect(self, turn)).await? {
-            Ok(collected) => report.well(collected.to_string()),
-            // The items that we have do not depend on the feed being there.
-            Err(why) => report.problems.push(format!("the feed could not be read: {why}")),
+        if gone::rests(self, turn).await? {
+            report.lines.push(format!("the feed is not read: {}", gone::words(&self.name)));
+        } else {
+            turn.progress.tell(&turn.job, Update::Now(format!("reading {}", self.keys.feed)));
+            match until_stopped(turn, collect::collect(self, turn)).await? {
+                Ok(collected) => report.well(collected.to_string()),
+                // The items that we have do not depend on the feed being there.
+                Err(why) => report.problems.push(format!("the feed could not be read: {why}")),
+            }
         }
+        report.problems.extend(until_stopped(turn, gone::tell(self, turn)).await?);
         Ok(())
     }
 
     async fn step_into(&self, turn: &Turn, only: Option<Only>, report: &mut Telling) -> Result<(), Failure> {
+        let Some(why) = self.withholds(turn) else {
+            if let Some(line) = flood::hold(self, turn).await? {
+                report.lines.push(line);
+            }
+            return self.take_steps(turn, only, report).await;
+        };
+        if only != Some(Only::Post) {
+            self.take_steps(turn, Some(Only::Screen), report).await?;
+        }
+        let name = self.name.clone();
+        let pending = turn.db.read(move |tx| store::count(tx, &name, Status::Pending)).await?;
+        if pending > 0 {
+            report.lines.push(format!("{pending} pending, not posted ({why})"));
+        }
+        Ok(())
+    }
+
+    /// Why a run posts nothing, if so.
+    fn withholds(&self, turn: &Turn) -> Option<&'static str> {
+        match turn.delivery {
+            Delivery::Withhold => Some("--no-deliver"),
+            Delivery::Queue if self.deliver.is_empty() => Some("`deliver` names no channel"),
+            Delivery::Queue => None,
+        }
+    }
+
+    async fn take_steps(&self, turn: &Turn, only: Option<Only>, report: &mut Telling) -> Result<(), Failure> {
         for _ in 0..self.keys.items_per_run {
             turn.check_stop()?;
             match self.step(turn, only).await? {
@@ -255,6 +294,10 @@ impl Press {
                 if took && let Some(seen) = &seen {
                     store::put_verdict(tx, item.id, &seen.page_hash, seen.verdict.as_deref())?;
                 }
+                // One that is worth it is asked about once more, for its summary.
+                if took && matches!(event, Event::NotWorth | Event::NotReady) {
+                    store::mark_answered(tx, item.id)?;
+                }
                 Ok(took)
             })
             .await?;
@@ -274,11 +317,17 @@ impl Press {
         self.parts.llms.find(&self.llm).ok_or_else(missing)
     }
 
-    fn wish(&self, instructions: Option<&String>) -> Wish {
+    /// That the model cannot be asked because of its key, naming the table of the config that has it.
+    fn locked(&self, why: &str) -> Failure {
+        Failure::Credentials(format!("[llm.{}]: {why}", self.llm))
+    }
+
+    fn wish(&self, item: &Item, instructions: Option<&String>) -> Wish {
         Wish {
             language: self.parts.app.language,
             instructions: instructions.cloned(),
             max_chars: usize::try_from(self.keys.summary_chars).unwrap_or(usize::MAX),
+            anew: item.ask_anew,
         }
     }
 }
@@ -291,9 +340,9 @@ struct Seen {
 }
 
 /// An answer that is none: the step waits, the run fails, or the item is to blame.
-fn no_answer(error: AskError) -> Result<Result<Step, String>, Failure> {
+fn no_answer(press: &Press, error: AskError) -> Result<Result<Step, String>, Failure> {
     match error {
-        AskError::Resting(Obstacle { why, because: Because::Locked, .. }) => Err(Failure::Credentials(why)),
+        AskError::Resting(Obstacle { why, because: Because::Locked, .. }) => Err(press.locked(&why)),
         AskError::Resting(Obstacle { until, why, .. }) => Ok(Ok(Step::Waiting { until, why })),
         AskError::Rejected { why } => Ok(Err(why)),
         AskError::Db(error) => Err(error.into()),
@@ -306,33 +355,6 @@ async fn until_stopped<T>(turn: &Turn, work: impl Future<Output = Result<T, Fail
         biased;
         () = turn.stop.cancelled() => Err(Failure::Interrupted),
         done = work => done,
-    }
-}
-
-/// A report on its way.
-#[derive(Default)]
-struct Telling {
-    lines: Vec<String>,
-    problems: Vec<String>,
-    waiting_until: Option<Timestamp>,
-    /// Whether anything went well.
-    went_well: bool,
-}
-
-impl Telling {
-    fn well(&mut self, line: String) {
-        self.lines.push(line);
-        self.went_well = true;
-    }
-
-    fn finish(self) -> Report {
-        let summary = match (self.lines.is_empty(), self.problems.is_empty()) {
-            (true, true) => "nothing to do".to_owned(),
-            (true, false) => "nothing was done".to_owned(),
-            (false, _) => self.lines.join("; "),
-        };
-        let Telling { problems, waiting_until, went_well, .. } = self;
-        Report { summary, problems, waiting_until, is_in_vain: !went_well, ..Report::default() }
     }
 }
 
@@ -353,7 +375,7 @@ impl Work for Press {
     }
 
     fn relies_on(&self) -> Vec<Subject> {
-        vec![Subject::provider(&self.llm)]
+        vec![Subject::provider(&self.llm), Subject::feed(&self.name)]
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
@@ -373,19 +395,26 @@ impl Work for Press {
 
     fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
         Box::pin(async move {
-            let name = self.name.clone();
-            let (pending, to_screen, waiting) = db
+            let (name, feed) = (self.name.clone(), self.keys.feed.url().to_string());
+            let (gone, pending, to_screen, waiting) = db
                 .read(move |tx| {
+                    let gone = store::find_gone(tx, &name, &feed)?;
                     let waiting = store::count(tx, &name, Status::Unprocessed)?
                         + store::count(tx, &name, Status::Deferred)?;
-                    Ok((store::find_pending(tx, &name)?, store::find_to_screen(tx, &name, now)?, waiting))
+                    let pending = store::find_pending(tx, &name)?;
+                    Ok((gone, pending, store::find_to_screen(tx, &name, now)?, waiting))
                 })
                 .await?;
-            let mut steps = vec![format!("read {}", self.keys.feed)];
+            let mut steps = vec![match gone {
+                None => format!("read {}", self.keys.feed),
+                Some(_) => format!("leave {} alone: {}", self.keys.feed, gone::words(&self.name)),
+            }];
             match (pending, to_screen) {
-                (Some(item), _) => steps.push(format!("summarise and post: {}", item.title)),
-                (None, Some(item)) => steps.push(format!("screen: {} ({waiting} waiting)", item.title)),
-                (None, None) => steps.push(format!("no item is due ({waiting} waiting)")),
+                (Some(item), _) if !self.deliver.is_empty() => {
+                    steps.push(format!("summarise and post: {}", item.title));
+                }
+                (_, Some(item)) => steps.push(format!("screen: {} ({waiting} waiting)", item.title)),
+                (_, None) => steps.push(format!("no item is due ({waiting} waiting)")),
             }
             if let Ok(llm) = self.llm()
                 && let Some(obstacle) = llm.find_obstacle(&self.name, Purpose::Screen, &[]).await?

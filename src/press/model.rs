@@ -140,6 +140,8 @@ pub struct Item {
     pub summary: Option<String>,
     /// What the model said about it last.
     pub verdict: Option<String>,
+    /// Whether the model is asked even if its answer is known, because a person wants the item looked at again.
+    pub ask_anew: bool,
 }
 
 /// An entry of a feed that may become an item.

@@ -82,6 +82,10 @@ pub(super) async fn queue(
             return press.finish(turn, item, Event::PostFailed, json!({ "why": why }), seen).await;
         }
     };
+    // Nobody to post to: the item stays pending for whoever comes. Runs of such a job do not get here.
+    if rendered.is_empty() && failed.is_empty() {
+        return Ok(Step::Nothing);
+    }
     let problems: Vec<String> = failed.iter().map(|error| format!("{}: {error}", item.title)).collect();
     if rendered.is_empty() && !failed.is_empty() {
         let why: Vec<String> = failed.iter().map(ToString::to_string).collect();
@@ -121,13 +125,9 @@ pub(super) async fn queue(
                 store::note(tx, &item, "queued", &detail, now)?;
                 return Ok(format!("queued: {}", item.title));
             }
-            // Nothing to send: no channel, or every message was sent or skipped before.
+            // Nothing to send: every message was sent or skipped before.
             let messages = store::find_messages(tx, &item.job_name, &item.url, 0)?;
-            let code = match (rendered.is_empty(), messages.any_sent) {
-                (true, _) => "no_channel",
-                (false, true) => "already_posted",
-                (false, false) => "already_skipped",
-            };
+            let code = if messages.any_sent { "already_posted" } else { "already_skipped" };
             if !messages.any_open
                 && let Some(to) = decide::after(&item, Event::Posted, None, now)
             {

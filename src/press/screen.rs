@@ -18,11 +18,11 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
         }
     };
     fail::point("press.page_fetched");
-    let wish = press.wish(press.keys.screen_prompt.as_ref());
+    let wish = press.wish(&item, press.keys.screen_prompt.as_ref());
     let asked = press.llm()?.screen(&press.name, &page.document(&item), &wish).await;
     let answered = match asked {
         Ok(answered) => answered,
-        Err(error) => match no_answer(error)? {
+        Err(error) => match no_answer(press, error)? {
             Ok(waiting) => return Ok(waiting),
             Err(why) => {
                 let seen = Seen { page_hash: page.hash, verdict: None };

@@ -6,7 +6,9 @@ mod import;
 use serde_json::Value as Json;
 
 pub use export::list_after;
-pub use feed::{FeedState, find_feed, find_last_success, put_feed};
+pub use feed::{
+    FeedState, find_feed, find_gone, find_last_success, mark_gone, mark_gone_told, put_feed, reset_gone,
+};
 pub use import::{ImportedItem, add_feed, add_imported, find_first_created};
 
 use super::TOPIC;
@@ -21,7 +23,7 @@ use crate::{params, sql};
 macro_rules! columns {
     () => {
         "id, job_name, url, title, published_at, status, reason, retry_count, created_at, last_checked_at, not_before,
-         page_hash, is_held, summary, verdict"
+         page_hash, is_held, summary, verdict, ask_anew"
     };
 }
 
@@ -59,6 +61,7 @@ fn read(row: &Row<'_>) -> db::Result<Item> {
         is_held: row.get::<i64>(12)? != 0,
         summary: row.get(13)?,
         verdict: row.get(14)?,
+        ask_anew: row.get::<i64>(15)? != 0,
     })
 }
 
@@ -125,6 +128,30 @@ pub fn find_pending(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Item>> 
         params![job, TOPIC],
         read,
     )
+}
+
+/// The items that would be posted by and by: pending, not held, and with no message under way.
+pub fn list_ready(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Vec<Item>> {
+    tx.list(
+        sql!(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM items WHERE job_name = ?1 AND status = 2 AND is_held = 0 AND ",
+            not_spoken_for!(),
+            " ORDER BY published_at, id"
+        )),
+        params![job, TOPIC],
+        read,
+    )
+}
+
+/// Has the post of a pending item wait for a person; `false` if it is pending no longer, or was held before.
+pub fn mark_held(tx: &mut Tx<'_>, id: i64) -> db::Result<bool> {
+    let held = tx.execute(
+        sql!("UPDATE items SET is_held = 1 WHERE id = ?1 AND status = 2 AND is_held = 0"),
+        params![id],
+    )?;
+    Ok(held == 1)
 }
 
 /// The item to screen next: of those nobody has looked at and those that were put off, the one looked at longest ago.
@@ -284,11 +311,23 @@ pub fn put_verdict(tx: &mut Tx<'_>, id: i64, page_hash: &str, verdict: Option<&s
     Ok(())
 }
 
+/// Has the model asked about an item although its answer may be known, until it has answered.
+pub fn mark_ask_anew(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
+    tx.execute(sql!("UPDATE items SET ask_anew = 1 WHERE id = ?1"), params![id])?;
+    Ok(())
+}
+
+/// Notes that the model has answered anew, and that this was all it was to be asked.
+pub fn mark_answered(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
+    tx.execute(sql!("UPDATE items SET ask_anew = 0 WHERE id = ?1 AND ask_anew = 1"), params![id])?;
+    Ok(())
+}
+
 /// Keeps the summary that is being posted; `false` if the item is no longer pending.
 pub fn put_summary(tx: &mut Tx<'_>, item: &Item, summary: Option<&str>, now: Timestamp) -> db::Result<bool> {
     let changed = tx.execute(
         sql!(
-            "UPDATE items SET summary = ?1, last_checked_at = ?2
+            "UPDATE items SET summary = ?1, last_checked_at = ?2, ask_anew = 0
              WHERE id = ?3 AND status = 2 AND retry_count = ?4"
         ),
         params![summary, now, item.id, item.retry_count],

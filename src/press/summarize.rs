@@ -44,7 +44,7 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
     };
     fail::point("press.files_fetched");
     let document = Document { title: item.title.clone(), text: page.text, files };
-    let wish = press.wish(press.keys.summary_prompt.as_ref());
+    let wish = press.wish(&item, press.keys.summary_prompt.as_ref());
     let asked = llm.summarize(&press.name, &document, &wish).await;
     drop(workspace);
     fail::point("press.summarized");
@@ -55,7 +55,7 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
             tokens: answered.tokens_in + answered.tokens_out,
         },
         Err(AskError::Resting(obstacle)) => return without_model(press, turn, &item, obstacle).await,
-        Err(error) => match no_answer(error)? {
+        Err(error) => match no_answer(press, error)? {
             Ok(waiting) => return Ok(waiting),
             Err(why) if press.keys.post_rejected => Text::None { why },
             Err(why) => {
@@ -78,7 +78,7 @@ pub(super) async fn without_model(
     let Obstacle { until, why, because } = obstacle;
     let may_post = item.status == Status::Pending && press.keys.on_budget == OnBudget::PostWithoutSummary;
     match because {
-        Because::Locked => Err(Failure::Credentials(why)),
+        Because::Locked => Err(press.locked(&why)),
         Because::UsedUp if may_post => post::queue(press, turn, item, &Text::None { why }, None).await,
         Because::UsedUp | Because::Busy | Because::Down => Ok(Step::Waiting { until, why }),
     }

@@ -7,7 +7,7 @@ use super::{Failure, Press};
 use crate::db::Db;
 use crate::engine::Look;
 use crate::engine::trial::NAMED;
-use crate::fetch::Validators;
+use crate::fetch::{self, Validators};
 use crate::text;
 use crate::time::Timestamp;
 
@@ -17,6 +17,7 @@ pub(super) async fn look(press: &Press, db: &Db, now: Timestamp) -> Result<Look,
     let entries = match fetch_feed(press, &Validators::default()).await {
         Ok(Fetched::Feed(_, entries)) => entries,
         Ok(Fetched::Unchanged(_)) => Vec::new(),
+        Ok(Fetched::Gone) => return Ok(Look::failed(address, fetch::Error::Gone.told())),
         Err(why) => return Ok(Look::failed(address, why)),
     };
     let read = read_entries(&entries, press.keys.future, now);

@@ -132,7 +132,8 @@ async fn a_key_that_is_still_missing_ends_with_4_like_the_first_time() {
     for day in [day(2), day(2).plus(Duration::from_secs(60))] {
         let ran = run(&desk, &["run", "p"], day).await;
         assert_eq!(ran.code, 4, "{ran:?}");
-        assert!(ran.out.contains("NO_SUCH_KEY"), "{ran:?}");
+        assert!(ran.out.contains("[llm.model]: ") && ran.out.contains("NO_SUCH_KEY"), "{ran:?}");
+        assert!(ran.out.contains("  hint: `tsuzuki doctor` says which keys"), "{ran:?}");
     }
 }
 

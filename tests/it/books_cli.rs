@@ -179,3 +179,61 @@ fn books_mails_and_tokens_are_shown_and_reset() {
         assert_eq!(world.google.asked().len(), 3, "two runs and a look");
     });
 }
+
+#[test]
+fn after_a_refused_digest_the_run_and_why_say_when_the_next_is_made() {
+    databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture| {
+        let world = World::new(&fixture, volumes(0, 7)).await;
+        let shell = Shell { fixture: &fixture };
+        shell.write(&world.text("max_per_run = 10\nmail_limit = 3"));
+        world.hook.script.next(tsuzuki::demo::faults::Fault::Status(400, Vec::new()));
+        shell.refuse("run shelf", 3).await;
+        fixture.clock.advance(std::time::Duration::from_secs(60));
+        let said = shell.say("run shelf").await;
+        assert!(said.contains("shelf: waiting: "), "{said}");
+        assert!(
+            said.contains("a digest was refused, the next is made after 2026-01-16 08:02 +09:00"),
+            "{said}"
+        );
+        let said = shell.say("why shelf").await;
+        assert!(
+            said.contains("its digests until 2026-01-16 08:02 +09:00: the last one was refused"),
+            "{said}"
+        );
+        assert!(said.contains("`tsuzuki delivery retry 1` tries again"), "{said}");
+        let said = shell.say(&format!("why {}", isbn(5))).await;
+        let wanted = "not delivered, in no digest before 2026-01-16 09:02 +09:00 (1 digest with it refused)";
+        assert!(said.contains(wanted), "{said}");
+        let said = shell.say(&format!("why {}", isbn(6))).await;
+        assert!(said.contains("not delivered\n"), "it was in no refused digest: {said}");
+    });
+}
+
+#[test]
+fn the_lines_about_paging_are_their_own_text_and_nothing_else() {
+    databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture| {
+        let world = World::new(&fixture, volumes(0, 7)).await;
+        let shell = Shell { fixture: &fixture };
+        shell.write(&world.text("max_per_run = 10\ndeliver = []"));
+        let hash = "521fe5c9ece1aa1f";
+        let lines = [
+            "[google-books][shelf] Page 1: startIndex=0, returned=7, totalItems=7".to_owned(),
+            format!(
+                "[WARN][google-books][shelf] Exhausted: startIndex=7 >= totalItems=7 (query_set_hash={hash})"
+            ),
+        ];
+        let said = shell.say("run shelf").await;
+        let logged: Vec<&str> = said.lines().filter(|line| line.contains("google-books")).collect();
+        assert_eq!(logged, lines);
+        let said = shell.say("run shelf").await;
+        let skipped = format!("[shelf] Skipped: exhausted (query_set_hash={hash})");
+        assert!(said.lines().any(|line| line == skipped), "{said}");
+        let said = shell.say("--log-format json run shelf").await;
+        let line = said.lines().find(|line| line.contains("Skipped")).unwrap();
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(
+            (&line["message"], &line["job"], &line["level"]),
+            (&skipped.into(), &"shelf".into(), &"WARN".into())
+        );
+    });
+}

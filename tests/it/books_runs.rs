@@ -6,7 +6,7 @@ use serde_json::json;
 use tsuzuki::books::{store, view};
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::google_books::{Reply, isbn, volume, volumes};
-use tsuzuki::engine::{Failure, Finished};
+use tsuzuki::engine::{Failure, Finished, Outcome};
 use tsuzuki::id::JobName;
 use tsuzuki::ledger::{Subject, cursor, event};
 use tsuzuki::{params, sql};
@@ -51,7 +51,7 @@ on_both_databases! {
         let before = world.google.asked().len();
         let report = world.run("max_per_run = 40").await;
         assert_eq!(world.google.asked().len(), before, "no request is made");
-        assert_eq!(report.summary, "collected 0 → with ISBN 0 → new 0 → undelivered 12 → queued 5; bottleneck: mail_limit, 7 more wait for the next digest");
+        assert_eq!(report.summary, "collected 0 → with ISBN 0 → new 0 → undelivered 12 → queued 5; bottleneck: mail_limit, 2 more wait for the next digest");
         assert_eq!(world.count(sql!("SELECT COUNT(*) FROM book_digests")).await, 2);
         assert_eq!(reset_cursors(&fixture).await, 1);
         world.run("max_per_run = 40").await;
@@ -254,7 +254,11 @@ on_both_databases! {
         assert_eq!(world.send().await.failed, 1);
         assert_eq!(world.delivered().await.len(), 0);
         // Not with the next run: what was refused would be refused every hour.
-        world.run("max_per_run = 10").await;
+        let report = world.run("max_per_run = 10").await;
+        let next = fixture.clock.now().plus(DAY - Duration::from_secs(3600));
+        let wanted = format!("undelivered 3 → queued 0; bottleneck: a digest was refused, the next is made after {next}");
+        assert!(report.summary.ends_with(&wanted), "{}", report.summary);
+        assert_eq!((report.waiting_until, report.outcome()), (Some(next), Outcome::Waiting));
         fixture.clock.advance(DAY / 2);
         world.run("max_per_run = 10").await;
         assert_eq!(world.count(sql!("SELECT COUNT(*) FROM outbox")).await, 1);
@@ -311,7 +315,11 @@ on_both_databases! {
         world.send().await;
         assert_eq!(world.delivered().await, isbns([4, 3, 2, 1, 0]));
         let first_delivery = world.count(sql!("SELECT COUNT(*) FROM deliveries")).await;
-        fixture.clock.advance(DAY);
+        for _ in 0..6 {
+            world.run(keys).await;
+            assert_eq!(world.send().await.sent, 0, "they were sent a short while ago");
+            fixture.clock.advance(DAY);
+        }
         let report = world.run(keys).await;
         assert_eq!(report.summary, "collected 0 → with ISBN 0 → new 0 → undelivered 0 → queued 2 again; bottleneck: exhausted, the search was read to its end");
         world.run(keys).await;
@@ -331,9 +339,25 @@ on_both_databases! {
         world.run("max_per_run = 10\nfallback_limit = 0").await;
         assert_eq!(world.send().await.sent, 0, "0 is off");
         world.run(keys).await;
-        world.send().await;
+        assert_eq!(world.send().await.sent, 1);
         let next = fixture.db.read(|tx| tx.find(sql!("SELECT isbn13_list_json FROM deliveries ORDER BY id DESC LIMIT 1"), params![], |row| row.get::<String>(0))).await.unwrap();
         assert_ne!(next.unwrap(), json!(oldest[..2]).to_string(), "others have their turn");
+    }
+
+    async fn a_day_with_a_digest_of_new_books_has_none_of_old_ones(fixture) {
+        let world = World::new(&fixture, volumes(0, 3)).await;
+        let keys = "max_per_run = 10\nrecheck_after = \"7d\"";
+        world.run(keys).await;
+        assert_eq!(world.send().await.sent, 1);
+        fixture.clock.advance(DAY * 8);
+        world.google.set_volumes(volumes(0, 4));
+        world.run(keys).await;
+        assert_eq!(world.send().await.sent, 1, "the fourth book");
+        world.run(keys).await;
+        assert_eq!(world.send().await.sent, 0, "the other three are old enough, but not today");
+        fixture.clock.advance(DAY);
+        let report = world.run(keys).await;
+        assert!(report.summary.contains("queued 3 again"), "{}", report.summary);
     }
 
     async fn the_first_run_may_keep_what_it_finds_to_itself(fixture) {

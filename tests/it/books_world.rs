@@ -10,7 +10,7 @@ use tsuzuki::config::{self, Config, Env};
 use tsuzuki::db::{Db, Tx};
 use tsuzuki::demo::google_books::GoogleBooks;
 use tsuzuki::demo::webhook::WebhookServer;
-use tsuzuki::engine::{Finished, Progress, Report, Runner, Selection, Turn};
+use tsuzuki::engine::{Delivery, Finished, Progress, Report, Runner, Selection, Turn};
 use tsuzuki::id::{JobName, Owner};
 use tsuzuki::ledger::lease::{self, Claim};
 use tsuzuki::ledger::quota::Quota;
@@ -127,6 +127,7 @@ pub(crate) async fn turn(fixture: &Fixture, job: &str) -> Turn {
         lease,
         stop: CancellationToken::new(),
         progress: Progress::default(),
+        delivery: Delivery::Queue,
     }
 }
 

@@ -125,6 +125,15 @@ fn a_good_file_has_no_problems_and_one_job() {
 }
 
 #[test]
+fn a_press_job_without_a_channel_is_warned_of() {
+    let job = "[llm.gem]\nkind = \"gemini\"\napi_key = \"x\"\n[[job]]\nname = \"p\"\nkind = \"press\"\nfeed = \"https://a.example/\"\n";
+    let (problems, code) = check(&Desk::new(job));
+    let wanted = "the job `p` names no channel in `deliver`: it collects and screens, but summarises and posts nothing";
+    assert_eq!(code, Some(0), "it is no error");
+    assert!(problems.contains(&format!("4:1 {wanted}")), "{problems:?}");
+}
+
+#[test]
 fn a_table_that_nothing_uses_is_a_warning() {
     let desk = Desk::new(
         "[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"rust\"]\ndeliver = [\"told\"]\n\

@@ -60,3 +60,4 @@ mod seed_contract;
 mod statements;
 mod transactions;
 mod why;
+mod withheld;

@@ -3,6 +3,7 @@
 mod answers;
 mod commands;
 mod crash;
+mod held_back;
 mod providers;
 mod story;
 

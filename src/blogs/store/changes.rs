@@ -113,6 +113,15 @@ pub fn list_untold(tx: &mut Tx<'_>, job: &str, limit: usize) -> db::Result<Vec<C
     )
 }
 
+/// How many changes of a job no message tells yet.
+pub fn count_untold(tx: &mut Tx<'_>, job: &str) -> db::Result<usize> {
+    let count = tx.count(
+        sql!("SELECT COUNT(*) FROM blog_changes WHERE job_name = ?1 AND digest IS NULL"),
+        params![job],
+    )?;
+    Ok(usize::try_from(count).unwrap_or(0))
+}
+
 /// When the blogs of these changes had last been read before they were found, the one that was read longest ago.
 pub fn find_found_since(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<Option<Timestamp>> {
     let mut oldest = Some(Timestamp::MAX);

@@ -9,8 +9,8 @@ mod import;
 use std::collections::HashMap;
 
 pub use changes::{
-    ChangeRow, Delivery, Filter, are_untold, find_change, find_found_since, list_changes, list_deliveries_of,
-    list_untold, mark_digest, prune_changes,
+    ChangeRow, Delivery, Filter, are_untold, count_untold, find_change, find_found_since, list_changes,
+    list_deliveries_of, list_untold, mark_digest, prune_changes,
 };
 use entries::add_entries;
 pub use entries::{EntryRow, find_seen, list_entries_at};

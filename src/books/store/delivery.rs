@@ -115,27 +115,91 @@ pub fn count_waiting(tx: &mut Tx<'_>, job: &JobName) -> db::Result<i64> {
     )
 }
 
-/// The books that a job sent longest ago.
-pub fn list_repeatable(tx: &mut Tx<'_>, job: &JobName, limit: u32) -> db::Result<Vec<Book>> {
+/// How many undelivered books of a job are in a digest that is on its way.
+pub fn count_on_their_way(tx: &mut Tx<'_>, job: &JobName) -> db::Result<i64> {
+    let subjects: Vec<String> = tx.list(
+        sql!(
+            "SELECT DISTINCT subject FROM outbox WHERE job_name = ?1 AND topic = 'books.digest'
+               AND state IN ('ready', 'sending', 'unknown', 'held')"
+        ),
+        params![job],
+        |row| row.get(0),
+    )?;
+    let mut books = 0;
+    for id in subjects.iter().filter_map(|subject| subject.strip_prefix("digest:")?.parse::<i64>().ok()) {
+        books += tx.count(
+            sql!(
+                "SELECT COUNT(*) FROM book_digests g JOIN book_digest_items i ON i.digest_id = g.id
+                 WHERE g.id = ?1 AND g.is_repeat = 0 AND g.delivery_id IS NULL"
+            ),
+            params![id],
+        )?;
+    }
+    Ok(books)
+}
+
+/// How many undelivered books of a job are in no digest for a while, because those with them were refused.
+pub fn count_resting(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Result<i64> {
+    tx.count(
+        sql!(
+            "SELECT COUNT(*) FROM job_books j WHERE j.job_name = ?1 AND j.is_waiting = 1
+               AND j.rests_until > ?2 AND j.rests_until <= ?3
+               AND NOT EXISTS (SELECT 1 FROM delivery_items d WHERE d.job_name = j.job_name AND d.isbn13 = j.isbn13)"
+        ),
+        params![job, now, now.plus(LONGEST_REST)],
+    )
+}
+
+/// A book that a job leaves out of its digests for a while.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Rest {
+    /// The job.
+    pub job_name: JobName,
+    /// How many digests with the book were refused.
+    pub refusals: i64,
+    /// Until when it is in none.
+    pub rests_until: Timestamp,
+}
+
+/// The jobs that leave a book out of their digests now.
+pub fn list_rests(tx: &mut Tx<'_>, isbn13: &Isbn13, now: Timestamp) -> db::Result<Vec<Rest>> {
+    tx.list(
+        sql!(
+            "SELECT job_name, refusals, rests_until FROM job_books
+             WHERE isbn13 = ?1 AND is_waiting = 1 AND rests_until > ?2 AND rests_until <= ?3 ORDER BY job_name"
+        ),
+        params![isbn13, now, now.plus(LONGEST_REST)],
+        |row| Ok(Rest { job_name: row.get(0)?, refusals: row.get(1)?, rests_until: row.get(2)? }),
+    )
+}
+
+/// The books that a job sent longest ago, and not after `latest`.
+pub fn list_repeatable(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    latest: Timestamp,
+    limit: u32,
+    now: Timestamp,
+) -> db::Result<Vec<Book>> {
     tx.list(
         sql!(
             "SELECT b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url,
                b.links_json
              FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
              WHERE j.job_name = ?1 AND j.last_sent_at IS NOT NULL
+               AND (j.last_sent_at <= ?3 OR j.last_sent_at > ?4)
              ORDER BY j.last_sent_at, j.isbn13 LIMIT ?2"
         ),
-        params![job, limit],
+        // What was sent in the future was sent under a clock that has been set back since.
+        params![job, limit, latest, now.plus(DAY)],
         super::books::read,
     )
 }
 
-/// When a job last made a digest of repeats.
-pub fn last_repeat_at(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Timestamp>> {
+/// When a job last made a digest, of whatever books.
+pub fn last_digest_at(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Timestamp>> {
     tx.find(
-        sql!(
-            "SELECT created_at FROM book_digests WHERE job_name = ?1 AND is_repeat = 1 ORDER BY id DESC LIMIT 1"
-        ),
+        sql!("SELECT created_at FROM book_digests WHERE job_name = ?1 ORDER BY id DESC LIMIT 1"),
         params![job],
         |row| row.get(0),
     )

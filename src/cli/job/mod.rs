@@ -16,6 +16,7 @@ use crate::config::ScheduleSpec;
 use crate::config::value::Span;
 use crate::id::JobName;
 use crate::ledger::{Subject, event, pause};
+use crate::press::gone;
 use crate::time::Timestamp;
 
 /// Options of `job`.
@@ -67,7 +68,7 @@ enum Command {
         #[arg(long, default_value = "by hand")]
         reason: String,
     },
-    /// End the rest of a job
+    /// End the rest of a job, and of its feed
     Resume {
         /// The job
         name: String,
@@ -174,7 +175,8 @@ async fn resume(name: &str, context: &Context) -> Result {
         .db()
         .await?
         .write(move |tx| {
-            let rested = pause::reset(tx, &Subject::job(&job))?;
+            let is_feed_back = gone::resume(tx, &job)?;
+            let rested = pause::reset(tx, &Subject::job(&job))? || is_feed_back;
             if rested {
                 event::add(tx, Some(&job), &Subject::job(&job), "resumed", &serde_json::Value::Null, now)?;
             }

@@ -62,7 +62,13 @@ impl<'a> Telling<'a> {
             return Ok(());
         }
         out.line(format!("{job}: {}: {}", told.outcome, self.times.told(&told.message)))?;
-        told.problems.iter().try_for_each(|problem| out.line(format!("  {}", self.times.told(problem))))
+        told.problems.iter().try_for_each(|problem| out.line(format!("  {}", self.times.told(problem))))?;
+        match finished {
+            Finished::Failed(Failure::Credentials(_)) => out.line(
+                "  hint: `tsuzuki doctor` says which keys are missing or refused, and where to get them",
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// All of it as one exit code, and as data or in a sentence.

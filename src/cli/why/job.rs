@@ -6,6 +6,7 @@ use super::super::run::why_skipped;
 use super::super::times::Times;
 use super::page::Page;
 use super::words;
+use crate::books::select;
 use crate::channel::outbox::{self, Filter, State};
 use crate::config::value::Span;
 use crate::db::{self, Tx};
@@ -32,6 +33,8 @@ pub(super) struct JobStory {
     next_run_at: Option<Timestamp>,
     /// What rests that it needs: itself, its channels, its providers, its blogs.
     pauses: Vec<Pause>,
+    /// When a books job makes its next digest, if it rests now because the last one was refused.
+    next_digest_at: Option<Timestamp>,
     /// Its newest runs, oldest first.
     runs: Vec<Event>,
     waiting: Vec<Waiting>,
@@ -89,6 +92,10 @@ pub(super) fn find_story(
     for events in [&mut runs, &mut changes] {
         events.drain(..events.len().saturating_sub(limit.min(TOLD)));
     }
+    let next_digest_at = match name.parse() {
+        Ok(name) => select::next_digest_at(tx, &name, now)?,
+        Err(_) => None,
+    };
     Ok(JobStory {
         name: name.to_owned(),
         config: job.map(|job| Configured {
@@ -101,6 +108,7 @@ pub(super) fn find_story(
         state,
         skipped,
         pauses,
+        next_digest_at,
         runs,
         waiting: list_waiting(tx, name)?,
         changes,
@@ -144,6 +152,10 @@ pub(super) fn tell(story: &JobStory, page: &mut Page<'_>) {
     tell_state(story, page);
     for rest in &story.pauses {
         page.fact("rests", tell_rest(rest, times));
+    }
+    if let Some(at) = story.next_digest_at {
+        let until = times.line(at);
+        page.fact("rests", format!("its digests until {until}: the last one was refused, see messages"));
     }
     page.section("runs", story.runs.iter().map(|run| tell_run(run, times)));
     page.section("messages", story.waiting.iter().map(|waiting| tell_waiting(waiting, name)));
@@ -192,6 +204,7 @@ pub(super) fn tell_rest(rest: &Pause, times: &Times) -> String {
     let said = format!("{} {until}: {}", rest.name.spoken(), times.told(&rest.reason));
     let by_hand = [
         (Kind::Job, "job resume"),
+        (Kind::Feed, "job resume"),
         (Kind::Channel, "delivery retry --channel"),
         (Kind::Blog, "change resume"),
     ];

@@ -17,7 +17,7 @@ use crate::engine::run::Summary;
 use crate::ledger::event::Event;
 use crate::press::Reason;
 use crate::press::look::Story as ItemStory;
-use crate::text::Language;
+use crate::text::{Language, counted};
 
 pub(super) fn tell(story: &Story, page: &mut Page<'_>) {
     match story {
@@ -192,6 +192,15 @@ fn tell_book(story: &BookStory, page: &mut Page<'_>) {
             let delivered = match job.delivered_at {
                 Some(at) => format!("delivered {}", times.line(at)),
                 None => "not delivered".to_owned(),
+            };
+            let rest = story.rests.iter().find(|rest| rest.job_name == job.job_name);
+            let delivered = match rest {
+                Some(rest) => format!(
+                    "{delivered}, in no digest before {} ({} with it refused)",
+                    times.line(rest.rests_until),
+                    counted(rest.refusals, "digest")
+                ),
+                None => delivered,
             };
             format!("{}: found {}, {delivered}", job.job_name, times.line(job.first_seen_at))
         }),

@@ -24,6 +24,7 @@ fn item(status: Status, retry_count: u32) -> Item {
         not_before: None,
         page_hash: None,
         is_held: false,
+        ask_anew: false,
         summary: None,
         verdict: None,
     }

@@ -3,6 +3,7 @@
 use crate::db::{self, Tx};
 use crate::fetch::Validators;
 use crate::id::JobName;
+use crate::press::gone::Gone;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -71,7 +72,7 @@ pub fn put_feed(
                last_modified = excluded.last_modified, validated_url = excluded.validated_url,
                first_success_at = COALESCE(press_feeds.first_success_at, excluded.first_success_at),
                last_success_at = excluded.last_success_at, last_read_at = excluded.last_read_at,
-               read_again_at = excluded.read_again_at"
+               read_again_at = excluded.read_again_at, gone_at = NULL, gone_told_at = NULL"
         ),
         params![
             job,
@@ -86,4 +87,57 @@ pub fn put_feed(
         ],
     )?;
     Ok(())
+}
+
+/// Whether a feed is gone for good, as far as we know.
+pub fn find_gone(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<Option<Gone>> {
+    tx.find(
+        sql!(
+            "SELECT gone_at, gone_told_at FROM press_feeds
+             WHERE job_name = ?1 AND feed_url = ?2 AND gone_at IS NOT NULL"
+        ),
+        params![job, feed_url],
+        |row| Ok(Gone { gone_at: row.get(0)?, is_told: row.get::<Option<Timestamp>>(1)?.is_some() }),
+    )
+}
+
+/// Remembers that a feed is gone for good; nobody was told yet.
+pub fn mark_gone(tx: &mut Tx<'_>, job: &JobName, feed_url: &str, now: Timestamp) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "INSERT INTO press_feeds (job_name, feed_url, gone_at) VALUES (?1, ?2, ?3)
+             ON CONFLICT (job_name, feed_url) DO UPDATE SET gone_at = excluded.gone_at, gone_told_at = NULL"
+        ),
+        params![job, feed_url, now],
+    )?;
+    Ok(())
+}
+
+/// Notes that the end of a feed is told; `false` when somebody else was first.
+pub fn mark_gone_told(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    feed_url: &str,
+    gone_at: Timestamp,
+    now: Timestamp,
+) -> db::Result<bool> {
+    let marked = tx.execute(
+        sql!(
+            "UPDATE press_feeds SET gone_told_at = ?4
+             WHERE job_name = ?1 AND feed_url = ?2 AND gone_at = ?3 AND gone_told_at IS NULL"
+        ),
+        params![job, feed_url, gone_at, now],
+    )?;
+    Ok(marked == 1)
+}
+
+/// Forgets that feeds of a job are gone; answers how many were.
+pub fn reset_gone(tx: &mut Tx<'_>, job: &JobName) -> db::Result<u64> {
+    tx.execute(
+        sql!(
+            "UPDATE press_feeds SET gone_at = NULL, gone_told_at = NULL
+             WHERE job_name = ?1 AND gone_at IS NOT NULL"
+        ),
+        params![job],
+    )
 }

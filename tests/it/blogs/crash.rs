@@ -7,6 +7,7 @@ use std::time::Duration;
 use tsuzuki::channel::outbox;
 use tsuzuki::db::Place;
 use tsuzuki::demo::site::Site;
+use tsuzuki::demo::webhook::WebhookServer;
 
 use super::{HOUR, World, config_text, feed_only, name_of, read_config, site};
 use crate::databases::Fixture;
@@ -38,7 +39,7 @@ impl Program<'_> {
         command
             .args(["--config"])
             .arg(self.fixture.dir.path().join("tsuzuki.toml"))
-            .args(["run", "blogs", "--no-deliver"])
+            .args(["run", "blogs"])
             .env("TSUZUKI_NOW", self.fixture.clock.now().to_string())
             .env_remove("TSUZUKI_FAIL_AT")
             .stdin(Stdio::null())
@@ -103,7 +104,9 @@ on_both_databases! {
             Place::Server(url) => url.clone(),
             other => other.to_string(),
         };
-        let text = format!("[store]\nurl = \"{store}\"\n{}", config_text("", &blogs));
+        let reader = WebhookServer::start().await.unwrap();
+        let jobs = config_text("", &blogs).replace("http://127.0.0.1:9/hook", reader.url.as_str());
+        let text = format!("[store]\nurl = \"{store}\"\n{jobs}");
         read_config(&text);
         std::fs::write(fixture.dir.path().join("tsuzuki.toml"), &text).unwrap();
         let world = World::new(&fixture, &text);

@@ -154,6 +154,7 @@ on_both_databases! {
         world.parts = fast_parts(&world.config, &fixture);
         let failure = failed(world.finish().await);
         assert!(matches!(&failure, Failure::Credentials(why) if why.contains("API key not valid")), "{failure:?}");
+        assert!(failure.to_string().starts_with("1 new; [llm.gemini]: "), "what was done, and whose key it is: {failure}");
         assert!(!format!("{failure:?}{}", world.everything_told().await).contains("wrong-key"));
         world.clock.advance(5 * MINUTE);
         let again = failed(world.finish().await);

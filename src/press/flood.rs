@@ -1,0 +1,30 @@
+//! More items that are ready to be posted at once than `hold_above` allows: their posts wait for a person.
+//!
+//! Items pile up where nobody posts them: the job had no channel for a while, ran with `--no-deliver`, or they were
+//! imported. The first run that may post would send them all, one after the other.
+
+use serde_json::json;
+
+use super::{Failure, Press, Turn, store};
+use crate::channel::outbox;
+
+/// Holds what has piled up, if it is too much; answers a line that says so.
+pub(super) async fn hold(press: &Press, turn: &Turn) -> Result<Option<String>, Failure> {
+    let name = press.name.clone();
+    let ready = turn.db.read(move |tx| store::list_ready(tx, &name)).await?;
+    let hold_above = usize::try_from(press.hold_above).unwrap_or(usize::MAX);
+    if !outbox::should_hold(ready.len(), hold_above, true) {
+        return Ok(None);
+    }
+    let (count, now) = (ready.len(), turn.now());
+    turn.write(move |tx| {
+        for item in &ready {
+            if store::mark_held(tx, item.id)? {
+                store::note(tx, item, "held", &json!({ "pending": count }), now)?;
+            }
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(Some(format!("{count} pending, held: more than `hold_above` at once")))
+}

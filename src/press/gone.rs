@@ -1,0 +1,113 @@
+//! A feed that is gone for good (410): it rests until a person or another address wakes it, and is told once.
+
+use serde_json::json;
+
+use super::{Failure, Press, Turn, store};
+use crate::channel::outbox::{self, Batch, Found};
+use crate::channel::{News, Notice};
+use crate::db::{self, Tx};
+use crate::engine::{Delivery, Parts};
+use crate::id::JobName;
+use crate::ledger::{Subject, event, pause};
+use crate::text::Language;
+use crate::time::Timestamp;
+
+/// Whose messages these are.
+const TOPIC: &str = "press.feed";
+
+/// What is said about a feed that is gone.
+pub(super) fn words(job: &JobName) -> String {
+    format!("it is gone for good (410) and rests: `tsuzuki job resume {job}` or another `feed` wakes it")
+}
+
+/// Whether the feed rests now. One with another address than the one that is gone does not.
+pub(super) async fn rests(press: &Press, turn: &Turn) -> Result<bool, Failure> {
+    let (job, feed, now) = (press.name.clone(), press.keys.feed.url().to_string(), turn.now());
+    let (is_gone, is_paused) = turn
+        .db
+        .read(move |tx| {
+            let is_gone = store::find_gone(tx, &job, &feed)?.is_some();
+            Ok((is_gone, pause::find(tx, &Subject::feed(&job), now)?.is_some()))
+        })
+        .await?;
+    if is_paused && !is_gone {
+        let (job, feed, now) = (press.name.clone(), press.keys.feed.url().to_string(), turn.now());
+        turn.write(move |tx| {
+            pause::reset(tx, &Subject::feed(&job))?;
+            let detail = json!({ "feed": feed });
+            event::add(tx, Some(&job), &Subject::job(&job), "feed_changed", &detail, now)
+        })
+        .await?;
+    }
+    Ok(is_gone)
+}
+
+/// Lets the feed rest.
+pub(super) async fn rest(press: &Press, turn: &Turn) -> Result<(), Failure> {
+    let (job, feed, now) = (press.name.clone(), press.keys.feed.url().to_string(), turn.now());
+    turn.write(move |tx| {
+        store::mark_gone(tx, &job, &feed, now)?;
+        pause::put(tx, &Subject::feed(&job), None, &format!("{feed} is gone for good (410)"), now)?;
+        event::add(tx, Some(&job), &Subject::job(&job), "feed_gone", &json!({ "feed": feed }), now)
+    })
+    .await
+}
+
+/// Tells the channels that the feed is gone, unless that was done; answers what could not be made a message.
+pub(super) async fn tell(press: &Press, turn: &Turn) -> Result<Vec<String>, Failure> {
+    let (job, feed) = (press.name.clone(), press.keys.feed.url().to_string());
+    let gone = turn.db.read(move |tx| store::find_gone(tx, &job, &feed)).await?;
+    let Some(gone_at) = gone.filter(|gone| !gone.is_told).map(|gone| gone.gone_at) else {
+        return Ok(Vec::new());
+    };
+    if turn.delivery == Delivery::Withhold || press.deliver.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Parts { channels, outside, app, .. } = &press.parts;
+    let news = News::from(notice(press, app.language));
+    let (rendered, failed) = channels.render(&press.deliver, outside, &news).await;
+    let problems = failed.iter().map(ToString::to_string).collect();
+    let (job, feed, now) = (press.name.clone(), press.keys.feed.url().to_string(), turn.now());
+    turn.write(move |tx| {
+        if !store::mark_gone_told(tx, &job, &feed, gone_at, now)? {
+            return Ok(());
+        }
+        let (subject, about) = (format!("gone:{gone_at}"), Subject::job(&job));
+        let batch = Batch {
+            job: &job,
+            topic: TOPIC,
+            subject: &subject,
+            generation: 0,
+            hold: false,
+            found: Found::Since(store::find_last_success(tx, &job, &feed)?),
+            about: &about,
+        };
+        outbox::add_all(tx, &batch, &rendered, &failed, now).map(drop)
+    })
+    .await?;
+    Ok(problems)
+}
+
+fn notice(press: &Press, language: Language) -> Notice {
+    let job = &press.name;
+    let headline = match language {
+        Language::Ja => format!("{job}: フィードが削除されました（410）。読み込みを停止しました"),
+        Language::En => format!("{job}: the feed is gone for good (410) and no longer read"),
+    };
+    Notice { link: Some(press.keys.feed.url().clone()), ..Notice::new(headline, language) }
+}
+
+/// Has the feed of a job read again; `false` if it did not rest.
+pub fn resume(tx: &mut Tx<'_>, job: &JobName) -> db::Result<bool> {
+    let was_gone = store::reset_gone(tx, job)? > 0;
+    Ok(pause::reset(tx, &Subject::feed(job))? || was_gone)
+}
+
+/// A feed that is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone {
+    /// When it said so.
+    pub gone_at: Timestamp,
+    /// Whether the channels of its job were told.
+    pub is_told: bool,
+}

@@ -1,0 +1,120 @@
+//! `--no-deliver`, for all four kinds: what is found is saved and stays untold, and the next ordinary run tells it once.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use tsuzuki::channel::outbox::{self, Filter};
+use tsuzuki::demo::gemini::{self, Gemini};
+use tsuzuki::demo::gitlab::GitLab;
+use tsuzuki::demo::google_books::{GoogleBooks, volumes};
+use tsuzuki::demo::ministry::{Ministry, Shape};
+use tsuzuki::demo::site::{Content, Site};
+use tsuzuki::demo::webhook::WebhookServer;
+use tsuzuki::time::Timestamp;
+
+use crate::databases::Fixture;
+use crate::desk::{ends_with, output_beside};
+
+const ALLOW: &str = "allow_private = [\"127.0.0.1\"]";
+
+/// One of each kind of source, and somebody who is told.
+struct World {
+    google: GoogleBooks,
+    ministry: Ministry,
+    gemini: Gemini,
+    site: Site,
+    gitlab: GitLab,
+    reader: WebhookServer,
+}
+
+impl World {
+    async fn start() -> Self {
+        let gitlab = GitLab::start().await.unwrap();
+        gitlab.add_synthetic(1, "team/app", 12);
+        Self {
+            google: GoogleBooks::start(volumes(0, 3)).await.unwrap(),
+            ministry: Ministry::start().await.unwrap(),
+            gemini: Gemini::start().await.unwrap(),
+            site: Site::start(Content::with_articles(3, day(1))).await.unwrap(),
+            gitlab,
+            reader: WebhookServer::start().await.unwrap(),
+        }
+    }
+
+    fn config(&self, store: &str) -> String {
+        let job = |name: &str, kind: &str, keys: &str| {
+            format!("[[job]]\nname = \"{name}\"\nkind = \"{kind}\"\ndeliver = [\"hook\"]\n{ALLOW}\n{keys}\n")
+        };
+        format!(
+            "[app]\nlanguage = \"en\"\n[store]\nurl = \"{store}\"\n[channel.hook]\nkind = \"webhook\"\nurl = \"{}\"\n{ALLOW}\n\
+             [llm.gemini]\nkind = \"gemini\"\napi_key = \"{}\"\nbase_url = \"{}\"\n{ALLOW}\n",
+            self.reader.url,
+            gemini::KEY,
+            self.gemini.url
+        ) + &job(
+            "shelf",
+            "books",
+            &format!(
+                "queries = [\"rust\"]\ngoogle_books = {{ api_url = \"{}\" }}\nfallback_limit = 0",
+                self.google.url
+            ),
+        ) + &job("mic", "press", &format!("feed = \"{}\"\nitems_per_run = 10", self.ministry.feed()))
+            + &job("mine", "blogs", &format!("blog = [{{ id = \"mine\", url = \"{}\" }}]", self.site.url))
+            + &job("code", "commits", &format!("gitlab = \"{}\"\ngroup = \"team\"", self.gitlab.url()))
+    }
+}
+
+fn day(number: u32) -> Timestamp {
+    format!("2026-01-{number:02}T00:00:00Z").parse().unwrap()
+}
+
+async fn run(fixture: &Fixture, at: Timestamp, args: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+    command.arg("-c").arg(fixture.dir.path().join("tsuzuki.toml")).arg("run").args(args);
+    command.env_clear().env("TSUZUKI_NOW", at.to_string());
+    ends_with(&output_beside(command).await, 0)
+}
+
+/// How many messages each job has, in whatever state.
+async fn messages(fixture: &Fixture) -> BTreeMap<String, usize> {
+    let rows = fixture.db.read(|tx| outbox::list(tx, &Filter::default(), 100)).await.unwrap();
+    let mut counts = BTreeMap::new();
+    for row in rows {
+        *counts.entry(row.job_name.to_string()).or_default() += 1;
+    }
+    counts
+}
+
+on_both_databases! {
+    async fn what_is_found_without_delivery_is_told_once_by_the_next_ordinary_run(fixture) {
+        let world = World::start().await;
+        std::fs::write(fixture.dir.path().join("tsuzuki.toml"), world.config(&fixture.address())).unwrap();
+        run(&fixture, day(2), &["mic", "mine", "--no-deliver"]).await;
+        for slug in ["one", "two"] {
+            world.ministry.publish(slug, &format!("Release {slug}"), Some(day(3)), Shape::WithFiles(vec![("a.pdf".into(), 2000)]));
+            world.site.edit(|content| content.publish(slug, &format!("Post {slug}"), day(3)));
+        }
+        for number in [4, 5] {
+            let said = run(&fixture, day(number), &["shelf", "mic", "mine", "code", "--no-deliver"]).await;
+            assert!(said.contains("bottleneck: --no-deliver, 3 wait for a run that delivers"), "{said}");
+            assert!(said.contains("2 pending, not posted (--no-deliver)"), "{said}");
+            assert!(said.contains("1 change left untold (--no-deliver)"), "{said}");
+            assert_eq!(said.contains("12 new commits; left untold (--no-deliver)"), number == 4, "{said}");
+            assert_eq!(messages(&fixture).await, BTreeMap::new());
+        }
+        assert_eq!(world.gemini.questions().len(), 2, "two screenings, and no summary that nobody may read");
+        assert_eq!(world.reader.posts().len(), 0);
+
+        run(&fixture, day(6), &["shelf", "mic", "mine", "code"]).await;
+        let told: BTreeMap<String, usize> =
+            [("shelf", 1), ("mic", 2), ("mine", 1), ("code", 1)].map(|(job, count)| (job.to_owned(), count)).into();
+        assert_eq!(messages(&fixture).await, told);
+        let posts: Vec<String> = world.reader.posts().iter().map(|post| post.body.clone()).collect();
+        for words in ["headline\":\"Release one", "headline\":\"Release two", "Post one", "Post two", "12 new"] {
+            assert_eq!(posts.iter().map(|post| post.matches(words).count()).sum::<usize>(), 1, "{words}: {posts:?}");
+        }
+        run(&fixture, day(7), &["shelf", "mic", "mine", "code"]).await;
+        assert_eq!(messages(&fixture).await, told);
+        assert_eq!(world.reader.posts().len(), 5);
+    }
+}
