@@ -13,6 +13,8 @@ CREATE TABLE items (
   job_name TEXT NOT NULL,
   not_before TEXT,
   entry_key TEXT,
+  -- When the feed had been read before, the last time before this was found in it.
+  found_since TEXT,
   page_hash TEXT,
   -- 1 when it came with more new entries than `hold_above` allows: its post waits for a person.
   is_held INTEGER NOT NULL DEFAULT 0,

@@ -68,6 +68,8 @@ CREATE TABLE blog_changes (
   job_name TEXT NOT NULL,
   blog_id TEXT NOT NULL,
   found_at TEXT NOT NULL,
+  -- When the blog had been read before, the last time before this was found.
+  found_since TEXT,
   code TEXT NOT NULL CHECK (code IN ('new', 'failing', 'recovered', 'gone')),
   held INTEGER NOT NULL DEFAULT 0,
   detail TEXT NOT NULL,

@@ -26,8 +26,12 @@ CREATE TABLE outbox (
   lease_owner TEXT,
   lease_fence INTEGER NOT NULL DEFAULT 0,
   lease_until TEXT,
-  -- Why it may have been sent although this row says nothing of it: `idle` or `restored`.
+  -- The same end by the boot clock of the owner's kernel, as `KERNEL@MILLISECONDS`; NULL where there is none.
+  lease_uptime TEXT,
+  -- Why it may have been sent although this row says nothing of it: `idle`, `restored`, `reopened` or `retold`.
   doubt TEXT,
+  -- Since when it can have been sent then; NULL: since it was added.
+  doubt_since TEXT,
   remote_id TEXT,
   last_error TEXT
 );
@@ -43,6 +47,12 @@ CREATE INDEX idx_outbox_open ON outbox (job_name, state, id)
 -- What has ended but whose owner could not be told yet: almost always empty.
 CREATE INDEX idx_outbox_untold ON outbox (settled_at, id)
   WHERE settled_at IS NULL AND state IN ('sent', 'failed', 'skipped');
+
+-- Copies of earlier states: a backup carries a row that says when it was made, and learns here since when it is in use.
+CREATE TABLE restores (
+  made_at TEXT PRIMARY KEY NOT NULL,
+  restored_at TEXT
+);
 
 -- What senders remember about a channel; its row is also the lock under which they take messages.
 CREATE TABLE outbox_channels (

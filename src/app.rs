@@ -13,7 +13,7 @@ use crate::channel::outbox::{Sender, Topics};
 use crate::channel::{self, ChannelSet, Outside};
 use crate::commits;
 use crate::config::value::Span;
-use crate::config::{self, Config, Kind, MissingSecret, Problems};
+use crate::config::{self, Config, Kind, MissingSecret, Problem, Problems, Section};
 use crate::db::{self, Db};
 use crate::engine::{Job, Parts, Schedule, Work};
 use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher};
@@ -79,13 +79,28 @@ pub fn job_kinds() -> impl Iterator<Item = &'static str> {
     PIPELINES.iter().map(|pipeline| pipeline.kind.name)
 }
 
-/// What should be better about jobs, though they can run.
+/// What should be better, though the file can be used.
 pub fn list_warnings(config: &Config) -> Problems {
     let mut warnings = Problems::default();
+    warnings.extend(list_unused(config));
     for job in config.jobs.iter().filter(|job| job.kind == press::KIND) {
         warnings.extend(press::config::list_warnings(job));
     }
     warnings
+}
+
+/// Tables that nothing in the file uses.
+fn list_unused(config: &Config) -> Vec<Problem> {
+    let unused = |section: &Section, why: &str| section.header_problem(why).as_warning();
+    let is_told =
+        |name: &str| config.jobs.iter().any(|job| job.deliver.iter().any(|channel| channel == name));
+    let is_asked = config.jobs.iter().any(|job| job.kind == press::KIND);
+    let channels = config.channels.iter().filter(|channel| !is_told(&channel.name));
+    let llms = config.llms.iter().filter(|_| !is_asked);
+    channels
+        .map(|channel| unused(channel, "no job has it in `deliver`, so nothing is sent there"))
+        .chain(llms.map(|llm| unused(llm, "no job asks a model")))
+        .collect()
 }
 
 /// Whether a look at what such a job watches counts against a quota, which has to be written.

@@ -84,6 +84,22 @@ pub fn printable_json(json: &str) -> String {
     shown
 }
 
+/// Text for HTML, inside and outside of attributes.
+pub fn escape_html(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// Whether `text` is a line of printable ASCII with single spaces between words: nothing is to be done to it.
 pub fn is_plain_line(text: &str) -> bool {
     let mut before = b' ';

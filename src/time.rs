@@ -10,6 +10,10 @@ use jiff::SignedDuration;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
+mod uptime;
+
+pub use uptime::{NotAnUptime, Uptime};
+
 /// A moment in UTC with millisecond precision.
 ///
 /// Its text is fixed-width (`2026-01-15T00:02:11.123Z`), so that text order in both databases is time order.
@@ -160,6 +164,8 @@ enum Source {
     System,
     /// The system clock moved by a fixed span: a process that runs "on another day".
     Shifted(SignedDuration),
+    /// The machine's clock as somebody has set it, that many milliseconds ahead of what it showed.
+    Set(Arc<AtomicI64>),
     /// Stands still until it is set.
     Manual(Arc<AtomicI64>),
 }
@@ -176,6 +182,13 @@ impl Clock {
         Self(Source::Shifted(SignedDuration::from_millis(shift)))
     }
 
+    /// The machine's clock as if somebody had set it ahead, or back; [`Clock::set`] and [`Clock::advance`] do it again, in
+    /// every clone. Unlike other clocks that are not the machine's it has the machine's uptime.
+    pub fn set_ahead(by: SignedDuration) -> Self {
+        let millis = i64::try_from(by.as_millis()).unwrap_or(0);
+        Self(Source::Set(Arc::new(AtomicI64::new(millis))))
+    }
+
     /// A clock that stands at `start` until [`Clock::set`] or [`Clock::advance`] moves it, in every clone.
     pub fn manual(start: Timestamp) -> Self {
         Self(Source::Manual(Arc::new(AtomicI64::new(start.as_millis()))))
@@ -189,7 +202,19 @@ impl Clock {
                 let shift = i64::try_from(shift.as_millis()).unwrap_or(0);
                 Timestamp::from_millis(system_now().as_millis().saturating_add(shift))
             }
+            Source::Set(ahead) => {
+                Timestamp::from_millis(system_now().as_millis().saturating_add(ahead.load(Ordering::SeqCst)))
+            }
             Source::Manual(millis) => Timestamp::from_millis(millis.load(Ordering::SeqCst)),
+        }
+    }
+
+    /// How long this kernel has been running, which no change of the clock changes; `None` where that cannot be told,
+    /// and for clocks that show a time of their own.
+    pub fn uptime(&self) -> Option<Uptime> {
+        match &self.0 {
+            Source::System | Source::Set(_) => Uptime::now(),
+            Source::Shifted(_) | Source::Manual(_) => None,
         }
     }
 
@@ -198,14 +223,16 @@ impl Clock {
         matches!(self.0, Source::System)
     }
 
-    /// Moves a manual clock to `at`; other clocks are not ours to move.
+    /// Moves a clock that was made to be moved to `at`; others are not ours to move.
     pub fn set(&self, at: Timestamp) {
-        if let Source::Manual(millis) = &self.0 {
-            millis.store(at.as_millis(), Ordering::SeqCst);
+        match &self.0 {
+            Source::Manual(millis) => millis.store(at.as_millis(), Ordering::SeqCst),
+            Source::Set(ahead) => ahead.store(at.as_millis() - system_now().as_millis(), Ordering::SeqCst),
+            Source::System | Source::Shifted(_) => {}
         }
     }
 
-    /// Moves a manual clock on by `span`; other clocks are not ours to move.
+    /// Moves such a clock on by `span`.
     pub fn advance(&self, span: Duration) {
         self.set(self.now().plus(span));
     }
@@ -275,5 +302,18 @@ mod tests {
         clock.advance(Duration::from_secs(3));
         assert_eq!(other.now().as_millis(), 3_000);
         assert!(!clock.is_system() && Clock::system().is_system());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_clock_that_is_set_keeps_the_uptime_of_the_machine() {
+        let (clock, hour) = (Clock::set_ahead(SignedDuration::from_hours(1)), Duration::from_secs(3600));
+        let before = clock.uptime().unwrap();
+        assert!(clock.now() >= Clock::system().now().plus(hour / 2));
+        clock.advance(hour * 24);
+        assert!(clock.now() >= Clock::system().now().plus(hour * 24));
+        assert!(clock.uptime().unwrap().since(&before) < hour, "the kernel is as old as it was");
+        assert_eq!(Clock::manual(clock.now()).uptime(), None);
+        assert_eq!(Clock::starting_at(clock.now()).uptime(), None);
     }
 }

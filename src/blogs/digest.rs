@@ -8,7 +8,7 @@ use super::config::Blog;
 use super::decide::Code;
 use super::store::{self, ChangeRow};
 use super::{Blogs, TOPIC, message};
-use crate::channel::outbox::{self, Batch};
+use crate::channel::outbox::{self, Batch, Found};
 use crate::channel::{NotRendered, Notice, Rendered};
 use crate::engine::{Delivery, Failure, Turn};
 use crate::fail;
@@ -103,6 +103,7 @@ async fn write(turn: &Turn, digests: Vec<Digest>) -> Result<(), Failure> {
                 subject: &digest.subject,
                 generation: 0,
                 hold: digest.held,
+                found: Found::Since(store::find_found_since(tx, &digest.ids)?),
                 about: &about,
             };
             outbox::add_all(tx, &batch, &digest.rendered, &digest.failed, now)?;

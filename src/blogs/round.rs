@@ -293,7 +293,7 @@ impl Round {
         for Done { index, state, sighting } in batch {
             let blog = &self.blogs[*index];
             let settled = settle(tx, blog, &self.rules, state, sighting)?;
-            store::apply(tx, &self.job, &blog.id, &settled, sighting)?;
+            store::apply(tx, &self.job, &blog.id, &settled, sighting, state.last_success_at)?;
             if self.paused.contains_key(&blog.id) && settled.pause.is_none() {
                 store::resume(tx, &blog.id, sighting.checked_at)?;
             }

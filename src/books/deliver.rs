@@ -11,7 +11,7 @@ use super::prompt;
 use super::select::{Choice, Limits, choose};
 use super::store;
 use super::token::{self, Token};
-use crate::channel::outbox::{self, Batch, Outcome, Row};
+use crate::channel::outbox::{self, Batch, Found, Outcome, Row};
 use crate::channel::{ChannelSet, Entry, HeaderText, MailBody, News, NotRendered, Notice, Outside, Rendered};
 use crate::config;
 use crate::db::{self, Tx};
@@ -199,6 +199,7 @@ async fn queue(
             // A repeat is an intended one, and says so wherever it is listed.
             generation: u32::from(is_repeat),
             hold: false,
+            found: Found::Gradually,
             about: &about,
         };
         outbox::add_all(tx, &batch, &rendered, &failed, now)?;

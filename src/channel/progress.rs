@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::time::{Clock, Timestamp};
+use crate::time::{Clock, Timestamp, Uptime};
 
 /// How far one send has come, told by the channel while it works.
 #[derive(Debug)]
@@ -53,18 +53,28 @@ fn lock<T>(cell: &Mutex<T>) -> MutexGuard<'_, T> {
     cell.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How long a claimed message is ours, by two clocks: one stands still when the machine sleeps, one can be set.
+/// How long a claimed message is ours, by three clocks: one stands still when the machine sleeps, one can be set, and the
+/// one that does neither is not everywhere and stands still when a virtual machine is paused. The most cautious one counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     clock: Clock,
-    began: Arc<Mutex<(Instant, Timestamp)>>,
+    began: Arc<Mutex<Moment>>,
     length: Duration,
+}
+
+/// One moment by all three.
+#[derive(Clone, Debug)]
+pub(crate) struct Moment {
+    instant: Instant,
+    at: Timestamp,
+    uptime: Option<Uptime>,
 }
 
 impl Budget {
     /// One of `length` that began at `began`, when the claim did: its commit may have taken longer than the lease.
     pub(super) fn new(clock: &Clock, began: Instant, length: Duration) -> Self {
-        Self { clock: clock.clone(), began: Arc::new(Mutex::new((began, clock.now()))), length }
+        let began = Moment { instant: began, at: clock.now(), uptime: clock.uptime() };
+        Self { clock: clock.clone(), began: Arc::new(Mutex::new(began)), length }
     }
 
     /// One that does not end while anybody waits.
@@ -73,19 +83,20 @@ impl Budget {
     }
 
     /// The present moment: say it to [`Budget::renew`] once the lease that begins now is written down.
-    pub(crate) fn moment(&self) -> (Instant, Timestamp) {
-        (Instant::now(), self.clock.now())
+    pub(crate) fn moment(&self) -> Moment {
+        Moment { instant: Instant::now(), at: self.clock.now(), uptime: self.clock.uptime() }
     }
 
     /// Begins anew at `moment`, for everybody who holds it.
-    pub(crate) fn renew(&self, moment: (Instant, Timestamp)) {
+    pub(crate) fn renew(&self, moment: Moment) {
         *lock(&self.began) = moment;
     }
 
     /// What is left of it.
     pub(crate) fn left(&self) -> Duration {
-        let (began, began_at) = *lock(&self.began);
-        let spent = began.elapsed().max(self.clock.now().since(began_at));
+        let Moment { instant, at, uptime } = lock(&self.began).clone();
+        let slept = uptime.zip(self.clock.uptime()).map(|(began, now)| now.since(&began));
+        let spent = instant.elapsed().max(self.clock.now().since(at)).max(slept.unwrap_or_default());
         self.length.saturating_sub(spent)
     }
 

@@ -101,7 +101,9 @@ fn test_row(channel: &Channel, recipient: &str, payload: &str, outside: &Outside
         settled_at: None,
         lease_fence: 0,
         lease_until: None,
+        lease_uptime: None,
         doubt: None,
+        doubt_since: None,
         remote_id: None,
         last_error: None,
     }

@@ -3,8 +3,7 @@
 use super::error::Message;
 use super::{Context, Exit, Result};
 use crate::app;
-use crate::config::{self, Config, Problem, Problems, Section, Severity};
-use crate::press;
+use crate::config::{self, Problem, Problems, Severity};
 use crate::text::counted;
 use crate::web;
 
@@ -19,20 +18,6 @@ struct Checked<'a> {
     jobs: Vec<&'a str>,
     /// Errors and warnings, in the order of the file.
     problems: &'a Problems,
-}
-
-/// Tables that nothing in the file uses.
-fn list_unused(config: &Config) -> Vec<Problem> {
-    let unused = |section: &Section, why: &str| section.header_problem(why).as_warning();
-    let is_told =
-        |name: &str| config.jobs.iter().any(|job| job.deliver.iter().any(|channel| channel == name));
-    let is_asked = config.jobs.iter().any(|job| job.kind == press::KIND);
-    let channels = config.channels.iter().filter(|channel| !is_told(&channel.name));
-    let llms = config.llms.iter().filter(|_| !is_asked);
-    channels
-        .map(|channel| unused(channel, "no job has it in `deliver`, so nothing is sent there"))
-        .chain(llms.map(|llm| unused(llm, "no job asks a model")))
-        .collect()
 }
 
 pub(super) async fn run(_: &Args, context: &Context) -> Result {
@@ -55,7 +40,6 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result {
         }
         problems.extend(config.warnings.clone());
         problems.extend(app::list_warnings(config));
-        problems.extend(list_unused(config));
     }
     let problems = problems.in_order();
     let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::Source;
 use super::store::projects;
-use crate::channel::outbox::{self, Batch};
+use crate::channel::outbox::{self, Batch, Found};
 use crate::channel::{Entry, NotRendered, Notice, Rendered};
 use crate::db;
 use crate::engine::Parts;
@@ -111,9 +111,17 @@ fn add_messages(tx: &mut db::Tx<'_>, run_id: RunId, made: &[Made], now: Timestam
         return Ok(false);
     }
     let about = Subject::run(&run_id);
+    let found = Found::Since(run::find_last_completed(tx, &run_id)?);
     for (job, rendered, failed) in made {
-        let batch =
-            Batch { job, topic: TOPIC, subject: about.as_str(), generation: 0, hold: false, about: &about };
+        let batch = Batch {
+            job,
+            topic: TOPIC,
+            subject: about.as_str(),
+            generation: 0,
+            hold: false,
+            found,
+            about: &about,
+        };
         outbox::add_all(tx, &batch, rendered, failed, now)?;
         if !rendered.is_empty() {
             event::add(tx, Some(job), &about, "run_told", &json!({ "messages": rendered.len() }), now)?;

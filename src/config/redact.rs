@@ -10,6 +10,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
 use super::secret::REDACTED;
+use crate::text::escape_html;
 
 /// Shorter secrets are not looked for: `abc` stands in half of all lines, and hiding it there would tell what it is.
 pub(super) const SHORTEST: usize = 4;
@@ -91,21 +92,6 @@ fn base64_core(engine: &impl Engine, secret: &[u8], offset: usize) -> Option<Str
     let start = (offset * 8).div_ceil(6);
     let end = padded.len() * 8 / 6;
     text.get(start..end).filter(|core| core.len() >= SHORTEST_BASE64).map(str::to_owned)
-}
-
-fn escape_html(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 /// `%2F` as `%2f`.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use super::{Db, Error, Open, Place, Result, sqlite};
-use crate::time::Clock;
+use crate::time::{Clock, Timestamp};
 
 /// What a backup wrote.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -56,9 +56,11 @@ type BackupResult<T> = std::result::Result<T, BackupError>;
 
 /// Copies the database at `from` to the new file `to`, page by page, while others go on using it.
 ///
-/// The copy is checked before it gets its name, so a half-written backup never looks like a good one.
-pub async fn backup(from: &Place, to: &Path) -> BackupResult<BackupReport> {
+/// The copy is checked before it gets its name, so a half-written backup never looks like a good one. It carries the
+/// moment at which it was made, so that it is known for a copy wherever it is put.
+pub async fn backup(from: &Place, to: &Path, clock: &Clock) -> BackupResult<BackupReport> {
     let (shown, from, to) = (from.to_string(), file_of(from)?.to_owned(), to.to_owned());
+    let now = clock.now();
     in_background(move || {
         if to.exists() {
             return Err(BackupError::Exists(to));
@@ -70,7 +72,7 @@ pub async fn backup(from: &Place, to: &Path) -> BackupResult<BackupReport> {
         if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
             return Err(BackupError::NoDirectory(parent.to_owned()));
         }
-        let copied = copy_checked(&from, &to)?;
+        let copied = copy_checked(&from, &to, Some(now))?;
         copied.put_at(&to)?;
         Ok(BackupReport { bytes: copied.bytes, kept: None })
     })
@@ -96,7 +98,7 @@ pub async fn restore(from: &Path, to: &Place, clock: &Clock) -> BackupResult<Bac
         Err(why) => return Err(BackupError::NotABackup { path: from, why }),
     }
     in_background(move || {
-        let copied = copy_checked(&from, &to)?;
+        let copied = copy_checked(&from, &to, None)?;
         let kept = put_aside(&to)?;
         copied.put_at(&to)?;
         Ok(BackupReport { bytes: copied.bytes, kept })
@@ -201,8 +203,8 @@ impl Drop for Copied {
     }
 }
 
-/// Copies `from` into a draft beside `to` and checks it.
-fn copy_checked(from: &Path, to: &Path) -> Result<Copied> {
+/// Copies `from`, made at `made_at` or some time ago, into a draft beside `to` and checks it.
+fn copy_checked(from: &Path, to: &Path, made_at: Option<Timestamp>) -> Result<Copied> {
     let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     source.busy_timeout(Duration::from_secs(60))?;
     // One state of the source from the first page to the last: without it the copy would begin anew whenever somebody
@@ -218,12 +220,42 @@ fn copy_checked(from: &Path, to: &Path) -> Result<Copied> {
         backup.run_to_completion(1_000, Duration::from_millis(1), None)?;
         drop(backup);
         sqlite::quick_check(&copy)?;
+        stamp(&copy, made_at)?;
         copy.pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(()))?;
     }
     let file = std::fs::File::open(draft).map_err(|error| cannot(draft, &error))?;
     file.sync_all().map_err(|error| cannot(draft, &error))?;
     copied.bytes = file.metadata().map_err(|error| cannot(draft, &error))?.len();
     Ok(copied)
+}
+
+/// Writes into a copy when it was made. One that does not know was made some time after the last thing that it knows of.
+fn stamp(copy: &Connection, made_at: Option<Timestamp>) -> Result<()> {
+    let has_place =
+        copy.query_row("SELECT count(*) FROM sqlite_master WHERE name = 'restores'", [], |row| {
+            row.get::<_, i64>(0)
+        })?;
+    if has_place == 0 {
+        // Of a version that did not know of copies.
+        return Ok(());
+    }
+    let made_at = match made_at {
+        Some(at) => at.to_text(),
+        None => {
+            let is_marked = "SELECT count(*) FROM restores WHERE restored_at IS NULL";
+            if copy.query_row(is_marked, [], |row| row.get::<_, i64>(0))? > 0 {
+                return Ok(());
+            }
+            let last: Option<String> = copy.query_row("SELECT max(at) FROM events", [], |row| row.get(0))?;
+            last.unwrap_or_else(|| Timestamp::MIN.to_text())
+        }
+    };
+    copy.execute(
+        "INSERT INTO restores (made_at, restored_at) VALUES (?1, NULL)
+         ON CONFLICT (made_at) DO UPDATE SET restored_at = NULL",
+        [made_at],
+    )?;
+    Ok(())
 }
 
 /// An exclusive lock is only granted when nobody else has the file open in WAL mode.

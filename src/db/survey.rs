@@ -97,7 +97,7 @@ pub(super) fn list_tables(tx: &mut Tx<'_>) -> Result<Vec<String>> {
              WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY 1"
         }
     };
-    list_words(tx, text)
+    list_sorted(tx, text)
 }
 
 /// The columns of a table, by name, so that both databases give the same order.
@@ -112,10 +112,17 @@ pub(super) fn list_columns(tx: &mut Tx<'_>, table: &str) -> Result<Vec<String>> 
              WHERE table_schema = current_schema() AND table_name = '{table}' ORDER BY 1"
         ),
     };
-    list_words(tx, &text)
+    list_sorted(tx, &text)
 }
 
-fn list_words(tx: &mut Tx<'_>, text: &str) -> Result<Vec<String>> {
+fn list_sorted(tx: &mut Tx<'_>, text: &str) -> Result<Vec<String>> {
+    let mut words = list_words(tx, text)?;
+    words.sort();
+    Ok(words)
+}
+
+/// The words that a statement with one column answers, in its order.
+pub(super) fn list_words(tx: &mut Tx<'_>, text: &str) -> Result<Vec<String>> {
     let mut words = Vec::new();
     tx.each_text(text, |cells| {
         if let [Cell::Text(word)] = cells {
@@ -123,7 +130,6 @@ fn list_words(tx: &mut Tx<'_>, text: &str) -> Result<Vec<String>> {
         }
         Ok(())
     })?;
-    words.sort();
     Ok(words)
 }
 

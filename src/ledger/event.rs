@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::Subject;
-use crate::db::{self, Row, Tx};
+use crate::db::{self, Row, Sql, Tx, Value};
 use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -53,42 +53,43 @@ fn read(row: &Row<'_>) -> db::Result<Event> {
 
 /// The newest events about `subject`, oldest first.
 pub fn list_about(tx: &mut Tx<'_>, subject: &Subject, limit: usize) -> db::Result<Vec<Event>> {
-    let mut events = tx.list(
+    list(
+        tx,
         sql!(
             "SELECT at, job_name, subject, code, detail FROM events
              WHERE subject = ?1 ORDER BY id DESC LIMIT ?2"
         ),
         params![subject, limit],
-        read,
-    )?;
-    events.reverse();
-    Ok(events)
+    )
 }
 
 /// The newest events of a job that are about what it works on and not about the job itself, oldest first.
 pub fn list_work_of_job(tx: &mut Tx<'_>, job_name: &str, limit: usize) -> db::Result<Vec<Event>> {
-    let mut events = tx.list(
+    list(
+        tx,
         sql!(
             "SELECT at, job_name, subject, code, detail FROM events
              WHERE job_name = ?1 AND subject <> ?2 ORDER BY id DESC LIMIT ?3"
         ),
         params![job_name, Subject::job(job_name), limit],
-        read,
-    )?;
-    events.reverse();
-    Ok(events)
+    )
 }
 
 /// The newest events of a job, oldest first.
 pub fn list_of_job(tx: &mut Tx<'_>, job_name: &str, limit: usize) -> db::Result<Vec<Event>> {
-    let mut events = tx.list(
+    list(
+        tx,
         sql!(
             "SELECT at, job_name, subject, code, detail FROM events
              WHERE job_name = ?1 ORDER BY id DESC LIMIT ?2"
         ),
         params![job_name, limit],
-        read,
-    )?;
+    )
+}
+
+/// Oldest first, what a statement answers newest first.
+fn list(tx: &mut Tx<'_>, newest_first: &'static Sql, params: &[Value<'_>]) -> db::Result<Vec<Event>> {
+    let mut events = tx.list(newest_first, params, read)?;
     events.reverse();
     Ok(events)
 }

@@ -247,11 +247,11 @@ async fn write(
         (press.name.clone(), press.first_run, press.hold_above, turn.now());
     turn.write(move |tx| {
         let new = find_new(tx, &job, &feed_url, &read.items, first_run, hold_above)?;
-        let is_held = new.is_held;
+        let (is_held, found_since) = (new.is_held, store::find_last_success(tx, &job, &feed_url)?);
         let mut collected =
             Collected { future: read.future, unusable: read.unusable, is_held, ..Collected::default() };
         for item in &new.items {
-            if !store::add(tx, &job, item, is_held, now)? {
+            if !store::add(tx, &job, item, is_held, found_since, now)? {
                 continue;
             }
             let (count, code) = match item.is_baseline {

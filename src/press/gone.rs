@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Failure, Press, Turn, store};
-use crate::channel::outbox::{self, Batch};
+use crate::channel::outbox::{self, Batch, Found};
 use crate::channel::{News, Notice};
 use crate::db::{self, Tx};
 use crate::engine::{Delivery, Parts};
@@ -73,8 +73,15 @@ pub(super) async fn tell(press: &Press, turn: &Turn) -> Result<Vec<String>, Fail
             return Ok(());
         }
         let (subject, about) = (format!("gone:{gone_at}"), Subject::job(&job));
-        let batch =
-            Batch { job: &job, topic: TOPIC, subject: &subject, generation: 0, hold: false, about: &about };
+        let batch = Batch {
+            job: &job,
+            topic: TOPIC,
+            subject: &subject,
+            generation: 0,
+            hold: false,
+            found: Found::Since(store::find_last_success(tx, &job, &feed)?),
+            about: &about,
+        };
         outbox::add_all(tx, &batch, &rendered, &failed, now).map(drop)
     })
     .await?;

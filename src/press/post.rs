@@ -6,7 +6,7 @@ use url::Url;
 use super::decide::{self, Event};
 use super::model::{Item, Status};
 use super::{Failure, Press, Seen, Step, TOPIC, Turn, store};
-use crate::channel::outbox::{self, Batch, Outcome, Row};
+use crate::channel::outbox::{self, Batch, Found, Outcome, Row};
 use crate::channel::{News, Notice, Template};
 use crate::db::{self, Tx};
 use crate::engine::Parts;
@@ -118,6 +118,7 @@ pub(super) async fn queue(
                 subject: &item.url,
                 generation: 0,
                 hold: item.is_held,
+                found: Found::Since(store::find_found_since(tx, item.id)?),
                 about: &about,
             };
             if outbox::add_all(tx, &batch, &rendered, &failed, now)? > 0 {
@@ -159,7 +160,8 @@ pub(super) fn settled(tx: &mut Tx<'_>, row: &Row, outcome: Outcome) -> db::Resul
         Outcome::Skipped => Event::Skipped,
     };
     let Some(to) = decide::after(&item, event, None, tx.now()) else { return Ok(()) };
-    let detail = json!({ "channel": row.channel, "delivery": row.id, "why": row.last_error });
+    let why = row.last_error.clone().or_else(|| row.found_there());
+    let detail = json!({ "channel": row.channel, "delivery": row.id, "why": why });
     store::apply(tx, &item, &to, event.code(), &detail).map(drop)
 }
 

@@ -6,7 +6,9 @@ mod import;
 use serde_json::Value as Json;
 
 pub use export::list_after;
-pub use feed::{FeedState, find_feed, find_gone, mark_gone, mark_gone_told, put_feed, reset_gone};
+pub use feed::{
+    FeedState, find_feed, find_gone, find_last_success, mark_gone, mark_gone_told, put_feed, reset_gone,
+};
 pub use import::{ImportedItem, add_feed, add_imported, find_first_created};
 
 use super::TOPIC;
@@ -71,6 +73,7 @@ pub fn add(
     job: &JobName,
     item: &NewItem,
     is_held: bool,
+    found_since: Option<Timestamp>,
     now: Timestamp,
 ) -> db::Result<bool> {
     let (status, reason) = match item.is_baseline {
@@ -80,8 +83,8 @@ pub fn add(
     let added = tx.execute(
         sql!(
             "INSERT INTO items (url, title, published_at, status, reason, retry_count, created_at, last_checked_at,
-               job_name, not_before, entry_key, is_held)
-             VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (job_name, url) DO NOTHING"
+               job_name, not_before, entry_key, is_held, found_since)
+             VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (job_name, url) DO NOTHING"
         ),
         params![
             item.url,
@@ -93,10 +96,18 @@ pub fn add(
             job,
             item.not_before,
             item.entry_key,
-            is_held
+            is_held,
+            found_since
         ],
     )?;
     Ok(added == 1)
+}
+
+/// When the feed had last been read before the item was found in it, as far as that is known.
+pub fn find_found_since(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Timestamp>> {
+    let found =
+        tx.find(sql!("SELECT found_since FROM items WHERE id = ?1"), params![id], |row| row.get(0))?;
+    Ok(found.flatten())
 }
 
 /// Whether an item with that address is known to the job.

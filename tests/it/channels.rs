@@ -65,6 +65,7 @@ impl Post {
                         payload: &one.payload,
                         hold: false,
                         not_before: None,
+                        found: tsuzuki::channel::outbox::Found::Since(Some(tx.now())),
                     };
                     match outbox::add(tx, &message, now)? {
                         Added::Added(id) | Added::Known(id) => ids.push(id),

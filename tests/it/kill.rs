@@ -178,6 +178,7 @@ impl World {
                     payload: &rendered.payload,
                     hold: false,
                     not_before: None,
+                    found: tsuzuki::channel::outbox::Found::Since(Some(tx.now())),
                 };
                 outbox::add(tx, &message, now)?;
             }

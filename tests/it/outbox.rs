@@ -113,6 +113,7 @@ impl World {
                     payload: &format!("{{\"text\":\"{subject}\"}}"),
                     hold,
                     not_before: None,
+                    found: tsuzuki::channel::outbox::Found::Since(Some(tx.now())),
                 };
                 outbox::add(tx, &message, tx.now())
             })

@@ -43,6 +43,7 @@ async fn queue(desk: &Desk, channels: &[(&'static str, &'static str, &'static st
                 payload,
                 hold: false,
                 not_before: None,
+                found: tsuzuki::channel::outbox::Found::Since(Some(tx.now())),
             };
             outbox::add(tx, &message, tx.now())
         })

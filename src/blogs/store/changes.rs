@@ -88,14 +88,15 @@ pub(super) fn add(
     job: &JobName,
     blog_id: &str,
     change: &Change,
+    found_since: Option<Timestamp>,
     now: Timestamp,
 ) -> db::Result<()> {
     tx.execute(
         sql!(
-            "INSERT INTO blog_changes (job_name, blog_id, found_at, code, held, detail)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+            "INSERT INTO blog_changes (job_name, blog_id, found_at, code, held, detail, found_since)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
         ),
-        params![job, blog_id, now, change.code, change.held, super::text(&change.detail)],
+        params![job, blog_id, now, change.code, change.held, super::text(&change.detail), found_since],
     )?;
     Ok(())
 }
@@ -119,6 +120,19 @@ pub fn count_untold(tx: &mut Tx<'_>, job: &str) -> db::Result<usize> {
         params![job],
     )?;
     Ok(usize::try_from(count).unwrap_or(0))
+}
+
+/// When the blogs of these changes had last been read before they were found, the one that was read longest ago.
+pub fn find_found_since(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<Option<Timestamp>> {
+    let mut oldest = Some(Timestamp::MAX);
+    for id in ids {
+        let since =
+            tx.find(sql!("SELECT found_since FROM blog_changes WHERE id = ?1"), params![id], |row| {
+                row.get::<Option<Timestamp>>(0)
+            })?;
+        oldest = oldest.min(since.flatten());
+    }
+    Ok(oldest)
 }
 
 /// Whether no message tells any of these changes yet.

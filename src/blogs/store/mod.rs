@@ -9,8 +9,8 @@ mod import;
 use std::collections::HashMap;
 
 pub use changes::{
-    ChangeRow, Delivery, Filter, are_untold, count_untold, find_change, list_changes, list_deliveries_of,
-    list_untold, mark_digest, prune_changes,
+    ChangeRow, Delivery, Filter, are_untold, count_untold, find_change, find_found_since, list_changes,
+    list_deliveries_of, list_untold, mark_digest, prune_changes,
 };
 use entries::add_entries;
 pub use entries::{EntryRow, find_seen, list_entries_at};
@@ -103,6 +103,7 @@ pub fn apply(
     blog_id: &str,
     settled: &Settled,
     sighting: &Sighting,
+    known_at: Option<Timestamp>,
 ) -> db::Result<()> {
     let now = sighting.checked_at;
     add_check(tx, blog_id, &settled.check, now)?;
@@ -118,7 +119,7 @@ pub fn apply(
     };
     add_entries(tx, blog_id, record, now)?;
     for change in &settled.changes {
-        changes::add(tx, job, blog_id, change, now)?;
+        changes::add(tx, job, blog_id, change, known_at, now)?;
     }
     if !settled.events.is_empty() {
         let subject = Subject::blog(blog_id);

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use crate::channel::header_text::HeaderText;
 use crate::channel::notice::{MailBody, Notice};
 use crate::channel::plain::{inert, inert_line};
-use crate::text::{Language, untitled};
+use crate::text::{Language, escape_html, untitled};
 
 /// The mail about `notice`: both parts say the same.
 pub(super) fn write(notice: &Notice, zone: &TimeZone) -> MailBody {
@@ -51,13 +51,13 @@ fn write_html(notice: &Notice, zone: &TimeZone) -> String {
         "<!DOCTYPE html>\n<html lang=\"{}\">\n<head><meta charset=\"utf-8\"><title>{headline}</title></head>\n\
          <body>\n<h1 style=\"font-size:1.2em\">{headline}</h1>\n",
         notice.language.code(),
-        headline = escape(&inert_line(&notice.headline)),
+        headline = escape_html(&inert_line(&notice.headline)),
     );
     if let Some(warning) = &notice.warning {
-        let _ = writeln!(html, "<p><strong>{}</strong></p>", escape(&inert_line(warning)));
+        let _ = writeln!(html, "<p><strong>{}</strong></p>", escape_html(&inert_line(warning)));
     }
     for paragraph in inert(notice.summary.trim()).split("\n\n").filter(|part| !part.trim().is_empty()) {
-        let _ = writeln!(html, "<p>{}</p>", escape(paragraph.trim()).replace('\n', "<br>\n"));
+        let _ = writeln!(html, "<p>{}</p>", escape_html(paragraph.trim()).replace('\n', "<br>\n"));
     }
     if let Some(link) = &notice.link {
         let _ = writeln!(html, "<p>{}</p>", anchor(link, link.as_str()));
@@ -67,45 +67,30 @@ fn write_html(notice: &Notice, zone: &TimeZone) -> String {
         for entry in &notice.entries {
             let title = inert_line(&entry.title);
             let title = if title.is_empty() { untitled(notice.language) } else { &title };
-            let shown = entry.link.as_ref().map_or_else(|| escape(title), |link| anchor(link, title));
+            let shown = entry.link.as_ref().map_or_else(|| escape_html(title), |link| anchor(link, title));
             let _ = write!(html, "<li>{shown}");
             for more in
                 [entry.note.as_deref().map(inert_line), entry.date.map(|date| date.to_local_minute(zone))]
                     .into_iter()
                     .flatten()
             {
-                let _ = write!(html, "<br>\n<small>{}</small>", escape(&more));
+                let _ = write!(html, "<br>\n<small>{}</small>", escape_html(&more));
             }
             html.push_str("</li>\n");
         }
         html.push_str("</ul>\n");
     }
-    let _ = write!(html, "<p><small>{}</small></p>\n</body>\n</html>\n", escape(footer(notice.language)));
+    let _ =
+        write!(html, "<p><small>{}</small></p>\n</body>\n</html>\n", escape_html(footer(notice.language)));
     html
 }
 
 /// A link; anything but a web address is shown and not linked.
 fn anchor(link: &url::Url, text: &str) -> String {
     match link.scheme() {
-        "http" | "https" => format!("<a href=\"{}\">{}</a>", escape(link.as_str()), escape(text)),
-        _ => escape(text),
+        "http" | "https" => format!("<a href=\"{}\">{}</a>", escape_html(link.as_str()), escape_html(text)),
+        _ => escape_html(text),
     }
-}
-
-/// Text for HTML, inside and outside of attributes.
-pub(super) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 fn footer(language: Language) -> &'static str {

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::model::{Added, NewMessage};
+use super::restored::Found;
 use super::store;
 use crate::channel::{NotRendered, Rendered};
 use crate::db::{self, Tx};
@@ -23,6 +24,8 @@ pub struct Batch<'a> {
     pub generation: u32,
     /// Wait for a person instead of being sent.
     pub hold: bool,
+    /// How what they tell was found.
+    pub found: Found,
     /// What `why` is asked about when a message could not be made.
     pub about: &'a Subject,
 }
@@ -48,6 +51,7 @@ pub fn add_all(
             payload: &message.payload,
             hold: batch.hold,
             not_before: None,
+            found: batch.found,
         };
         added += usize::from(matches!(store::add(tx, &message, now)?, Added::Added(_)));
         crate::fail::point("outbox.adding");

@@ -105,10 +105,15 @@ pub fn resume_channel(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Res
     Ok((rested, store::put_due(tx, channel, now)?))
 }
 
+/// What nobody has looked into although it may have been sent is looked into first.
 fn ready_again(tx: &mut Tx<'_>, row: &Row, code: &str, now: Timestamp) -> db::Result<Answer> {
-    if !store::apply_by_hand(tx, row, State::Ready, None, now)? {
+    let (state, why) = match row.doubt.filter(|_| row.state == State::Held) {
+        Some(doubt) => (State::Unknown, Some(doubt.words())),
+        None => (State::Ready, None),
+    };
+    if !store::apply_by_hand(tx, row, state, why, now)? {
         return Ok(Answer::NotNow { state: row.state, why: "it changed at this very moment; look again" });
     }
-    settle::note(tx, row, code, None, now)?;
-    Ok(Answer::Done { id: row.id, state: State::Ready })
+    settle::note(tx, row, code, why, now)?;
+    Ok(Answer::Done { id: row.id, state })
 }

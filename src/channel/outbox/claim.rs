@@ -1,53 +1,63 @@
 //! The SQL of taking messages: one sender at a time per channel, one fence per claim.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::decide::{self, Activity, Step};
+use super::lease::{Lease, Moment};
 use super::model::Row;
-use super::store::{columns, read};
+use super::restored;
+use super::store::{columns, read, read_lease};
 use crate::channel::settings::Settings;
 use crate::db::{self, Tx};
 use crate::id::Owner;
 use crate::ledger::{Subject, event};
-use crate::time::Timestamp;
+use crate::time::{Timestamp, Uptime};
 use crate::{params, sql};
 
 /// What a pass may take: what was due when it began. Whatever comes later is the next pass's, so that every pass ends.
-#[derive(Clone, Copy)]
 pub(super) struct Due {
     pub(super) by: Timestamp,
-    pub(super) latest_lease: Timestamp,
     pub(super) latest_wait: Timestamp,
+    /// When leases are judged.
+    pub(super) moment: Moment,
 }
 
 impl Due {
-    /// At `now`, for a pass that began at `began`.
-    pub(super) fn new(began: Timestamp, settings: &Settings, now: Timestamp) -> Self {
+    /// At `now`, on a machine that has been running for `uptime`, for a pass that began at `began`.
+    pub(super) fn new(began: Timestamp, settings: &Settings, now: Timestamp, uptime: Option<Uptime>) -> Self {
         Self {
             by: began.min(now),
-            latest_lease: decide::latest_lease(settings, now),
             latest_wait: decide::latest_wait(settings, now),
+            moment: Moment { now, uptime, latest: decide::latest_lease(settings, now) },
         }
     }
 }
 
 /// Whether a sender has anything to do for a channel; cheap, for the many times when it has not.
-pub(super) fn is_due(tx: &mut Tx<'_>, channel: &str, due: Due, stale_before: Timestamp) -> db::Result<bool> {
+pub(super) fn is_due(tx: &mut Tx<'_>, channel: &str, due: &Due, stale_before: Timestamp) -> db::Result<bool> {
     let now = tx.now();
+    let leases = tx.list(
+        sql!("SELECT lease_until, lease_uptime FROM outbox WHERE channel = ?1 AND state = 'sending'"),
+        params![channel],
+        read_lease,
+    )?;
+    if leases.iter().flatten().any(|lease| lease.ended_at(&due.moment).is_some()) {
+        return Ok(true);
+    }
     let is_due = tx.count(
         sql!(
             "SELECT CAST(EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'ready' AND not_before <= ?2)
                 OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'unknown' AND not_before <= ?2)
-                OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'sending'
-                             AND (lease_until <= ?4 OR lease_until > ?5))
-                OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'unknown' AND not_before > ?6)
-                OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'ready' AND not_before > ?6
+                OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'unknown' AND not_before > ?5)
+                OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'ready' AND not_before > ?5
                              AND (last_attempt_at IS NOT NULL OR COALESCE(readied_at, created_at) > ?4))
                 OR (EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'ready')
                     AND NOT EXISTS (SELECT 1 FROM outbox_channels WHERE channel = ?1 AND looked_at > ?3))
               AS INTEGER)"
         ),
-        params![channel, due.by, stale_before, now, due.latest_lease, due.latest_wait],
+        params![channel, due.by, stale_before, now, due.latest_wait],
     )?;
     Ok(is_due != 0)
 }
@@ -77,6 +87,7 @@ pub(super) struct Memory {
 /// Locks the channel until COMMIT, so that pace and daily limit hold for any number of senders.
 pub(super) fn lock_channel(tx: &mut Tx<'_>, channel: &str) -> db::Result<Memory> {
     let now = tx.now();
+    restored::notice_restore(tx, now)?;
     let is_new = tx.execute(
         sql!("INSERT INTO outbox_channels (channel, looked_at) VALUES (?1, ?2) ON CONFLICT (channel) DO NOTHING"),
         params![channel, now],
@@ -147,7 +158,7 @@ pub(super) fn doubt_idle(tx: &mut Tx<'_>, channel: &str, readied_before: Timesta
 /// Makes due what waits for a moment that a clock wrote which was ahead; answers how many messages that is.
 ///
 /// Only its owner can put a message off for longer than that, and what nobody has tried still waits for this.
-pub(super) fn mark_mistimed(tx: &mut Tx<'_>, channel: &str, due: Due) -> db::Result<u64> {
+pub(super) fn mark_mistimed(tx: &mut Tx<'_>, channel: &str, due: &Due) -> db::Result<u64> {
     let now = tx.now();
     tx.execute(
         sql!(
@@ -164,26 +175,27 @@ pub(super) fn mark_abandoned(
     tx: &mut Tx<'_>,
     channel: &str,
     settings: &Settings,
-    due: Due,
+    due: &Due,
 ) -> db::Result<Vec<i64>> {
     let now = tx.now();
-    let dead = tx.list(
+    let in_hand = tx.list(
         sql!(concat!(
             "SELECT ",
             columns!(),
-            " FROM outbox WHERE channel = ?1 AND state = 'sending' AND (lease_until <= ?2 OR lease_until > ?3)
-              ORDER BY id LIMIT 500"
+            " FROM outbox WHERE channel = ?1 AND state = 'sending' ORDER BY not_before, id LIMIT 500"
         )),
-        params![channel, now, due.latest_lease],
+        params![channel],
         read,
     )?;
     let mut marked = Vec::new();
-    for row in dead {
-        let not_before = decide::look_after(row.lease_until.unwrap_or(now), settings, now);
+    for row in in_hand {
+        let ended_at = row.lease().and_then(|lease| lease.ended_at(&due.moment));
+        let Some(ended_at) = ended_at else { continue };
+        let not_before = decide::look_after(ended_at, settings);
         let changed = tx.execute(
             sql!(
-                "UPDATE outbox SET state = 'unknown', not_before = ?3, lease_owner = NULL, lease_until = NULL,
-                   lease_fence = lease_fence + 1, last_error = 'the sender did not come back'
+                "UPDATE outbox SET state = 'unknown', not_before = ?3,
+                   lease_owner = NULL, lease_until = NULL, lease_uptime = NULL, lease_fence = lease_fence + 1, last_error = 'the sender did not come back'
                  WHERE id = ?1 AND state = 'sending' AND lease_fence = ?2"
             ),
             params![row.id, row.lease_fence, not_before],
@@ -205,22 +217,22 @@ pub(super) fn claim_ready(
     tx: &mut Tx<'_>,
     channel: &str,
     owner: &Owner,
-    due: Due,
-    lease_until: Timestamp,
+    due: &Due,
+    lease: &Lease,
 ) -> db::Result<Option<Row>> {
     let now = tx.now();
     let taken = tx.find(
         sql!(concat!(
             "UPDATE outbox SET state = 'sending', attempts = attempts + 1,
                first_attempt_at = COALESCE(first_attempt_at, ?2), last_attempt_at = ?2,
-               lease_owner = ?3, lease_fence = lease_fence + 1, lease_until = ?4
+               lease_owner = ?3, lease_fence = lease_fence + 1, lease_until = ?4, lease_uptime = ?6
              WHERE id = (SELECT id FROM outbox WHERE channel = ?1 AND state = 'ready' AND not_before <= ?5
                          ORDER BY not_before, id LIMIT 1 {skip_locked})
                AND state = 'ready' AND not_before <= ?5
              RETURNING ",
             columns!()
         )),
-        params![channel, now, owner, lease_until, due.by],
+        params![channel, now, owner, lease.until, due.by, uptime_text(lease)],
         read,
     )?;
     if taken.is_some() {
@@ -229,51 +241,75 @@ pub(super) fn claim_ready(
     Ok(taken)
 }
 
+fn uptime_text(lease: &Lease) -> Option<String> {
+    lease.uptime.as_ref().map(ToString::to_string)
+}
+
 /// Takes a message whose outcome is to be looked into; its state does not change.
+///
+/// Others may have some of those that have waited longest, one each: who looks beyond them finds the first free one.
 pub(super) fn claim_unknown(
     tx: &mut Tx<'_>,
     channel: &str,
     owner: &Owner,
-    due: Due,
-    lease_until: Timestamp,
+    due: &Due,
+    lease: &Lease,
 ) -> db::Result<Option<Row>> {
-    let now = tx.now();
-    tx.find(
-        sql!(concat!(
-            "UPDATE outbox SET lease_owner = ?3, lease_fence = lease_fence + 1, lease_until = ?4
-             WHERE id = (SELECT id FROM outbox WHERE channel = ?1 AND state = 'unknown' AND not_before <= ?5
-                           AND (lease_until IS NULL OR lease_until <= ?2 OR lease_until > ?6)
-                         ORDER BY not_before, id LIMIT 1 {skip_locked})
-               AND state = 'unknown' AND not_before <= ?5
-               AND (lease_until IS NULL OR lease_until <= ?2 OR lease_until > ?6)
-             RETURNING ",
-            columns!()
-        )),
-        params![channel, now, owner, lease_until, due.by, due.latest_lease],
-        read,
-    )
+    let waiting = tx.list(
+        sql!(
+            "SELECT lease_until, lease_uptime, id, lease_fence FROM outbox
+             WHERE channel = ?1 AND state = 'unknown' AND not_before <= ?2 ORDER BY not_before, id LIMIT 20"
+        ),
+        params![channel, due.by],
+        |row| Ok((read_lease(row)?, row.get::<i64>(2)?, row.get::<i64>(3)?)),
+    )?;
+    for (held, id, fence) in waiting {
+        if held.is_some_and(|held| held.ended_at(&due.moment).is_none()) {
+            continue;
+        }
+        let taken = tx.find(
+            sql!(concat!(
+                "UPDATE outbox SET lease_owner = ?3, lease_fence = lease_fence + 1, lease_until = ?4, lease_uptime = ?5
+                 WHERE id = ?1 AND state = 'unknown' AND lease_fence = ?2 RETURNING ",
+                columns!()
+            )),
+            params![id, fence, owner, lease.until, uptime_text(lease)],
+            read,
+        )?;
+        if taken.is_some() {
+            return Ok(taken);
+        }
+    }
+    Ok(None)
 }
 
-/// Marks a message `sending` that is looked into and is to be sent again; `None` if it is no longer ours.
+/// Marks a message `sending` that is looked into and is to be sent again; `None` if it is no longer ours, or if the lease
+/// under which we looked is over.
 pub(super) fn mark_sending_again(
     tx: &mut Tx<'_>,
     row: &Row,
     owner: &Owner,
-    lease_until: Timestamp,
+    uptime: Option<&Uptime>,
+    length: Duration,
     is_blind: bool,
 ) -> db::Result<Option<Row>> {
     let now = tx.now();
+    let moment = Moment { now, uptime: uptime.cloned(), latest: Timestamp::MAX };
+    if row.lease().is_none_or(|held| held.ended_at(&moment).is_some()) {
+        return Ok(None);
+    }
+    let lease = Lease::new(now, uptime, length);
     let resent_at = if is_blind { Some(now) } else { row.resent_at };
     let taken = tx.find(
         sql!(concat!(
-            "UPDATE outbox SET state = 'sending', attempts = attempts + 1, doubt = NULL,
+            "UPDATE outbox SET state = 'sending', attempts = attempts + 1, doubt = NULL, doubt_since = NULL,
                first_attempt_at = COALESCE(first_attempt_at, ?4), last_attempt_at = ?4, lease_until = ?5,
-               resent_at = ?6, looks = 0
-             WHERE id = ?1 AND state = 'unknown' AND lease_owner = ?2 AND lease_fence = ?3 AND lease_until > ?4
+               lease_uptime = ?7, resent_at = ?6, looks = 0
+             WHERE id = ?1 AND state = 'unknown' AND lease_owner = ?2 AND lease_fence = ?3
              RETURNING ",
             columns!()
         )),
-        params![row.id, owner, row.lease_fence, now, lease_until, resent_at],
+        params![row.id, owner, row.lease_fence, now, lease.until, resent_at, uptime_text(&lease)],
         read,
     )?;
     if taken.is_some() {
@@ -282,15 +318,17 @@ pub(super) fn mark_sending_again(
     Ok(taken)
 }
 
-/// Keeps a message that is being sent for longer; `false` when the lease is over or in other hands.
-pub(super) fn renew(tx: &mut Tx<'_>, row: &Row, owner: &Owner, lease_until: Timestamp) -> db::Result<bool> {
-    let now = tx.now();
+/// Keeps a message that is being sent for longer; `false` when it is in other hands.
+///
+/// As with [`apply`], a lease that is over takes nothing away as long as nobody has raised the fence; if it did, a clock
+/// that is set ahead would make us lose a message that we have handed over.
+pub(super) fn renew(tx: &mut Tx<'_>, row: &Row, owner: &Owner, lease: &Lease) -> db::Result<bool> {
     let changed = tx.execute(
         sql!(
-            "UPDATE outbox SET lease_until = ?5
-             WHERE id = ?1 AND state = 'sending' AND lease_owner = ?2 AND lease_fence = ?3 AND lease_until > ?4"
+            "UPDATE outbox SET lease_until = ?4, lease_uptime = ?5
+             WHERE id = ?1 AND state = 'sending' AND lease_owner = ?2 AND lease_fence = ?3"
         ),
-        params![row.id, owner, row.lease_fence, now, lease_until],
+        params![row.id, owner, row.lease_fence, lease.until, uptime_text(lease)],
     )?;
     Ok(changed == 1)
 }
@@ -311,8 +349,9 @@ pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Step) -> d
     let changed = tx.execute(
         sql!(
             "UPDATE outbox SET state = ?4, not_before = ?5, attempts = ?6, remote_id = COALESCE(?7, remote_id),
-               last_error = ?8, lease_owner = NULL, lease_until = NULL, settled_at = NULL,
-               doubt = CASE WHEN ?4 = 'ready' THEN NULL ELSE doubt END, looks = ?9
+               last_error = ?8, lease_owner = NULL, lease_until = NULL, lease_uptime = NULL, settled_at = NULL,
+               doubt = CASE WHEN ?4 IN ('ready', 'held') THEN NULL ELSE doubt END,
+               doubt_since = CASE WHEN ?4 IN ('ready', 'held') THEN NULL ELSE doubt_since END, looks = ?9
              WHERE id = ?1 AND lease_owner = ?2 AND lease_fence = ?3 AND state IN ('sending', 'unknown')"
         ),
         params![

@@ -140,9 +140,9 @@ fn after_send(
     }
 }
 
-/// When a message that a dead sender left behind may be looked into: the other side may still be at it.
-pub fn look_after(lease_until: Timestamp, settings: &Settings, now: Timestamp) -> Timestamp {
-    lease_until.min(now).plus(settings.timeout * 2)
+/// When a message whose dead sender's lease ended at `ended_at` may be looked into: the other side may still be at it.
+pub fn look_after(ended_at: Timestamp, settings: &Settings) -> Timestamp {
+    ended_at.plus(settings.timeout * 2)
 }
 
 /// No lease that is written at `now` ends later, give or take what clocks differ and other configs say: one that does

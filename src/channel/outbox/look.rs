@@ -43,11 +43,14 @@ impl Sender {
                 let again = self
                     .db
                     .claim(move |tx| {
-                        let now = tx.now();
+                        let (now, uptime) = (tx.now(), clock.uptime());
                         let budget = Budget::new(&clock, tx.began().into(), lease);
-                        let again = claim::mark_sending_again(tx, &held, &owner, now.plus(lease), is_blind)?;
+                        let again =
+                            claim::mark_sending_again(tx, &held, &owner, uptime.as_ref(), lease, is_blind)?;
                         if let Some(row) = &again {
-                            settle::note(tx, row, "sent_again", Some(&why), now)?;
+                            // One that was only doubted was not sent before, as far as we know.
+                            let code = if held.attempts == 0 { "cleared" } else { "sent_again" };
+                            settle::note(tx, row, code, Some(&why), now)?;
                         }
                         Ok(again.map(|row| (row, budget)))
                     })

@@ -15,10 +15,12 @@ mod batch;
 mod by_hand;
 mod claim;
 pub mod decide;
+mod lease;
 mod look;
 mod model;
 mod record;
 mod report;
+mod restored;
 mod sender;
 mod settle;
 mod store;
@@ -28,6 +30,7 @@ pub use by_hand::{Answer, approve, approve_job, resume_channel, retry, skip, ski
 pub use decide::{OnUnknown, should_hold};
 pub use model::{Added, Attempted, Doubt, NewMessage, Outcome, Row, State};
 pub use report::SendReport;
+pub use restored::{Found, notice_restore};
 pub use sender::Sender;
 pub use settle::{Settled, Topics};
 pub use store::{

@@ -1,8 +1,10 @@
 //! A message in the outbox, and the words for what becomes of it.
 
+use super::lease::Lease;
+use super::restored::Found;
 use crate::hash;
 use crate::id::JobName;
-use crate::time::Timestamp;
+use crate::time::{Timestamp, Uptime};
 
 /// Where a message stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
@@ -70,6 +72,8 @@ pub enum Doubt {
     Restored,
     /// The database was moved elsewhere, and is in use again.
     Reopened,
+    /// It was decided after a restore, and may have been told in the time that was lost.
+    Retold,
 }
 
 impl Doubt {
@@ -79,6 +83,7 @@ impl Doubt {
             Doubt::Idle => "idle",
             Doubt::Restored => "restored",
             Doubt::Reopened => "reopened",
+            Doubt::Retold => "retold",
         }
     }
 
@@ -88,11 +93,14 @@ impl Doubt {
             Doubt::Idle => "nobody has looked at the outbox for hours",
             Doubt::Restored => "the database was restored from a backup",
             Doubt::Reopened => "the database was moved elsewhere, and is in use again",
+            Doubt::Retold => "it may have been told between the backup and its restore",
         }
     }
 
     pub(super) fn parse(text: &str) -> Option<Self> {
-        [Doubt::Idle, Doubt::Restored, Doubt::Reopened].into_iter().find(|doubt| doubt.as_str() == text)
+        [Doubt::Idle, Doubt::Restored, Doubt::Reopened, Doubt::Retold]
+            .into_iter()
+            .find(|doubt| doubt.as_str() == text)
     }
 }
 
@@ -117,6 +125,8 @@ pub struct NewMessage<'a> {
     pub hold: bool,
     /// Not to be sent earlier.
     pub not_before: Option<Timestamp>,
+    /// How what it tells was found: after a restore it may have been told before.
+    pub found: Found,
 }
 
 impl NewMessage<'_> {
@@ -184,8 +194,13 @@ pub struct Row {
     pub lease_fence: i64,
     /// Until when a sender has it.
     pub lease_until: Option<Timestamp>,
+    /// The same by the boot clock of the sender's kernel.
+    #[serde(skip)]
+    pub lease_uptime: Option<Uptime>,
     /// Why it may have been sent although it looks unsent.
     pub doubt: Option<Doubt>,
+    /// Since when it may have been; `None`: since it was added.
+    pub doubt_since: Option<Timestamp>,
     /// What the other side calls it.
     pub remote_id: Option<String>,
     /// What went wrong last, or why it waits for a person.
@@ -202,11 +217,22 @@ pub struct Attempted {
 }
 
 impl Row {
+    /// The sender's hold on it, if somebody has it.
+    pub(super) fn lease(&self) -> Option<Lease> {
+        self.lease_until.map(|until| Lease { until, uptime: self.lease_uptime.clone() })
+    }
+
+    /// Why one that was sent was not sent now: it was doubted, and found on the other side.
+    pub fn found_there(&self) -> Option<String> {
+        let doubt = self.doubt.filter(|_| self.state == State::Sent)?;
+        Some(format!("it was there already: {}", doubt.words()))
+    }
+
     /// The earliest moment at which this message can have reached the other side.
     pub fn attempted(&self) -> Attempted {
         match (self.first_attempt_at, self.doubt) {
             (Some(first), None) => Attempted { since: first, is_certain: true },
-            _ => Attempted { since: self.created_at, is_certain: false },
+            _ => Attempted { since: self.doubt_since.unwrap_or(self.created_at), is_certain: false },
         }
     }
 }

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::claim::{self, Due};
 use super::decide::{self, Because, Turn};
+use super::lease::Lease;
 use super::model::{Row, State};
 use super::report::SendReport;
 use super::settle::Topics;
@@ -168,9 +169,9 @@ impl Sender {
         let (name, settings, owner) = (channel.name.clone(), channel.settings.clone(), self.owner.clone());
         let stale_before = self.outside.clock.now().minus(LOOK_EVERY);
         let due = {
-            let (name, settings) = (name.clone(), settings.clone());
+            let (name, settings, clock) = (name.clone(), settings.clone(), self.outside.clock.clone());
             let is_due = move |tx: &mut Tx<'_>| {
-                claim::is_due(tx, &name, Due::new(began, &settings, tx.now()), stale_before)
+                claim::is_due(tx, &name, &Due::new(began, &settings, tx.now(), clock.uptime()), stale_before)
             };
             self.db.read(is_due).await?
         };
@@ -181,7 +182,7 @@ impl Sender {
         self.db
             .claim(move |tx| {
                 let now = tx.now();
-                let due = Due::new(began, &settings, now);
+                let due = Due::new(began, &settings, now, clock.uptime());
                 let memory = claim::lock_channel(tx, &name)?;
                 if decide::is_idle(memory.looked_at, now) {
                     claim::doubt_idle(tx, &name, now.minus(decide::IDLE))?;
@@ -189,8 +190,8 @@ impl Sender {
                 if memory.looked_at.is_none_or(|looked| looked > now || now.since(looked) > NOTE_EVERY) {
                     claim::put_looked_at(tx, &name, now)?;
                 }
-                claim::mark_mistimed(tx, &name, due)?;
-                claim::mark_abandoned(tx, &name, &settings, due)?;
+                claim::mark_mistimed(tx, &name, &due)?;
+                claim::mark_abandoned(tx, &name, &settings, &due)?;
                 if let Some(rest) = find_rest(tx, &name, &memory, &print, due.latest_wait)? {
                     return Ok(rest);
                 }
@@ -202,12 +203,12 @@ impl Sender {
                         is_locked: false,
                     });
                 }
-                let lease_until = now.plus(settings.lease());
+                let lease = Lease::new(now, clock.uptime().as_ref(), settings.lease());
                 let budget = Budget::new(&clock, tx.began().into(), settings.lease());
-                if let Some(row) = claim::claim_unknown(tx, &name, &owner, due, lease_until)? {
+                if let Some(row) = claim::claim_unknown(tx, &name, &owner, &due, &lease)? {
                     return Ok(Taken::LookInto(row));
                 }
-                let ready = claim::claim_ready(tx, &name, &owner, due, lease_until)?;
+                let ready = claim::claim_ready(tx, &name, &owner, &due, &lease)?;
                 fail::point("outbox.claiming");
                 Ok(ready.map_or(Taken::Nothing, |row| Taken::Send(row, budget.clone())))
             })
@@ -277,20 +278,22 @@ impl Sender {
         budget: &Budget,
         progress: &Progress,
     ) -> Infallible {
-        let lease = channel.settings.lease();
+        let length = channel.settings.lease();
         loop {
-            tokio::time::sleep(lease / 3).await;
+            tokio::time::sleep(length / 3).await;
             if channel.answers_within().is_none() || !progress.is_handed_over() {
                 continue;
             }
             let moment = budget.moment();
-            let (held, owner) = (row.clone(), self.owner.clone());
-            let renewed =
-                self.db.write(move |tx| claim::renew(tx, &held, &owner, tx.now().plus(lease))).await;
-            match renewed {
+            let (held, owner, clock) = (row.clone(), self.owner.clone(), self.outside.clock.clone());
+            let renew = move |tx: &mut Tx<'_>| {
+                let lease = Lease::new(tx.now(), clock.uptime().as_ref(), length);
+                claim::renew(tx, &held, &owner, &lease)
+            };
+            match self.db.write(renew).await {
                 Ok(true) => budget.renew(moment),
                 Ok(false) => {
-                    tracing::warn!(delivery = row.id, "Its lease was over before it could be renewed");
+                    tracing::warn!(delivery = row.id, "Another sender has taken it for lost");
                 }
                 Err(error) => tracing::warn!(delivery = row.id, "Its lease cannot be renewed yet: {error}"),
             }

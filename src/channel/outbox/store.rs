@@ -2,17 +2,19 @@
 
 use serde_json::json;
 
+use super::lease::{Lease, Moment};
 use super::model::{Added, Doubt, NewMessage, Row, State, key};
+use super::restored;
 use crate::db::{self, Tx};
 use crate::ledger::{Subject, event};
-use crate::time::Timestamp;
+use crate::time::{Timestamp, Uptime};
 use crate::{params, sql};
 
 macro_rules! columns {
     () => {
         "id, key, job_name, channel, recipient, topic, subject, generation, payload, state, created_at, not_before,
          attempts, first_attempt_at, last_attempt_at, settled_at, lease_fence, lease_until, doubt, remote_id, last_error,
-         resent_at, looks"
+         resent_at, looks, lease_uptime, doubt_since"
     };
 }
 pub(super) use columns;
@@ -62,6 +64,8 @@ pub(super) fn read(row: &db::Row<'_>) -> db::Result<Row> {
         last_error: row.get(20)?,
         resent_at: row.get(21)?,
         looks: row.get(22)?,
+        lease_uptime: read_uptime(row.get(23)?),
+        doubt_since: row.get(24)?,
     })
 }
 
@@ -70,16 +74,30 @@ fn read_doubt(text: String) -> db::Result<Doubt> {
     Doubt::parse(&text).ok_or(db::Error::Unexpected { column: 18, wanted: "a doubt", found: text })
 }
 
-/// How many messages a sender has in hand at this moment.
-pub fn count_in_hand(tx: &mut Tx<'_>) -> db::Result<i64> {
-    let now = tx.now();
-    tx.count(
+/// The end of a lease by a boot clock; one that we cannot read is one of a kernel that we do not know.
+fn read_uptime(text: Option<String>) -> Option<Uptime> {
+    text.and_then(|text| text.parse().ok())
+}
+
+/// Reads `lease_until, lease_uptime`, the first two columns.
+pub(super) fn read_lease(row: &db::Row<'_>) -> db::Result<Option<Lease>> {
+    let (until, uptime) = (row.get::<Option<Timestamp>>(0)?, read_uptime(row.get(1)?));
+    Ok(until.map(|until| Lease { until, uptime }))
+}
+
+/// How many messages a sender has in hand at this moment; `uptime` is that of this machine.
+pub fn count_in_hand(tx: &mut Tx<'_>, uptime: Option<Uptime>) -> db::Result<i64> {
+    let moment = Moment { now: tx.now(), uptime, latest: Timestamp::MAX };
+    let leases = tx.list(
         sql!(
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM outbox
-             WHERE state IN ('sending', 'unknown') AND lease_owner IS NOT NULL AND lease_until > ?1"
+            "SELECT lease_until, lease_uptime FROM outbox
+             WHERE state IN ('sending', 'unknown') AND lease_owner IS NOT NULL"
         ),
-        params![now],
-    )
+        params![],
+        read_lease,
+    )?;
+    let lasting = leases.iter().flatten().filter(|lease| lease.ended_at(&moment).is_none()).count();
+    Ok(i64::try_from(lasting).unwrap_or(i64::MAX))
 }
 
 /// Adds a message, unless it is known.
@@ -87,17 +105,25 @@ pub fn count_in_hand(tx: &mut Tx<'_>) -> db::Result<i64> {
 /// One that failed was certainly not sent, so adding it again makes it ready again, with the new text.
 pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Result<Added> {
     let key = message.key();
-    let state = if message.hold { State::Held } else { State::Ready };
+    let doubt_since = restored::find_doubt(tx, message.found, now)?;
+    let doubt = doubt_since.map(|_| Doubt::Retold);
+    let state = match (message.hold, doubt) {
+        (true, _) => State::Held,
+        (false, Some(_)) => State::Unknown,
+        (false, None) => State::Ready,
+    };
     let not_before = message.not_before.unwrap_or(now).max(now);
-    let why = message.hold.then_some("more new things at once than `hold_above` allows");
+    let held = message.hold.then_some("more new things at once than `hold_above` allows");
+    let why: Vec<&str> = held.into_iter().chain(doubt.map(Doubt::words)).collect();
+    let why = (!why.is_empty()).then(|| why.join("; "));
     let new = tx.find(
         sql!(
             "INSERT INTO outbox (key, job_name, channel, recipient, topic, subject, generation, payload, state,
-               created_at, not_before, last_error)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+               created_at, not_before, last_error, doubt, doubt_since)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
              ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, topic = excluded.topic,
                state = excluded.state, readied_at = excluded.created_at, not_before = excluded.not_before, attempts = 0, looks = 0, resent_at = NULL, settled_at = NULL,
-               last_error = excluded.last_error
+               last_error = excluded.last_error, doubt = excluded.doubt, doubt_since = excluded.doubt_since
              WHERE outbox.state = 'failed' AND outbox.settled_at IS NOT NULL
              RETURNING id"
         ),
@@ -114,6 +140,8 @@ pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Res
             now,
             not_before,
             why,
+            doubt.map(Doubt::as_str),
+            doubt_since,
         ],
         |row| row.get::<i64>(0),
     )?;
@@ -121,7 +149,12 @@ pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Res
         let known = tx.count(sql!("SELECT id FROM outbox WHERE key = ?1"), params![key])?;
         return Ok(Added::Known(known));
     };
-    let detail = json!({ "channel": message.channel, "topic": message.topic, "subject": message.subject });
+    let mut detail =
+        json!({ "channel": message.channel, "topic": message.topic, "subject": message.subject });
+    if let (Some(doubt), Some(since)) = (doubt, doubt_since) {
+        detail["why"] = doubt.words().into();
+        detail["since"] = since.to_string().into();
+    }
     event::add(tx, Some(message.job), &Subject::delivery(id), state.as_str(), &detail, now)?;
     Ok(Added::Added(id))
 }
@@ -259,12 +292,18 @@ pub fn list_orphans(tx: &mut Tx<'_>, configured: &[String]) -> db::Result<Vec<(S
 
 /// Doubts every message that waits: call it on a database that missed something, before anything runs.
 ///
-/// What an old state shows as waiting may have been sent since. Answers how many there are.
+/// What an old state shows as waiting may have been sent since. Answers how many there are. What is held may have been
+/// approved and sent, too: it goes on waiting, and is looked into when it is approved.
 pub fn distrust(tx: &mut Tx<'_>, doubt: Doubt, now: Timestamp) -> db::Result<u64> {
+    tx.execute(
+        sql!("UPDATE outbox SET doubt = ?1 WHERE state = 'held' AND doubt IS NULL"),
+        params![doubt.as_str()],
+    )?;
     tx.execute(
         sql!(concat!(
             "UPDATE outbox SET state = 'unknown', doubt = ?2, not_before = ?1,
-               lease_owner = NULL, lease_until = NULL, lease_fence = lease_fence + 1, last_error = ?3
+               lease_owner = NULL, lease_until = NULL, lease_uptime = NULL, lease_fence = lease_fence + 1,
+               last_error = ?3
              WHERE state IN (",
             moving_states!(),
             ")"
@@ -284,7 +323,8 @@ pub(super) fn apply_by_hand(
     let changed = tx.execute(
         sql!(
             "UPDATE outbox SET state = ?4, readied_at = ?5, not_before = ?5, attempts = 0, looks = 0, resent_at = NULL, settled_at = NULL, last_error = ?6,
-               doubt = NULL, lease_fence = lease_fence + 1, lease_owner = NULL, lease_until = NULL
+               doubt = CASE WHEN ?4 = 'unknown' THEN doubt END,
+               doubt_since = CASE WHEN ?4 = 'unknown' THEN doubt_since END, lease_fence = lease_fence + 1, lease_owner = NULL, lease_until = NULL, lease_uptime = NULL
              WHERE id = ?1 AND state = ?2 AND lease_fence = ?3"
         ),
         params![row.id, row.state.as_str(), row.lease_fence, state.as_str(), now, error],

@@ -65,7 +65,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         Command::Check => check(context).await,
         Command::Backup { file } => {
             refuse_strangers(context).await?;
-            let report = db::backup(&context.place().await?, &file).await?;
+            let report = db::backup(&context.place().await?, &file, &context.clock).await?;
             context.out.note(format!("Wrote {} ({} bytes)", file.display(), report.bytes));
             Ok(Exit::Fine)
         }
@@ -158,9 +158,13 @@ async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
     if let Some(kept) = &report.kept {
         context.out.note(format!("The database that was there is kept as {}", kept.display()));
     }
-    // What the backup shows as waiting may have been sent since.
-    let doubted =
-        context.db().await?.write(|tx| outbox::distrust(tx, outbox::Doubt::Restored, tx.now())).await?;
+    // What the backup shows as waiting may have been sent since. Whoever comes before us notices it, too.
+    let doubt = |tx: &mut db::Tx<'_>| match outbox::notice_restore(tx, tx.now())? {
+        Some(doubted) => Ok(doubted),
+        // A backup of a version that did not mark its copies.
+        None => outbox::distrust(tx, outbox::Doubt::Restored, tx.now()),
+    };
+    let doubted = context.db().await?.write(doubt).await?;
     if doubted > 0 {
         let messages = counted(doubted, "waiting message");
         context.out.note(format!("Looked into before anything is sent: {messages}"));

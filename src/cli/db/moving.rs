@@ -16,6 +16,7 @@ use crate::fail;
 use crate::id::Owner;
 use crate::ledger::{lease, presence};
 use crate::text::counted;
+use crate::time::Clock;
 
 /// The variable that stands above `[store] url`.
 const VARIABLE: &str = "TSUZUKI_STORE_URL";
@@ -201,7 +202,7 @@ pub(super) fn list_busy(tx: &mut Tx<'_>) -> db::Result<Vec<String>> {
         let alive = owners.iter().filter(|owner| !presence::is_gone(owner, &me));
         busy.extend(alive.map(|owner| format!("run {} ({})", running.run_id, presence::shown_owner(owner))));
     }
-    match outbox::count_in_hand(tx)? {
+    match outbox::count_in_hand(tx, Clock::system().uptime())? {
         0 => {}
         count => busy.push(format!("{} being sent", counted(count, "message"))),
     }

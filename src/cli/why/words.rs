@@ -88,6 +88,7 @@ pub(super) fn meaning(kind: Option<Kind>, code: &str) -> Option<&'static str> {
         (Kind::Delivery, "deferred") => "put off",
         (Kind::Delivery, "unknown") => "it is not known whether it was sent",
         (Kind::Delivery, "held") => "held for a person to decide",
+        (Kind::Delivery, "cleared") => "looked into, and sent",
         (Kind::Delivery, "sent_again") => "sent once more, because it may have got lost",
         (Kind::Delivery, "repeated") => "a second one was asked for",
         (Kind::Delivery, "retried") => "to be tried again, by hand",

@@ -211,20 +211,10 @@ pub fn reset_deleted(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db:
 /// The seed's `SELECT DISTINCT` reads every commit; this steps from pair to pair through the index.
 pub fn list_collected(tx: &mut Tx<'_>, host: &str) -> db::Result<Vec<Target>> {
     tx.list(
-        sql!(
-            "WITH RECURSIVE pairs (project_id, branch_name) AS (
-               SELECT first.project_id, first.branch_name
-               FROM (SELECT project_id, branch_name FROM commits
-                     ORDER BY project_id, branch_name LIMIT 1) first
-               UNION ALL
-               SELECT
-                 (SELECT c.project_id FROM commits c
-                  WHERE (c.project_id, c.branch_name) > (pairs.project_id, pairs.branch_name)
-                  ORDER BY c.project_id, c.branch_name LIMIT 1),
-                 (SELECT c.branch_name FROM commits c
-                  WHERE (c.project_id, c.branch_name) > (pairs.project_id, pairs.branch_name)
-                  ORDER BY c.project_id, c.branch_name LIMIT 1)
-               FROM pairs WHERE pairs.project_id IS NOT NULL),
+        sql!(concat!(
+            "WITH RECURSIVE ",
+            pairs!(),
+            ",
              wanted (project_id, branch_name) AS (
                SELECT project_id, branch_name FROM pairs WHERE project_id IS NOT NULL
                UNION
@@ -235,7 +225,7 @@ pub fn list_collected(tx: &mut Tx<'_>, host: &str) -> db::Result<Vec<Target>> {
              LEFT JOIN branches b ON b.project_id = w.project_id AND b.branch_name = w.branch_name
              WHERE p.host = ?1 AND p.removed_at IS NULL AND b.ignored_at IS NULL
              ORDER BY w.project_id, w.branch_name"
-        ),
+        )),
         params![host],
         Target::read,
     )

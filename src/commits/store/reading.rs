@@ -205,22 +205,11 @@ pub fn each_commit(
 /// Every project and branch that has commits, by steps through the index.
 pub fn list_pairs(tx: &mut Tx<'_>) -> db::Result<Vec<(i64, String)>> {
     tx.list(
-        sql!(
-            "WITH RECURSIVE pairs (project_id, branch_name) AS (
-               SELECT first.project_id, first.branch_name
-               FROM (SELECT project_id, branch_name FROM commits
-                     ORDER BY project_id, branch_name LIMIT 1) first
-               UNION ALL
-               SELECT
-                 (SELECT c.project_id FROM commits c
-                  WHERE (c.project_id, c.branch_name) > (pairs.project_id, pairs.branch_name)
-                  ORDER BY c.project_id, c.branch_name LIMIT 1),
-                 (SELECT c.branch_name FROM commits c
-                  WHERE (c.project_id, c.branch_name) > (pairs.project_id, pairs.branch_name)
-                  ORDER BY c.project_id, c.branch_name LIMIT 1)
-               FROM pairs WHERE pairs.project_id IS NOT NULL)
-             SELECT project_id, branch_name FROM pairs WHERE project_id IS NOT NULL"
-        ),
+        sql!(concat!(
+            "WITH RECURSIVE ",
+            pairs!(),
+            " SELECT project_id, branch_name FROM pairs WHERE project_id IS NOT NULL"
+        )),
         params![],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )

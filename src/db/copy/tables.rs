@@ -2,7 +2,8 @@
 
 use rusqlite::Connection;
 
-use crate::db::{Cell, Error, Result, Tx, migrate, survey};
+use crate::db::survey::{self, list_words};
+use crate::db::{Error, Result, Tx, migrate};
 use crate::time::Timestamp;
 
 /// A table of ours.
@@ -52,7 +53,7 @@ pub(super) fn list() -> Result<Vec<Table>> {
 fn read(tx: &mut Tx<'_>, name: String) -> Result<Table> {
     let columns = survey::list_columns(tx, &name)?;
     let mut key =
-        words(tx, &format!("SELECT name FROM pragma_table_info('{name}') WHERE pk > 0 ORDER BY pk"))?;
+        list_words(tx, &format!("SELECT name FROM pragma_table_info('{name}') WHERE pk > 0 ORDER BY pk"))?;
     if key.is_empty() {
         key = unique_key(tx, &name)?;
     }
@@ -62,44 +63,37 @@ fn read(tx: &mut Tx<'_>, name: String) -> Result<Table> {
         .collect::<Option<Vec<usize>>>()
         .filter(|key| !key.is_empty())
         .ok_or_else(|| Error::Statement(format!("the table `{name}` has no key to copy it by")))?;
-    let is_numbered = !words(
+    let is_numbered = !list_words(
         tx,
         &format!("SELECT name FROM sqlite_master WHERE name = '{name}' AND sql LIKE '%AUTOINCREMENT%'"),
     )?
     .is_empty();
     let identity = key.first().filter(|_| is_numbered).map(|at| columns[*at].clone());
-    let parents = words(tx, &format!("SELECT DISTINCT \"table\" FROM pragma_foreign_key_list('{name}')"))?;
+    let parents =
+        list_words(tx, &format!("SELECT DISTINCT \"table\" FROM pragma_foreign_key_list('{name}')"))?;
     Ok(Table { name, columns, key, identity, parents })
 }
 
 /// The columns of the first unique index that covers every row and holds no NULL.
 fn unique_key(tx: &mut Tx<'_>, name: &str) -> Result<Vec<String>> {
-    let indexes = words(
+    let indexes = list_words(
         tx,
         &format!(
             "SELECT name FROM pragma_index_list('{name}') WHERE \"unique\" = 1 AND partial = 0 ORDER BY seq"
         ),
     )?;
-    let needed =
-        words(tx, &format!("SELECT name FROM pragma_table_info('{name}') WHERE \"notnull\" = 1 ORDER BY 1"))?;
+    let needed = list_words(
+        tx,
+        &format!("SELECT name FROM pragma_table_info('{name}') WHERE \"notnull\" = 1 ORDER BY 1"),
+    )?;
     for index in indexes {
-        let columns = words(tx, &format!("SELECT name FROM pragma_index_info('{index}') ORDER BY seqno"))?;
+        let columns =
+            list_words(tx, &format!("SELECT name FROM pragma_index_info('{index}') ORDER BY seqno"))?;
         if columns.iter().all(|column| needed.contains(column)) {
             return Ok(columns);
         }
     }
     Ok(Vec::new())
-}
-
-fn words(tx: &mut Tx<'_>, text: &str) -> Result<Vec<String>> {
-    let mut words = Vec::new();
-    tx.each_text(text, |cells| {
-        if let [Cell::Text(word)] = cells {
-            words.push((*word).to_owned());
-        }
-        Ok(())
-    })?;
-    Ok(words)
 }
 
 #[cfg(test)]

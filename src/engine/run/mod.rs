@@ -24,9 +24,9 @@ use std::time::Duration;
 pub use decide::{Begin, Reopen, Running};
 pub use import::{ImportedResult, ImportedRun, add_imported_result, add_imported_run};
 pub use rows::{
-    RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus, count_pending, find_latest, find_run,
-    find_running, find_summary, is_told, list_failed, list_leased, list_pending, list_pending_jobs,
-    list_results, list_runs, list_untold,
+    RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus, count_pending, find_last_completed,
+    find_latest, find_run, find_running, find_summary, is_told, list_failed, list_leased, list_pending,
+    list_pending_jobs, list_results, list_runs, list_untold,
 };
 pub use store::{
     Claimed, Settled, Verdict, cancel, claim, give_up, mark_told, reassign, register, release, release_owner,

@@ -342,6 +342,21 @@ pub fn list_untold(tx: &mut Tx<'_>) -> db::Result<Vec<(RunId, Option<String>)>> 
     )
 }
 
+/// When the last run before this one was completed.
+pub fn find_last_completed(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Option<Timestamp>> {
+    let last = tx.find(
+        sql!(
+            "SELECT completed_at_utc FROM bulk_collection_runs
+             WHERE status = 'completed'
+               AND started_at_utc < (SELECT started_at_utc FROM bulk_collection_runs WHERE run_id = ?1)
+             ORDER BY started_at_utc DESC LIMIT 1"
+        ),
+        params![run_id],
+        |row| row.get::<Option<Timestamp>>(0),
+    )?;
+    Ok(last.flatten())
+}
+
 /// Whether the end of a run has been told.
 pub fn is_told(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<bool> {
     let told = tx.find(

@@ -8,7 +8,8 @@ use std::cell::{Cell, RefCell};
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult};
 
-use super::{collapsed, tree};
+use super::tree;
+use crate::parse::markup::single_spaced;
 use crate::parse::resolver::{Resolver, is_usable_base};
 use crate::parse::url::{self, Url};
 
@@ -87,7 +88,7 @@ pub(super) fn read(html: &str, page: Option<&Url>) -> Head {
             feeds.push(feed);
         }
     }
-    let title = |text: Option<String>| text.map(|text| collapsed(&text)).filter(|text| !text.is_empty());
+    let title = |text: Option<String>| text.map(|text| single_spaced(&text)).filter(|text| !text.is_empty());
     Head {
         title: title(found.title).or_else(|| title(found.social_title)),
         canonical: found.canonical.and_then(|href| resolver.resolve(from, &href)).filter(url::is_web),
@@ -244,7 +245,7 @@ fn link(tag: &Tag, found: &mut Found) {
         None => is("feed"),
     };
     if is_feed && !is("stylesheet") && found.feeds.len() < MAX_FEEDS * 4 {
-        let title = attribute(tag, "title").map(|text| collapsed(&text)).filter(|text| !text.is_empty());
+        let title = attribute(tag, "title").map(|text| single_spaced(&text)).filter(|text| !text.is_empty());
         found.feeds.push(FeedLink { href, media_type, title });
     }
 }

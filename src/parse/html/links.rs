@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use dom_query::{Document, Matcher, NodeRef};
 
-use super::{collapsed, text};
+use super::text;
+use crate::parse::markup::single_spaced;
 use crate::parse::resolver::Resolver;
 use crate::parse::url::{self, Url};
 
@@ -76,7 +77,7 @@ fn link_text(node: &NodeRef<'_>) -> String {
     let own = ["aria-label", "title", "alt"].into_iter().filter_map(|name| node.attr(name));
     let images =
         node.descendants_it().filter(|below| below.has_name("img")).filter_map(|image| image.attr("alt"));
-    let stands_for_it = own.chain(images).map(|text| collapsed(&text)).find(|text| !text.is_empty());
+    let stands_for_it = own.chain(images).map(|text| single_spaced(&text)).find(|text| !text.is_empty());
     text::first_chars(&stands_for_it.unwrap_or_default(), MAX_TEXT_CHARS)
 }
 

@@ -180,17 +180,5 @@ fn in_words(name: &str) -> String {
     words
 }
 
-/// `text` on one line, each run of white space as one space.
-fn collapsed(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    line
-}
-
 #[cfg(test)]
 mod tests;

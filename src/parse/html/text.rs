@@ -6,6 +6,7 @@ use dom_query::{Document, Matcher, NodeData, NodeRef};
 use dom_smoothie::{Config, Readability};
 
 use super::tree;
+use crate::parse::markup::single_spaced;
 
 /// Elements above which the search for the main text is not worth its time.
 const MAX_SEARCHED_ELEMENTS: usize = 20_000;
@@ -115,7 +116,7 @@ fn text_of(node: &NodeRef<'_>, without: &[&str]) -> String {
 pub(super) fn line_of(node: &NodeRef<'_>, max_chars: usize) -> String {
     let mut writer = Writer::default();
     writer.write(node, &[], max_chars.saturating_mul(4));
-    first_chars(&super::collapsed(&writer.finish()), max_chars)
+    first_chars(&single_spaced(&writer.finish()), max_chars)
 }
 
 /// At most `max_chars` of a line.

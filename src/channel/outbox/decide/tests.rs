@@ -229,12 +229,8 @@ fn no_lease_and_no_wait_of_ours_looks_as_if_the_clock_had_been_ahead() {
         for attempts in 1..=20 {
             assert!(now().plus(back_off(attempts, "key")) < latest_wait(&settings, now()));
         }
-        let abandoned = now().plus(HOUR * 24 * 365 * 11);
-        assert_eq!(look_after(abandoned, &settings, now()).since(now()), timeout * 2);
-        assert_eq!(
-            look_after(now().minus(HOUR * 90), &settings, now()),
-            now().minus(HOUR * 90).plus(timeout * 2)
-        );
+        assert_eq!(look_after(now(), &settings).since(now()), timeout * 2);
+        assert!(look_after(now(), &settings) < latest_wait(&settings, now()));
     }
 }
 

@@ -1,0 +1,236 @@
+//! Clocks that are set while a message is under way: with several processes on one machine, too, nothing is sent twice.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use tokio_util::sync::CancellationToken;
+use tsuzuki::channel::outbox::{self, Added, NewMessage, Row, SendReport, Sender, State, Topics};
+use tsuzuki::channel::{ChannelSet, Notice, Outside};
+use tsuzuki::db::{Db, Dialect, Open};
+use tsuzuki::demo::faults::Fault;
+use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
+use tsuzuki::demo::smtp::{Phase, SmtpServer, Trouble};
+use tsuzuki::id::JobName;
+use tsuzuki::text::Language;
+use tsuzuki::time::Clock;
+
+use crate::databases::{self, Fixture};
+use crate::outbox::{channels, clients};
+
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+/// How far another process finds the clock from what the sender saw: set ahead and set back.
+const SET: [SignedDuration; 5] = [
+    SignedDuration::from_mins(10),
+    DAY,
+    SignedDuration::from_mins(-10),
+    SignedDuration::from_hours(-24),
+    SignedDuration::from_hours(-24 * 365),
+];
+
+/// One process: a connection and a sender of its own, and the clock as it stands when it looks.
+struct Process {
+    db: Db,
+    channels: Arc<ChannelSet>,
+    sender: Sender,
+    clock: Clock,
+}
+
+impl Process {
+    async fn start(fixture: &Fixture, config: &str, clock: Clock) -> Self {
+        let db = Db::open(fixture.place.clone(), Open::Existing, clock.clone()).await.unwrap();
+        let channels = channels(config);
+        let sender = Sender::new(db.clone(), Arc::clone(&channels), clients(), clock.clone(), Topics::new());
+        Self { db, channels, sender, clock }
+    }
+
+    async fn add(&self, channel: &'static str, subject: &str) -> i64 {
+        let outside = Outside { clients: clients(), clock: self.clock.clone() };
+        let link = format!("https://www.example.go.jp/news/{subject}.html");
+        let news = Notice { link: link.parse().ok(), ..Notice::new(subject.to_owned(), Language::En) }.into();
+        let rendered = self.channels.find(channel).unwrap().render(&outside, &news).await.unwrap();
+        let (subject, one) = (subject.to_owned(), rendered.into_iter().next().unwrap());
+        let added = self.db.write(move |tx| {
+            let job: JobName = "press".parse().unwrap();
+            let message = NewMessage {
+                job: &job,
+                channel: &one.channel,
+                recipient: &one.recipient,
+                topic: "test",
+                subject: &subject,
+                generation: 0,
+                payload: &one.payload,
+                hold: false,
+                not_before: None,
+                found: tsuzuki::channel::outbox::Found::Since(Some(tx.now())),
+            };
+            outbox::add(tx, &message, tx.now())
+        });
+        match added.await.unwrap() {
+            Added::Added(id) | Added::Known(id) => id,
+        }
+    }
+
+    async fn send(&self) -> SendReport {
+        self.sender.send_due(&CancellationToken::new()).await.unwrap()
+    }
+
+    fn start_sending(&self) -> tokio::task::JoinHandle<SendReport> {
+        let sender = self.sender.clone();
+        tokio::spawn(async move { sender.send_due(&CancellationToken::new()).await.unwrap() })
+    }
+
+    async fn row(&self, id: i64) -> Row {
+        self.db.read(move |tx| outbox::find(tx, id)).await.unwrap().unwrap()
+    }
+}
+
+fn mail_to(server: &SmtpServer, more: &str) -> String {
+    format!(
+        "[channel.mail]\nkind = \"email\"\nsmtp = \"{}\"\ntls = \"none\"\nfrom = \"bot@example.com\"\n\
+         to = [\"reader@example.com\"]\nallow_private = [\"127.0.0.1\"]\n{more}",
+        server.address
+    )
+}
+
+/// Looks again and again until `is_there`.
+async fn until(mut is_there: impl AsyncFnMut() -> bool) {
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+    while !is_there().await {
+        assert!(tokio::time::Instant::now() < deadline, "it did not come to that");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Real time on both databases: processes of one machine share its boot clock, whatever their other clock says.
+macro_rules! on_one_machine {
+    ($($(#[$attribute:meta])* async fn $name:ident($fixture:ident) $body:block)+) => {$(
+        mod $name {
+            use super::*;
+
+            async fn check($fixture: Fixture) $body
+
+            $(#[$attribute])*
+            #[test]
+            fn on_sqlite() {
+                databases::run_with_clock(Dialect::Sqlite, Clock::system(), check);
+            }
+
+            $(#[$attribute])*
+            #[test]
+            fn on_postgres() {
+                databases::run_with_clock(Dialect::Postgres, Clock::system(), check);
+            }
+        }
+    )+};
+}
+
+on_one_machine! {
+    async fn a_mail_under_way_is_not_taken_from_its_sender_by_a_process_whose_clock_was_set(fixture) {
+        for set in SET {
+            let server = SmtpServer::start().await.unwrap();
+            let config = mail_to(&server, "");
+            let first = Process::start(&fixture, &config, Clock::system()).await;
+            let id = first.add("mail", &set.to_string()).await;
+            server.next(Phase::Kept, Trouble::Wait);
+            let sending = first.start_sending();
+            until(async || !server.mails().is_empty()).await;
+            let held = first.row(id).await;
+            let second = Process::start(&fixture, &config, Clock::set_ahead(set)).await;
+            for _ in 0..3 {
+                let report = second.send().await;
+                assert_eq!(SendReport { next_at: None, ..report }, SendReport::default(), "{set}");
+                // What was put off until after the wait for the other side is due by then, if anything was.
+                second.clock.advance(Duration::from_secs(600));
+            }
+            assert_eq!(first.row(id).await, held, "{set}: somebody has touched it");
+            server.release();
+            assert_eq!(sending.await.unwrap().sent, 1, "{set}");
+            let report = second.send().await;
+            assert_eq!(report, SendReport::default(), "{set}");
+            let row = first.row(id).await;
+            assert_eq!((row.state, row.attempts, row.resent_at), (State::Sent, 1, None), "{set}");
+            assert_eq!(server.mails().len(), 1, "{set}");
+        }
+    }
+
+    /// A mail server thinks for longer than a lease lasts: it is renewed, whatever the clock says by then.
+    async fn a_sender_keeps_its_mail_when_the_clock_is_set_while_it_waits(fixture) {
+        for set in [DAY, SignedDuration::from_hours(-24)] {
+            let server = SmtpServer::start().await.unwrap();
+            let config = mail_to(&server, "timeout = \"4s\"");
+            let clock = Clock::set_ahead(SignedDuration::ZERO);
+            let first = Process::start(&fixture, &config, clock.clone()).await;
+            let second = Process::start(&fixture, &config, clock.clone()).await;
+            let id = first.add("mail", &set.to_string()).await;
+            server.next(Phase::Kept, Trouble::Wait);
+            let sending = first.start_sending();
+            until(async || !server.mails().is_empty()).await;
+            let lease = first.row(id).await.lease_uptime.unwrap();
+            clock.set(tsuzuki::time::Timestamp::from_millis(
+                clock.now().as_millis() + i64::try_from(set.as_millis()).unwrap(),
+            ));
+            until(async || {
+                second.send().await;
+                let row = first.row(id).await;
+                assert_eq!(row.state, State::Sending, "{set}: it was taken for lost");
+                row.lease_uptime.is_some_and(|renewed| renewed.millis_after(&lease).is_some_and(|more| more > 0))
+            })
+            .await;
+            server.release();
+            assert_eq!(sending.await.unwrap().sent, 1, "{set}");
+            assert_eq!((first.row(id).await.attempts, server.mails().len()), (1, 1), "{set}");
+        }
+    }
+
+    /// Neither a clock that is behind nor one that is ahead keeps a message with a sender that died.
+    async fn a_mail_of_a_dead_sender_is_taken_over_in_time_whatever_the_clock_says(fixture) {
+        for set in SET.into_iter().chain([SignedDuration::ZERO]) {
+            let server = SmtpServer::start().await.unwrap();
+            let config = mail_to(&server, "timeout = \"600ms\"");
+            let first = Process::start(&fixture, &config, Clock::system()).await;
+            let id = first.add("mail", &set.to_string()).await;
+            server.next(Phase::Kept, Trouble::Hang);
+            let sending = first.start_sending();
+            until(async || !server.mails().is_empty()).await;
+            sending.abort();
+            let _ = sending.await;
+            let second = Process::start(&fixture, &config, Clock::set_ahead(set)).await;
+            until(async || {
+                second.send().await;
+                first.row(id).await.state == State::Sent
+            })
+            .await;
+            // Nobody can ask a mail server whether it has a mail.
+            assert_eq!((first.row(id).await.attempts, server.mails().len()), (2, 2), "{set}");
+        }
+    }
+
+    async fn a_look_under_way_is_not_taken_over_by_a_process_whose_clock_was_set(fixture) {
+        for set in SET {
+            let server = MastodonServer::start(Clock::system()).await.unwrap();
+            let config = format!(
+                "[channel.toot]\nkind = \"mastodon\"\ninstance = \"{}\"\ntoken = \"{TOKEN}\"\nallow_private = [\"127.0.0.1\"]\n",
+                server.url
+            );
+            let first = Process::start(&fixture, &config, Clock::system()).await;
+            let id = first.add("toot", &set.to_string()).await;
+            // It waited when the backup was made that is in use now.
+            let long_ago = "2001-01-01T00:00:00Z".parse().unwrap();
+            let distrust = move |tx: &mut tsuzuki::db::Tx<'_>| outbox::distrust(tx, outbox::Doubt::Restored, long_ago);
+            assert_eq!(fixture.db.write(distrust).await.unwrap(), 1);
+            server.reads.next(Fault::Hang);
+            let looking = first.start_sending();
+            until(async || first.row(id).await.lease_until.is_some()).await;
+            let held = first.row(id).await;
+            let second = Process::start(&fixture, &config, Clock::set_ahead(set)).await;
+            let report = second.send().await;
+            assert_eq!(SendReport { next_at: None, ..report }, SendReport::default(), "{set}");
+            assert_eq!(first.row(id).await, held, "{set}: it looks, too");
+            looking.abort();
+            let _ = looking.await;
+            let clear = tsuzuki::sql!("DELETE FROM outbox");
+            fixture.db.write(move |tx| tx.execute(clear, tsuzuki::params![])).await.unwrap();
+        }
+    }
+}
