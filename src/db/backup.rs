@@ -72,7 +72,7 @@ pub async fn backup(from: &Place, to: &Path, clock: &Clock) -> BackupResult<Back
         if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
             return Err(BackupError::NoDirectory(parent.to_owned()));
         }
-        let copied = copy_checked(&from, &to, Some(now))?;
+        let copied = copy_checked(&from, &to, Made::Now(now))?;
         copied.put_at(&to)?;
         Ok(BackupReport { bytes: copied.bytes, kept: None })
     })
@@ -98,7 +98,7 @@ pub async fn restore(from: &Path, to: &Place, clock: &Clock) -> BackupResult<Bac
         Err(why) => return Err(BackupError::NotABackup { path: from, why }),
     }
     in_background(move || {
-        let copied = copy_checked(&from, &to, None)?;
+        let copied = copy_checked(&from, &to, Made::Before)?;
         let kept = put_aside(&to)?;
         copied.put_at(&to)?;
         Ok(BackupReport { bytes: copied.bytes, kept })
@@ -203,8 +203,16 @@ impl Drop for Copied {
     }
 }
 
-/// Copies `from`, made at `made_at` or some time ago, into a draft beside `to` and checks it.
-fn copy_checked(from: &Path, to: &Path, made_at: Option<Timestamp>) -> Result<Copied> {
+/// When a copy was made.
+#[derive(Clone, Copy)]
+enum Made {
+    Now(Timestamp),
+    /// Some time ago, and what stands at its place has been in use since.
+    Before,
+}
+
+/// Copies `from` into a draft beside `to` and checks it.
+fn copy_checked(from: &Path, to: &Path, made: Made) -> Result<Copied> {
     let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     source.busy_timeout(Duration::from_secs(60))?;
     // One state of the source from the first page to the last: without it the copy would begin anew whenever somebody
@@ -220,7 +228,8 @@ fn copy_checked(from: &Path, to: &Path, made_at: Option<Timestamp>) -> Result<Co
         backup.run_to_completion(1_000, Duration::from_millis(1), None)?;
         drop(backup);
         sqlite::quick_check(&copy)?;
-        stamp(&copy, made_at)?;
+        stamp(&copy, made)?;
+        skip_numbers(&copy, to)?;
         copy.pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(()))?;
     }
     let file = std::fs::File::open(draft).map_err(|error| cannot(draft, &error))?;
@@ -230,7 +239,7 @@ fn copy_checked(from: &Path, to: &Path, made_at: Option<Timestamp>) -> Result<Co
 }
 
 /// Writes into a copy when it was made. One that does not know was made some time after the last thing that it knows of.
-fn stamp(copy: &Connection, made_at: Option<Timestamp>) -> Result<()> {
+fn stamp(copy: &Connection, made: Made) -> Result<()> {
     let has_place =
         copy.query_row("SELECT count(*) FROM sqlite_master WHERE name = 'restores'", [], |row| {
             row.get::<_, i64>(0)
@@ -239,9 +248,9 @@ fn stamp(copy: &Connection, made_at: Option<Timestamp>) -> Result<()> {
         // Of a version that did not know of copies.
         return Ok(());
     }
-    let made_at = match made_at {
-        Some(at) => at.to_text(),
-        None => {
+    let made_at = match made {
+        Made::Now(at) => at.to_text(),
+        Made::Before => {
             let is_marked = "SELECT count(*) FROM restores WHERE restored_at IS NULL";
             if copy.query_row(is_marked, [], |row| row.get::<_, i64>(0))? > 0 {
                 return Ok(());
@@ -256,6 +265,29 @@ fn stamp(copy: &Connection, made_at: Option<Timestamp>) -> Result<()> {
         [made_at],
     )?;
     Ok(())
+}
+
+/// Tables whose numbers are the names of messages: a mail that tells something else under the name of another may be taken
+/// for the other by those who get it.
+const NUMBERED: [&str; 2] = ["book_digests", "blog_changes"];
+/// More of them than are given out in the life of a copy.
+const JUMP: i64 = 1_000_000;
+
+/// Leaves out the numbers that the original may have given out since, and those that what stands at `to` has.
+fn skip_numbers(copy: &Connection, to: &Path) -> Result<()> {
+    let there = Connection::open_with_flags(to, OpenFlags::SQLITE_OPEN_READ_WRITE).ok();
+    for table in NUMBERED {
+        let given = there.as_ref().and_then(|there| last_number(there, table).ok());
+        let last = last_number(copy, table)?.saturating_add(JUMP).max(given.unwrap_or(0));
+        copy.execute("DELETE FROM sqlite_sequence WHERE name = ?1", [table])?;
+        copy.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)", (table, last))?;
+    }
+    Ok(())
+}
+
+fn last_number(connection: &Connection, table: &str) -> Result<i64> {
+    let last = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?1";
+    Ok(connection.query_row(last, [table], |row| row.get(0))?)
 }
 
 /// An exclusive lock is only granted when nobody else has the file open in WAL mode.
