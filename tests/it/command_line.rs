@@ -276,12 +276,14 @@ fn the_limit_that_books_have_by_themselves_is_listed() {
     assert_eq!(limit(desk.command(&["quota", "ls", "--json"]).env("DAILY_BOOKS_API_LIMIT", "40")), 40);
 }
 
+/// Of every table but the one in which a copy notes that it is one.
 fn checksums(dir: &Path) -> std::collections::BTreeMap<String, tsuzuki::db::TableSurvey> {
     let place = Place::File(dir.join("tsuzuki.db"));
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let db = Db::open(place, Open::Look, Clock::system()).await.unwrap();
-        let survey = tsuzuki::db::survey(&db).await.unwrap();
+        let mut survey = tsuzuki::db::survey(&db).await.unwrap();
         db.close().await;
+        survey.remove("restores").unwrap();
         survey
     })
 }
