@@ -182,7 +182,7 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
         }
     };
     unless_unread(tell(&outcome, &context.times().await?, context))?;
-    sent.tell(&context.out);
+    sent.tell(&context.out, &context.times().await?);
     Ok(sent.judge(if outcome.problems.is_empty() { Exit::Fine } else { Exit::Partly }))
 }
 

@@ -166,7 +166,7 @@ async fn run_jobs(
     };
     let (finished, sent) = tokio::join!(running, sending);
     let sent = sent?;
-    sent.tell(&context.out);
+    sent.tell(&context.out, &context.times().await?);
     before.tell(db, (sent.held, sent.failed), &context.out).await?;
     if let Some(keep) = context.config().await?.store.keep_history {
         app::prune(db, context.clock.now().minus(keep.into())).await?;

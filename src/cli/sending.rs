@@ -6,6 +6,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use super::times::Times;
 use super::{Exit, Output, waiting};
 use crate::channel::outbox::{SendReport, Sender};
 use crate::db::{self, Db};
@@ -32,6 +33,8 @@ pub(super) struct Sent {
     /// Channels that rest until their credentials change, and whether that is news.
     locked: BTreeMap<String, bool>,
     orphans: BTreeSet<String>,
+    /// When the next of those that wait may leave.
+    next_at: Option<Timestamp>,
 }
 
 impl From<SendReport> for Sent {
@@ -50,6 +53,7 @@ impl Sent {
         self.held += pass.held;
         self.locked.extend(pass.locked.into_iter().map(|channel| (channel, false)));
         self.orphans.extend(pass.orphans);
+        self.next_at = pass.next_at;
     }
 
     /// Adds the channels that rest until their credentials change while messages wait for them: a pass tells of those
@@ -62,13 +66,16 @@ impl Sent {
     }
 
     /// Says what was sent, and what keeps the rest.
-    pub(super) fn tell(&self, out: &Output) {
+    pub(super) fn tell(&self, out: &Output, times: &Times) {
         if self.sent > 0 {
             out.note(format!("delivered {}", counted(self.sent, "message")));
         }
         if self.unknown > 0 {
             let count = counted(self.unknown, "message");
             out.warn(format!("{count} may or may not have been sent: the next run looks into it"));
+        }
+        if let Some(at) = self.next_at {
+            out.note(format!("messages wait; the next leaves at {}, or later", times.line(at)));
         }
         // One alert: whoever runs us from cron with `-q` gets one mail, and the exit code ever after.
         for (channel, is_news) in &self.locked {

@@ -105,6 +105,22 @@ async fn a_message_that_failed_for_good_changes_the_exit_code_and_stays_in_statu
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_says_when_what_waits_may_leave() {
+    let site = Site::start(Content::with_articles(2, day(1))).await.unwrap();
+    let server = WebhookServer::start().await.unwrap();
+    let channel = hook(&server) + "quiet_hours = \"00:00-23:30\"\ntimezone = \"UTC\"\n";
+    let desk =
+        Desk::new(&(channel + "[app]\ntimezone = \"UTC\"\n" + &blogs("mine", "first_run = \"all\"", &site)));
+    let ran = run(&desk, &["run-due"], day(2)).await;
+    let at = day(2).to_string()[..10].to_owned();
+    let words = format!("messages wait; the next leaves at {at} 23:30 +00:00, or later");
+    assert!(ran.code == 0 && ran.err.contains(&words), "{ran:?}");
+    assert!(server.posts().is_empty());
+    let quiet = run(&desk, &["run-due", "-q"], day(2).plus(Duration::from_secs(7200))).await;
+    assert_eq!((quiet.code, quiet.err.as_str()), (0, ""), "that is no alarm");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_channel_that_refuses_our_credentials_ends_with_4_every_time() {
     let site = Site::start(Content::with_articles(2, day(1))).await.unwrap();
     let server = WebhookServer::start().await.unwrap();

@@ -4,6 +4,7 @@
 //!  add ──▶ ready ──claim──▶ sending ──accepted──▶ sent
 //!  add ──▶ held   ▲           │ │ └────refused────▶ failed ──retry──▶ ready
 //!           │     └─back-off──┘ └no answer, crash─▶ unknown ──resolver──▶ sent | sending | held
+//!           │        add, after a restore ─────────▶┘
 //!           ├─approve─▶ ready
 //!           └─skip────▶ skipped
 //! ```
@@ -16,6 +17,7 @@ mod by_hand;
 mod claim;
 pub mod decide;
 mod lease;
+mod listing;
 mod look;
 mod model;
 mod record;
@@ -28,12 +30,10 @@ mod store;
 pub use batch::{Batch, add_all};
 pub use by_hand::{Answer, approve, approve_job, resume_channel, retry, skip, skip_job};
 pub use decide::{OnUnknown, should_hold};
+pub use listing::{Filter, Tally, list, list_after, list_orphans, tally};
 pub use model::{Added, Attempted, Doubt, NewMessage, Outcome, Row, State};
 pub use report::SendReport;
 pub use restored::{Found, notice_restore};
 pub use sender::Sender;
 pub use settle::{Settled, Topics};
-pub use store::{
-    Filter, Tally, add, count_in_hand, distrust, find, find_by_key, find_open, list, list_after,
-    list_orphans, tally,
-};
+pub use store::{add, count_in_hand, distrust, find, find_by_key, find_open};

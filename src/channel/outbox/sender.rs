@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 use super::claim::{self, Due};
 use super::decide::{self, Because, Turn};
 use super::lease::Lease;
+use super::listing;
 use super::model::{Row, State};
 use super::report::SendReport;
 use super::settle::Topics;
-use super::store;
 use crate::channel::error::{SendError, Sent};
 use crate::channel::progress::Budget;
 use crate::channel::{Channel, ChannelSet, Outside, Progress};
@@ -89,7 +89,7 @@ impl Sender {
             }
         }
         let names = self.channels.names();
-        let orphans = self.db.read(move |tx| store::list_orphans(tx, &names)).await?;
+        let orphans = self.db.read(move |tx| listing::list_orphans(tx, &names)).await?;
         report.orphans.extend(orphans.into_iter().map(|(channel, _)| channel));
         // What the other channels sent is recorded; the error is told all the same.
         failure.map_or(Ok(report), Err)

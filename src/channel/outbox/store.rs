@@ -32,6 +32,7 @@ macro_rules! moving_states {
         "'ready', 'sending', 'unknown'"
     };
 }
+pub(super) use {moving_states, open_states};
 
 pub(super) fn read(row: &db::Row<'_>) -> db::Result<Row> {
     let state: String = row.get(9)?;
@@ -182,112 +183,6 @@ pub fn find_open(tx: &mut Tx<'_>, topic: &str, subject: &str) -> db::Result<Opti
         params![topic, subject],
         read,
     )
-}
-
-/// Which messages to list; what is not given does not matter.
-#[derive(Clone, Debug, Default)]
-pub struct Filter {
-    /// Only those in this state.
-    pub state: Option<State>,
-    /// Only those of this job.
-    pub job: Option<String>,
-    /// Only those of this channel.
-    pub channel: Option<String>,
-}
-
-/// The newest messages first.
-pub fn list(tx: &mut Tx<'_>, filter: &Filter, limit: usize) -> db::Result<Vec<Row>> {
-    // A condition that may be absent is one that SQLite cannot look up. Hardly any message is in another state than
-    // `sent`, so those are found by it, and of the sent ones the newest are near.
-    let text = match (filter.state, &filter.job) {
-        (Some(state), _) if state != State::Sent => sql!(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM outbox WHERE state = ?1 AND job_name = COALESCE(?2, job_name)
-              AND channel = COALESCE(?3, channel) ORDER BY id DESC LIMIT ?4"
-        )),
-        (_, Some(_)) => sql!(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM outbox WHERE job_name = ?2 AND state = COALESCE(?1, state)
-              AND channel = COALESCE(?3, channel) ORDER BY id DESC LIMIT ?4"
-        )),
-        _ => sql!(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM outbox WHERE state = COALESCE(?1, state) AND job_name = COALESCE(?2, job_name)
-              AND channel = COALESCE(?3, channel) ORDER BY id DESC LIMIT ?4"
-        )),
-    };
-    tx.list(
-        text,
-        params![filter.state.map(State::as_str), filter.job.as_deref(), filter.channel.as_deref(), limit],
-        read,
-    )
-}
-
-/// The next messages after the number `after`, of one job or of all, added from `since` on and before `until`.
-pub fn list_after(
-    tx: &mut Tx<'_>,
-    after: i64,
-    job: Option<&str>,
-    (since, until): (Timestamp, Timestamp),
-    limit: usize,
-) -> db::Result<Vec<Row>> {
-    tx.list(
-        sql!(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM outbox WHERE id > ?1 AND (CAST(?2 AS TEXT) IS NULL OR job_name = ?2)
-              AND created_at >= ?3 AND created_at < ?4 ORDER BY id LIMIT ?5"
-        )),
-        params![after, job, since, until, limit],
-        read,
-    )
-}
-
-/// How many messages of a job on a channel stand in a state.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Tally {
-    /// The job.
-    pub job_name: String,
-    /// The channel.
-    pub channel: String,
-    /// The state.
-    pub state: String,
-    /// How many.
-    pub count: i64,
-}
-
-/// Everything that is not over, and everything that failed, counted.
-pub fn tally(tx: &mut Tx<'_>) -> db::Result<Vec<Tally>> {
-    tx.list(
-        sql!(concat!(
-            "SELECT job_name, channel, state, CAST(COUNT(*) AS BIGINT) FROM outbox
-             WHERE state IN (",
-            open_states!(),
-            ", 'failed') GROUP BY job_name, channel, state ORDER BY job_name, channel, state"
-        )),
-        params![],
-        |row| {
-            Ok(Tally { job_name: row.get(0)?, channel: row.get(1)?, state: row.get(2)?, count: row.get(3)? })
-        },
-    )
-}
-
-/// Channels that messages wait for, with how many: those that no config names are orphans.
-pub fn list_orphans(tx: &mut Tx<'_>, configured: &[String]) -> db::Result<Vec<(String, i64)>> {
-    let mut waiting = tx.list(
-        sql!(concat!(
-            "SELECT channel, CAST(COUNT(*) AS BIGINT) FROM outbox WHERE state IN (",
-            moving_states!(),
-            ") GROUP BY channel ORDER BY channel"
-        )),
-        params![],
-        |row| Ok((row.get::<String>(0)?, row.get::<i64>(1)?)),
-    )?;
-    waiting.retain(|(channel, _)| !configured.contains(channel));
-    Ok(waiting)
 }
 
 /// Doubts every message that waits: call it on a database that missed something, before anything runs.
