@@ -1,6 +1,7 @@
-//! tsuzuki: collects from the outside world on a schedule, remembers how far it has read, and tells what is new, once.
+//! tsuzuki: watches feeds, book searches, blogs and Git hosts, remembers where it left off, and sends each new thing once.
 //!
-//! A module may use only lower floors and its own folder; ARCHITECTURE.md draws the floors, and a test keeps to them.
+//! The kit below (`crates/`) knows nothing of pipelines. A module may use only lower floors and its own folder;
+//! ARCHITECTURE.md draws the floors, and a test keeps to them.
 
 pub mod app;
 pub mod blogs;
@@ -8,20 +9,15 @@ pub mod books;
 pub mod channel;
 pub mod cli;
 pub mod commits;
-pub mod config;
-pub mod db;
 pub mod demo;
 pub mod engine;
 pub mod export;
-pub mod fail;
-pub mod fetch;
-pub mod hash;
-pub mod id;
 pub mod import;
 pub mod ledger;
 pub mod llm;
-pub mod parse;
 pub mod press;
-pub mod text;
-pub mod time;
 pub mod web;
+
+pub use ::{config, db, fetch, parse};
+pub use db::{migration, params, sql};
+pub use stdx::{fail, hash, id, text, time};

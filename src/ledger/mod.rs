@@ -9,3 +9,5 @@ pub mod quota;
 pub mod subject;
 
 pub use subject::Subject;
+
+crate::migration!(5, "ledger", "../../migrations/0005_ledger.sql");

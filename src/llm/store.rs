@@ -6,6 +6,8 @@ use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
+crate::migration!(7, "llm", "../../migrations/0007_llm.sql");
+
 /// An answer that is known already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {

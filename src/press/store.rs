@@ -20,6 +20,8 @@ use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
 use crate::{params, sql};
 
+crate::migration!(1, "press", "../../migrations/0001_press.sql");
+
 macro_rules! columns {
     () => {
         "id, job_name, url, title, published_at, status, reason, retry_count, created_at, last_checked_at, not_before,

@@ -27,6 +27,8 @@ use crate::parse::url::Url;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
+crate::migration!(3, "blogs", "../../../migrations/0003_blogs.sql");
+
 /// What is remembered about a blog.
 pub fn find_state(tx: &mut Tx<'_>, blog_id: &str) -> db::Result<Option<State>> {
     tx.find(

@@ -26,3 +26,5 @@ pub use view::{
     BookRow, Filter, JobMail, SentDigest, count_books, count_delivered, list_books, list_deliveries_of_book,
     list_jobs_of_book, list_sent_digests,
 };
+
+crate::migration!(2, "books", "../../../migrations/0002_books.sql");

@@ -10,6 +10,8 @@ use crate::ledger::{Subject, event};
 use crate::time::{Timestamp, Uptime};
 use crate::{params, sql};
 
+crate::migration!(6, "outbox", "../../../migrations/0006_outbox.sql");
+
 macro_rules! columns {
     () => {
         "id, key, job_name, channel, recipient, topic, subject, generation, payload, state, created_at, not_before,

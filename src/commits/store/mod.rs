@@ -26,3 +26,5 @@ pub mod import;
 pub mod pages;
 pub mod projects;
 pub mod reading;
+
+crate::migration!(4, "commits", "../../../migrations/0004_commits.sql");

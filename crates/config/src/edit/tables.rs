@@ -1,0 +1,150 @@
+//! Adding tables to a list inside a job, such as `[[job.blog]]`, in the way in which the file writes that list.
+
+use super::{Document, EditError, render_key};
+use crate::tree::{Data, Value};
+
+/// The keys of a table with their values, in the order in which they are written.
+pub type Pairs = Vec<(&'static str, toml::Value)>;
+
+impl Document {
+    /// Adds tables to the list `key` of a job: as header lines, or as inline tables where the file has those.
+    pub fn add_tables(&mut self, job: &str, key: &str, tables: &[Pairs]) -> Result<(), EditError> {
+        if tables.is_empty() {
+            return Ok(());
+        }
+        let owner = self.find_job(job)?.clone();
+        let Data::Table(inner) = &owner.data else { return Err(self.by_hand(key, &owner.span)) };
+        match inner.find(key) {
+            Some(list) if self.is_list_of_headers(list) => {
+                let end = self.last_place(list);
+                self.add_headers(end, key, tables)
+            }
+            Some(Value { span, data: Data::Array(items) }) => {
+                let (span, items) = (span.clone(), items.clone());
+                match items.is_empty() {
+                    true => self.splice(span, &self.inline_list(tables)),
+                    false => {
+                        let inline: Vec<String> = tables.iter().map(|table| self.inline(table)).collect();
+                        self.push_item(&span, &items, &inline.join(&self.between(&items, &span)))
+                    }
+                }
+            }
+            Some(other) => Err(self.by_hand(key, &other.span)),
+            None if self.is_header(&owner) => {
+                let end = self.last_place(&owner);
+                self.add_headers(end, key, tables)
+            }
+            None => {
+                let pair = format!("{} = {}", render_key(key), self.inline_list(tables));
+                self.insert_pair(&owner, &pair)
+            }
+        }
+    }
+
+    /// Writes `[[job.KEY]]` blocks after the line that `end` is in.
+    fn add_headers(&mut self, end: usize, key: &str, tables: &[Pairs]) -> Result<(), EditError> {
+        let newline = self.newline();
+        let at = self.line_end(end);
+        let mut blocks = String::new();
+        if !self.text()[..at].ends_with('\n') {
+            blocks.push_str(newline);
+        }
+        for table in tables {
+            blocks.push_str(newline);
+            blocks.push_str(&format!("[[job.{}]]{newline}", render_key(key)));
+            for (key, value) in table {
+                blocks.push_str(&self.render_pair(key, value));
+                blocks.push_str(newline);
+            }
+        }
+        self.splice(at..at, &blocks)
+    }
+
+    fn inline(&self, table: &Pairs) -> String {
+        let pairs: Vec<String> = table.iter().map(|(key, value)| self.render_pair(key, value)).collect();
+        format!("{{ {} }}", pairs.join(", "))
+    }
+
+    fn inline_list(&self, tables: &[Pairs]) -> String {
+        let newline = self.newline();
+        let lines: String =
+            tables.iter().map(|table| format!("  {},{newline}", self.inline(table))).collect();
+        format!("[{newline}{lines}]")
+    }
+
+    /// What stands between two items of a list: a line each where the file does it so.
+    fn between(&self, items: &[Value], array: &std::ops::Range<usize>) -> String {
+        let last = items.last().map_or(array.start, |item| item.span.start);
+        let line_start = self.line_start(last);
+        let before = &self.text()[line_start..last];
+        match before.trim().is_empty() && line_start > array.start {
+            true => format!(",{}{before}", self.newline()),
+            false => ", ".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blog(id: &str) -> Pairs {
+        vec![("id", id.into()), ("url", format!("https://{id}.example/").into())]
+    }
+
+    fn ids(text: &str) -> Vec<Vec<String>> {
+        let root: toml::Table = text.parse().unwrap();
+        let jobs = root["job"].as_array().unwrap();
+        jobs.iter()
+            .map(|job| {
+                let blogs = job.get("blog").and_then(toml::Value::as_array).into_iter().flatten();
+                blogs.map(|blog| blog["id"].as_str().unwrap().to_owned()).collect()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn tables_join_the_list_as_the_file_writes_it() {
+        let other = "# next\n[[job]]\nname = \"other\"\nkind = \"press\"\n";
+        for file in [
+            // Header lines, with comments, before another job.
+            format!(
+                "# top\n[[job]]\nname = \"b\"  # short\nkind = \"blogs\"\n\n[[job.blog]]\nid = \"a\"\nurl = \"x\" # one\n\n{other}"
+            ),
+            // None yet.
+            format!("[[job]]\nname = \"b\"\nkind = \"blogs\" # none\n\n{other}"),
+            // No line end at the end.
+            format!("{other}[[job]]\nname = \"b\"\nkind = \"blogs\""),
+            // Inline tables, in one line and in several.
+            format!("[[job]]\nname = \"b\"\nblog = [{{ id = \"a\", url = \"x\" }}] # c\n{other}"),
+            format!("[[job]]\nname = \"b\"\nblog = [\n  {{ id = \"a\", url = \"x\" }}, # c\n]\n{other}"),
+            format!("[[job]]\nname = \"b\"\nblog = []\n{other}"),
+            // A job that is inline itself.
+            "job = [{ name = \"b\", kind = \"blogs\" }]\n".to_owned(),
+            // Windows.
+            format!(
+                "[[job]]\r\nname = \"b\"\r\n\r\n[[job.blog]]\r\nid = \"a\"\r\n{}",
+                other.replace('\n', "\r\n")
+            ),
+        ] {
+            let had: Vec<String> = ids(&file).into_iter().flatten().collect();
+            let mut document = Document::parse(&file).unwrap();
+            document.add_tables("b", "blog", &[blog("p"), blog("q")]).unwrap();
+            let text = document.text();
+            let now: Vec<Vec<String>> = ids(text).into_iter().filter(|list| !list.is_empty()).collect();
+            let wanted: Vec<String> = had.into_iter().chain(["p".to_owned(), "q".to_owned()]).collect();
+            assert_eq!(now, [wanted], "{text}");
+            for line in file.lines().filter(|line| line.contains('#')) {
+                let comment = &line[line.find('#').unwrap()..];
+                assert!(text.contains(comment), "`{comment}` is lost:\n{text}");
+            }
+            assert_eq!(file.contains("\r\n"), text.contains("\r\n"));
+        }
+    }
+
+    #[test]
+    fn a_job_that_is_not_there_is_told() {
+        let mut document = Document::parse("[[job]]\nname = \"a\"\n").unwrap();
+        assert!(matches!(document.add_tables("b", "blog", &[blog("p")]), Err(EditError::NoSuchJob(_))));
+    }
+}

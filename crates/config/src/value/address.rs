@@ -1,0 +1,129 @@
+//! HTTP addresses, with a clear word about what is wrong with one.
+
+use std::fmt;
+use std::str::FromStr;
+
+use url::Url;
+
+use super::{BadValue, text_value};
+
+/// An `http` or `https` address with a host and without credentials.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct HttpUrl(Url);
+
+impl HttpUrl {
+    /// The address for requests.
+    pub fn url(&self) -> &Url {
+        &self.0
+    }
+
+    /// The address as text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl From<HttpUrl> for Url {
+    fn from(address: HttpUrl) -> Self {
+        address.0
+    }
+}
+
+impl FromStr for HttpUrl {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let bad = |why: &str| {
+            let shown = crate::mask::blot_secrets(text);
+            BadValue::new(format!("`{shown}` is not a web address: {why}"))
+        };
+        let trimmed = text.trim();
+        let url = match Url::parse(trimmed) {
+            Ok(url) => url,
+            Err(url::ParseError::RelativeUrlWithoutBase) => {
+                let guess = format!("https://{}", trimmed.trim_start_matches('/'));
+                let bad = bad("it does not begin with https:// or http://");
+                let usable =
+                    Url::parse(&guess).is_ok_and(|url| url.host_str().is_some_and(|host| host.contains('.')));
+                return Err(if usable { bad.with_hint(format!("did you mean \"{guess}\"?")) } else { bad });
+            }
+            Err(err) => return Err(bad(&err.to_string())),
+        };
+        if !matches!(url.scheme(), "http" | "https") {
+            // `example.com:8080` parses as scheme `example.com`.
+            let bad = bad("it does not begin with https:// or http://");
+            let guess = format!("https://{trimmed}");
+            return Err(
+                if url.cannot_be_a_base() && Url::parse(&guess).is_ok() && url.scheme().contains('.') {
+                    bad.with_hint(format!("did you mean \"{guess}\"?"))
+                } else {
+                    bad
+                },
+            );
+        }
+        if url.host_str().is_none_or(str::is_empty) {
+            return Err(bad("it has no host"));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(bad("it carries a user name or password, which would be printed with it"));
+        }
+        Ok(Self(url))
+    }
+}
+
+impl fmt::Display for HttpUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str())
+    }
+}
+
+impl fmt::Debug for HttpUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str())
+    }
+}
+
+text_value!(HttpUrl, "a web address", "https://example.com/");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_read_back() {
+        for text in [
+            "https://example.com/",
+            "http://127.0.0.1:8080/feed?x=1",
+            "https://xn--wgv71a119e.jp/a",
+            "http://[::1]/",
+        ] {
+            assert_eq!(text.parse::<HttpUrl>().unwrap().to_string(), text);
+        }
+        assert_eq!("https://日本語.jp".parse::<HttpUrl>().unwrap().as_str(), "https://xn--wgv71a119e.jp/");
+    }
+
+    #[test]
+    fn a_wrong_address_says_what_is_wrong() {
+        for (text, why, hint) in [
+            ("example.com/feed", "does not begin with", Some("did you mean \"https://example.com/feed\"?")),
+            (
+                "example.com:8080/x",
+                "does not begin with",
+                Some("did you mean \"https://example.com:8080/x\"?"),
+            ),
+            ("//example.com", "does not begin with", Some("did you mean \"https://example.com\"?")),
+            ("feed", "does not begin with", None),
+            ("", "does not begin with", None),
+            ("ftp://example.com/", "does not begin with", None),
+            ("file:///etc/passwd", "does not begin with", None),
+            ("https://", "empty host", None),
+            ("https://user:pw@example.com/", "user name or password", None),
+            ("https://exa mple.com/", "invalid", None),
+        ] {
+            let err = text.parse::<HttpUrl>().unwrap_err();
+            assert!(err.message().contains(why), "{text}: {}", err.message());
+            assert_eq!(err.hint(), hint, "{text}");
+            assert!(!err.message().contains("pw@"), "{}", err.message());
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Time zones by their IANA names.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::tz::TimeZone;
+
+use super::{BadValue, text_value};
+
+/// A time zone that has a name: `Asia/Tokyo`, `UTC`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Zone {
+    name: String,
+    zone: TimeZone,
+}
+
+impl Zone {
+    /// UTC.
+    pub fn utc() -> Self {
+        Self { name: "UTC".to_owned(), zone: TimeZone::UTC }
+    }
+
+    /// The zone that the seeds use when none is set.
+    pub fn tokyo() -> Self {
+        Self {
+            name: "Asia/Tokyo".to_owned(),
+            zone: TimeZone::get("Asia/Tokyo").expect("the time zone database is built in"),
+        }
+    }
+
+    /// The name, as the time zone database writes it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The zone for calendar work.
+    pub fn time_zone(&self) -> &TimeZone {
+        &self.zone
+    }
+}
+
+impl FromStr for Zone {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        if text.eq_ignore_ascii_case("utc") {
+            return Ok(Self::utc());
+        }
+        match TimeZone::get(text) {
+            Ok(zone) => {
+                let name = zone.iana_name().unwrap_or(text).to_owned();
+                Ok(Self { name, zone })
+            }
+            Err(_) => Err(unknown(text)),
+        }
+    }
+}
+
+fn unknown(text: &str) -> BadValue {
+    let bad = BadValue::new(format!("`{text}` is not a time zone"));
+    let names: Vec<String> = jiff::tz::db().available().map(|name| name.as_str().to_owned()).collect();
+    let lower = text.to_lowercase();
+    let city = |name: &str| name.rsplit('/').next().unwrap_or(name).to_lowercase();
+    let by_city = names.iter().find(|name| city(name) == lower.replace(' ', "_"));
+    let near = by_abbreviation(text)
+        .or_else(|| by_city.map(String::as_str))
+        .or_else(|| stdx::text::nearest(text, names.iter().map(String::as_str)));
+    match near {
+        Some(name) => bad.with_hint(format!("did you mean \"{name}\"?")),
+        None => bad.with_hint("write an IANA name such as \"Asia/Tokyo\", \"Europe/Berlin\" or \"UTC\""),
+    }
+}
+
+/// Abbreviations are ambiguous, so they only serve as a suggestion.
+fn by_abbreviation(text: &str) -> Option<&'static str> {
+    Some(match text.to_ascii_uppercase().as_str() {
+        "JST" => "Asia/Tokyo",
+        "CET" | "CEST" => "Europe/Berlin",
+        "BST" => "Europe/London",
+        "PST" | "PDT" => "America/Los_Angeles",
+        "EDT" => "America/New_York",
+        "Z" => "UTC",
+        _ => return None,
+    })
+}
+
+impl fmt::Display for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl fmt::Debug for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+text_value!(Zone, "a time zone", "Asia/Tokyo");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zones_have_iana_names_and_read_back() {
+        for (text, name) in [("Asia/Tokyo", "Asia/Tokyo"), ("asia/tokyo", "Asia/Tokyo"), ("utc", "UTC")] {
+            let zone: Zone = text.parse().unwrap();
+            assert_eq!(zone.to_string(), name);
+            assert_eq!(zone.to_string().parse::<Zone>().unwrap(), zone);
+        }
+        assert_eq!(Zone::tokyo(), "Asia/Tokyo".parse().unwrap());
+    }
+
+    #[test]
+    fn a_wrong_zone_suggests_the_one_that_was_meant() {
+        for (text, meant) in [
+            ("Asia/Tokio", "Asia/Tokyo"),
+            ("Tokyo", "Asia/Tokyo"),
+            ("JST", "Asia/Tokyo"),
+            ("new york", "America/New_York"),
+            ("Europe/Brelin", "Europe/Berlin"),
+        ] {
+            let err = text.parse::<Zone>().unwrap_err();
+            assert_eq!(err.hint(), Some(format!("did you mean \"{meant}\"?").as_str()), "{text}");
+        }
+        for text in ["", "+09:00", "../../etc/passwd", "/etc/localtime"] {
+            assert!(text.parse::<Zone>().is_err(), "{text:?}");
+        }
+    }
+}

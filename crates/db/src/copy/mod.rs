@@ -1,0 +1,356 @@
+//! Moves everything from one database to another, SQLite or PostgreSQL, and proves that it arrived.
+//!
+//! ```text
+//! source ── locked: nobody writes, not even we ──────────────────────────────────┐ marked as left, in the same
+//!    │ rows by key, in batches                                                   │ transaction that held the lock
+//!    ▼                                                                           ▼
+//! target ── marked as arriving ── a transaction per batch ── counted, summed ── open for everybody
+//! ```
+//!
+//! A move that was cut off is begun again by the same command: what has arrived is compared with the source, which may
+//! have changed since, and copying goes on behind it, or from the first table that differs.
+
+mod rows;
+mod side;
+mod tables;
+
+use std::collections::BTreeMap;
+
+use super::{Error, Place, TableSurvey, Tx, moved};
+use stdx::fail;
+use stdx::time::Clock;
+use rows::{Tally, Values};
+use side::Side;
+use tables::Table;
+
+/// What a move needs to know.
+pub struct Mover {
+    /// The database with the rows.
+    pub from: Place,
+    /// The database that is to have them.
+    pub to: Place,
+    /// The time.
+    pub clock: Clock,
+    /// Who is at work in the source at this moment, in words; a move begins only if nobody is.
+    pub list_busy: fn(&mut Tx<'_>) -> super::Result<Vec<String>>,
+    /// Whether to stop after this batch.
+    pub is_stopped: Box<dyn Fn() -> bool + Send>,
+    /// Told how far it is.
+    pub progress: Box<dyn Fn(MoveStep<'_>) + Send>,
+}
+
+/// How far a move is.
+#[derive(Clone, Copy, Debug)]
+pub enum MoveStep<'a> {
+    /// A table begins, some of whose rows may have arrived already.
+    Table {
+        /// Its name.
+        name: &'a str,
+        /// Rows in the source.
+        rows: u64,
+        /// Rows that arrived in an earlier attempt.
+        arrived: u64,
+    },
+    /// Some more rows have arrived.
+    Rows(u64),
+}
+
+/// A table that was moved.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct MovedTable {
+    /// Its name.
+    pub table: String,
+    /// What the source holds, and now the target as well.
+    #[serde(flatten)]
+    pub survey: TableSurvey,
+}
+
+/// What a move did.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct MoveReport {
+    /// Where from, without a password.
+    pub from: String,
+    /// Where to, without a password.
+    pub to: String,
+    /// Whether an earlier attempt was continued.
+    pub resumed: bool,
+    /// Every table, in the order of copying.
+    pub tables: Vec<MovedTable>,
+}
+
+/// What a move would do.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct MovePlan {
+    /// Where from, without a password.
+    pub from: String,
+    /// Rows by table.
+    pub rows: BTreeMap<String, u64>,
+    /// Who is at work in the source at this moment.
+    pub busy: Vec<String>,
+    /// What is in the target.
+    pub target: TargetState,
+}
+
+/// What is in the target of a move.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetState {
+    /// Nothing: it would be made.
+    Missing,
+    /// No row.
+    Empty,
+    /// What an unfinished move from the same source has brought.
+    Unfinished,
+}
+
+/// Why a move did not happen or did not end.
+#[derive(Debug, thiserror::Error)]
+pub enum MoveError {
+    /// Source and target are one.
+    #[error("{0} is the database that everything is in already")]
+    SamePlace(String),
+    /// Somebody is at work.
+    #[error("jobs are running: {}", .0.join(", "))]
+    Busy(Vec<String>),
+    /// The target holds rows that are not from an unfinished move.
+    #[error("{place} is not empty: the table `{table}` has rows")]
+    NotEmpty {
+        /// Where.
+        place: String,
+        /// The first table with rows.
+        table: String,
+    },
+    /// The same move has ended before: everything is there, and the source is closed.
+    #[error("everything in {from} was moved to {to} already")]
+    Ended {
+        /// Where from, without a password.
+        from: String,
+        /// Where to, without a password.
+        to: String,
+    },
+    /// The target is being filled from elsewhere.
+    #[error("{place} holds an unfinished move from {from}")]
+    OtherSource {
+        /// Where.
+        place: String,
+        /// Where its rows come from.
+        from: String,
+    },
+    /// What arrived is not what was sent: a defect of ours or of a disk.
+    #[error("what arrived differs from the source in: {}", .0.join(", "))]
+    Differs(Vec<String>),
+    /// It was asked to stop; the same command goes on.
+    #[error("interrupted; what was copied is saved")]
+    Interrupted,
+    /// A database refused.
+    #[error(transparent)]
+    Db(#[from] Error),
+}
+
+type Result<T> = std::result::Result<T, MoveError>;
+
+impl Mover {
+    /// What would be moved; changes nothing.
+    pub async fn plan(self) -> Result<MovePlan> {
+        in_background(move || self.plan_blocking()).await
+    }
+
+    /// Moves everything, compares, and closes the source to further work.
+    pub async fn run(self) -> Result<MoveReport> {
+        in_background(move || self.run_blocking()).await
+    }
+
+    fn plan_blocking(&self) -> Result<MovePlan> {
+        let tables = tables::list()?;
+        let mut source = self.open_source()?;
+        let mut target = Side::find(&self.to, &self.clock)?;
+        self.refuse_same(&source, target.as_ref())?;
+        self.refuse_left(&mut source, target.as_ref())?;
+        let target = match &mut target {
+            None => TargetState::Missing,
+            Some(target) => match self.look_at(target, &mut source, &tables)? {
+                true => TargetState::Unfinished,
+                false => TargetState::Empty,
+            },
+        };
+        let busy = (self.list_busy)(&mut source.tx())?;
+        let mut rows = BTreeMap::new();
+        for table in &tables {
+            rows.insert(table.name.clone(), table.count(&mut source.tx())?);
+        }
+        Ok(MovePlan { from: source.shown, rows, busy, target })
+    }
+
+    fn run_blocking(&self) -> Result<MoveReport> {
+        let tables = tables::list()?;
+        let mut source = self.open_source()?;
+        let there = Side::find(&self.to, &self.clock)?;
+        self.refuse_same(&source, there.as_ref())?;
+        self.refuse_left(&mut source, there.as_ref())?;
+        fail::point("move.waiting");
+        source.lock(&tables).map_err(|error| match error {
+            Error::Busy | Error::Collided(_) => MoveError::Busy(vec!["another process is writing".into()]),
+            other => other.into(),
+        })?;
+        // Another move may have ended while we waited.
+        self.refuse_left(&mut source, there.as_ref())?;
+        drop(there);
+        let busy = (self.list_busy)(&mut source.tx())?;
+        if !busy.is_empty() {
+            return Err(MoveError::Busy(busy));
+        }
+        let mut target = Side::create(&self.to, &self.clock)?;
+        let resumed = self.look_at(&mut target, &mut source, &tables)?;
+        target.write(|tx| moved::put_arriving(tx, &source.shown))?;
+
+        let mut tallies = Vec::with_capacity(tables.len());
+        let mut is_known = resumed;
+        for (number, table) in tables.iter().enumerate() {
+            let (mut tally, mut after) = (Tally::default(), None);
+            if is_known {
+                match find_arrived(table, &mut source, &mut target)? {
+                    Some(arrived) => (tally, after) = arrived,
+                    None => {
+                        // The source has changed since: this table and those that may point at it are copied anew.
+                        target.write(|tx| {
+                            tables[number..].iter().rev().try_for_each(|table| table.clear(tx))
+                        })?;
+                        is_known = false;
+                    }
+                }
+            }
+            let rows = table.count(&mut source.tx())?;
+            (self.progress)(MoveStep::Table { name: &table.name, rows, arrived: tally.rows });
+            self.copy(table, &mut source, &mut target, &mut tally, &mut after)?;
+            if let Some(last) = table.find_last_number(&mut source.tx())? {
+                target.write(|tx| table.put_last_number(tx, last))?;
+            }
+            tallies.push(tally);
+        }
+        let moved = compare(&tables, &tallies, &mut target)?;
+        fail::point("move.compared");
+        // First the source, then the target: a crash in between leaves one that is closed and one that is refused,
+        // and the same command goes on; never two that both work.
+        let to = target.shown.clone();
+        source.unlock(|tx| moved::put_left(tx, &to))?;
+        fail::point("move.left");
+        target.write(moved::reset)?;
+        Ok(MoveReport { from: source.shown, to, resumed, tables: moved })
+    }
+
+    fn open_source(&self) -> Result<Side> {
+        let mut source =
+            Side::find(&self.from, &self.clock)?.ok_or_else(|| Error::Missing(self.from.to_string()))?;
+        let schema = source.schema()?;
+        if schema.found == 0 {
+            return Err(Error::Missing(self.from.to_string()).into());
+        }
+        schema.must_be_current()?;
+        if let Some(from) = moved::find_arriving(&mut source.tx())? {
+            return Err(Error::Arriving { from }.into());
+        }
+        Ok(source)
+    }
+
+    fn refuse_same(&self, source: &Side, target: Option<&Side>) -> Result<()> {
+        match target {
+            Some(target) if target.identity == source.identity => {
+                Err(MoveError::SamePlace(target.shown.clone()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a source that was left for another place than `target`.
+    fn refuse_left(&self, source: &mut Side, target: Option<&Side>) -> Result<()> {
+        match moved::find_left(&mut source.tx())? {
+            Some(left) if target.is_none_or(|target| target.shown != left.to) => {
+                Err(Error::Left { to: left.to, at: left.at }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether `target` holds an unfinished move from `source`; an error if it holds anything else.
+    fn look_at(&self, target: &mut Side, source: &mut Side, tables: &[Table]) -> Result<bool> {
+        let is_ours = target.schema()?.found > 0;
+        if is_ours && let Some(from) = moved::find_arriving(&mut target.tx())? {
+            return match from == source.shown {
+                true => Ok(true),
+                false => Err(MoveError::OtherSource { place: target.shown.clone(), from }),
+            };
+        }
+        match target.find_filled(tables)? {
+            None => Ok(false),
+            // The source was left for this very place, or we would not have come here.
+            Some(_) if moved::find_left(&mut source.tx())?.is_some() => {
+                Err(MoveError::Ended { from: source.shown.clone(), to: target.shown.clone() })
+            }
+            Some(table) => {
+                Err(MoveError::NotEmpty { place: target.shown.clone(), table: table.name.clone() })
+            }
+        }
+    }
+
+    /// Copies what is behind `after`, a transaction per batch.
+    fn copy(
+        &self,
+        table: &Table,
+        source: &mut Side,
+        target: &mut Side,
+        tally: &mut Tally,
+        after: &mut Option<Values>,
+    ) -> Result<()> {
+        loop {
+            if (self.is_stopped)() {
+                return Err(MoveError::Interrupted);
+            }
+            let batch = table.read_batch(&mut source.tx(), after.as_ref(), None)?;
+            let Some(last) = batch.last() else { return Ok(()) };
+            *after = Some(table.key_of(last));
+            target.write(|tx| table.add_rows(tx, &batch))?;
+            fail::point("move.batch");
+            batch.iter().for_each(|row| tally.add(row));
+            (self.progress)(MoveStep::Rows(batch.len() as u64));
+        }
+    }
+}
+
+/// What has arrived of a table and its last key, if it is what the source holds up to there.
+fn find_arrived(
+    table: &Table,
+    source: &mut Side,
+    target: &mut Side,
+) -> super::Result<Option<(Tally, Option<Values>)>> {
+    let (arrived, last) = table.tally(&mut target.tx(), None)?;
+    let Some(last) = last else { return Ok(Some((arrived, None))) };
+    let (sent, _) = table.tally(&mut source.tx(), Some(&last))?;
+    Ok((sent == arrived).then_some((arrived, Some(last))))
+}
+
+/// Reads the target from end to end and holds it against what was sent.
+fn compare(tables: &[Table], sent: &[Tally], target: &mut Side) -> Result<Vec<MovedTable>> {
+    let mut moved = Vec::with_capacity(tables.len());
+    let mut differing = Vec::new();
+    for (table, sent) in tables.iter().zip(sent) {
+        let (arrived, _) = table.tally(&mut target.tx(), None)?;
+        if arrived != *sent {
+            differing.push(format!("{} ({} rows sent, {} there)", table.name, sent.rows, arrived.rows));
+        }
+        moved.push(MovedTable { table: table.name.clone(), survey: arrived.survey() });
+    }
+    match differing.is_empty() {
+        true => Ok(moved),
+        false => Err(MoveError::Differs(differing)),
+    }
+}
+
+async fn in_background<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| Error::Closed)?
+}
+
+/// Every table that the migrations make, each after those that its rows point at.
+pub(super) fn list_known_tables() -> super::Result<Vec<String>> {
+    let copied = tables::list()?.into_iter().map(|table| table.name);
+    Ok(tables::OWN.iter().map(|name| (*name).to_owned()).chain(copied).collect())
+}

@@ -1,0 +1,168 @@
+//! One of the two databases of a move: a single connection that the move holds from beginning to end.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::tables::Table;
+use crate::session::{NOW, Server, Session, without_password};
+use crate::{Error, Open, Place, Result, SchemaState, Tx, migrate, sqlite, survey};
+use stdx::time::{Clock, Timestamp};
+
+/// How long we wait for another process to end what it is writing.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) struct Side {
+    link: Link,
+    clock: Clock,
+    now: Timestamp,
+    /// The place for people: no password.
+    pub(super) shown: String,
+    /// The same for the same database only.
+    pub(super) identity: String,
+}
+
+enum Link {
+    Sqlite(Connection),
+    Postgres(Box<Session>),
+}
+
+impl Side {
+    /// Connects without changing anything; `None` for a file that does not exist.
+    pub(super) fn find(place: &Place, clock: &Clock) -> Result<Option<Self>> {
+        match place {
+            Place::File(path) if !path.exists() => Ok(None),
+            Place::File(path) => {
+                let connection = sqlite::open_file(path, Open::Existing)?;
+                connection.busy_timeout(PATIENCE)?;
+                sqlite::refuse_strangers(&connection, path)?;
+                Ok(Some(Self::of_file(connection, path, clock)))
+            }
+            Place::Server(url) => Self::connect(url, clock).map(Some),
+            Place::Memory => Err(Error::BadAddress("a database in memory cannot be moved".into())),
+        }
+    }
+
+    /// Connects to the database that is to be filled, made and brought up to date if need be.
+    pub(super) fn create(place: &Place, clock: &Clock) -> Result<Self> {
+        match place {
+            Place::File(path) => {
+                let connection = sqlite::open_file(path, Open::Create)?;
+                sqlite::prepare(&connection, Some(path), Open::Create, clock)?;
+                Ok(Self::of_file(connection, path, clock))
+            }
+            Place::Server(url) => {
+                let mut side = Self::connect(url, clock)?;
+                if let Link::Postgres(session) = &mut side.link {
+                    migrate::migrate_postgres(session, clock)?;
+                }
+                Ok(side)
+            }
+            Place::Memory => Err(Error::BadAddress("a database in memory cannot be moved".into())),
+        }
+    }
+
+    fn of_file(connection: Connection, path: &Path, clock: &Clock) -> Self {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let shown = format!("sqlite:{}", path.display());
+        let link = Link::Sqlite(connection);
+        Self { link, clock: clock.clone(), now: clock.now(), identity: shown.clone(), shown }
+    }
+
+    fn connect(url: &str, clock: &Clock) -> Result<Self> {
+        let mut session = Server::parse(url)?.connect()?;
+        session.execute_text(&format!(
+            "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET lock_timeout = '{}s'",
+            PATIENCE.as_secs()
+        ))?;
+        let schema = session.first_text("SELECT current_schema()")?.unwrap_or_default();
+        let identity = session
+            .first_text(
+                "SELECT concat_ws('/', pg_postmaster_start_time(), current_database(), current_schema())",
+            )?
+            .unwrap_or_default();
+        let now = session.first_text(&format!("SELECT {NOW}"))?.and_then(|text| text.parse().ok());
+        let now = now.filter(|_| clock.is_system()).unwrap_or_else(|| clock.now());
+        let shown = format!("{} (schema {schema})", without_password(url));
+        Ok(Self { link: Link::Postgres(Box::new(session)), clock: clock.clone(), now, shown, identity })
+    }
+
+    pub(super) fn tx(&mut self) -> Tx<'_> {
+        match &mut self.link {
+            Link::Sqlite(connection) => Tx::on_sqlite(connection, self.clock.now()),
+            Link::Postgres(session) => Tx::on_postgres(session, self.now),
+        }
+    }
+
+    /// How far its schema is.
+    pub(super) fn schema(&mut self) -> Result<SchemaState> {
+        match &mut self.link {
+            Link::Sqlite(connection) => migrate::state_of_sqlite(connection),
+            Link::Postgres(session) => migrate::state_of_postgres(session),
+        }
+    }
+
+    /// Stops everybody else from writing until [`Side::unlock`] or the end of this process, whichever comes first.
+    ///
+    /// Nothing is written for it: SQLite keeps a write transaction open, PostgreSQL locks the tables. Readers go on.
+    pub(super) fn lock(&mut self, tables: &[Table]) -> Result<()> {
+        match &mut self.link {
+            Link::Sqlite(connection) => {
+                connection.execute_batch("BEGIN IMMEDIATE")?;
+                // Until the very end not even we may write.
+                Ok(connection.pragma_update(None, "query_only", true)?)
+            }
+            Link::Postgres(session) => {
+                let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+                // The locks come before the first look, so that it sees what their last holders wrote. Whoever wants to
+                // write waits for that on `db_move` before its own first look, and then sees our mark.
+                session.execute_text(&format!(
+                    "BEGIN ISOLATION LEVEL SERIALIZABLE; LOCK TABLE {}, db_move IN EXCLUSIVE MODE",
+                    names.join(", ")
+                ))
+            }
+        }
+    }
+
+    /// Ends what [`Side::lock`] began; `last` is written with it.
+    pub(super) fn unlock(&mut self, last: impl FnOnce(&mut Tx<'_>) -> Result<()>) -> Result<()> {
+        if let Link::Sqlite(connection) = &self.link {
+            connection.pragma_update(None, "query_only", false)?;
+        }
+        last(&mut self.tx())?;
+        self.tx().execute_text("COMMIT")
+    }
+
+    /// Runs `work` in a transaction of its own.
+    pub(super) fn write<T>(&mut self, work: impl FnOnce(&mut Tx<'_>) -> Result<T>) -> Result<T> {
+        let begin = match &self.link {
+            Link::Sqlite(_) => "BEGIN IMMEDIATE",
+            Link::Postgres(_) => "BEGIN",
+        };
+        self.tx().execute_text(begin)?;
+        match work(&mut self.tx()) {
+            Ok(value) => {
+                self.tx().execute_text("COMMIT")?;
+                Ok(value)
+            }
+            Err(error) => {
+                // The first error is the one to tell.
+                let _ = self.tx().execute_text("ROLLBACK");
+                Err(error)
+            }
+        }
+    }
+
+    /// The first of `tables` that holds a row; tables that do not exist yet hold none.
+    pub(super) fn find_filled<'a>(&mut self, tables: &'a [Table]) -> Result<Option<&'a Table>> {
+        let mut tx = self.tx();
+        let there = survey::list_tables(&mut tx)?;
+        for table in tables.iter().filter(|table| there.contains(&table.name)) {
+            if !table.is_empty(&mut tx)? {
+                return Ok(Some(table));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,117 @@
+//! Our tables as the migrations make them: columns, keys, and which has to be filled before which.
+
+use rusqlite::Connection;
+
+use crate::survey::{self, list_words};
+use crate::{Error, Result, Tx, migrate};
+use stdx::time::Timestamp;
+
+/// A table of ours.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    pub(super) name: String,
+    /// By name, as checksums take them.
+    pub(super) columns: Vec<String>,
+    /// The positions in `columns` of a key that is unique and never NULL.
+    pub(super) key: Vec<usize>,
+    /// The column that the database numbers by itself.
+    pub(super) identity: Option<String>,
+    parents: Vec<String>,
+}
+
+/// Tables that belong to a database and not to what is in it.
+pub(super) const OWN: [&str; 2] = ["schema_migrations", "db_move"];
+
+/// Every table that a move copies, each after those that its rows point at.
+///
+/// Both databases have run the same migrations, so an empty database in memory knows the schema of both.
+pub(super) fn list() -> Result<Vec<Table>> {
+    let memory = Connection::open_in_memory()?;
+    let mut tx = Tx::on_sqlite(&memory, Timestamp::MIN);
+    migrate::apply_all(&mut tx)?;
+    let mut waiting = Vec::new();
+    for name in survey::list_tables(&mut tx)? {
+        if !OWN.contains(&name.as_str()) {
+            waiting.push(read(&mut tx, name)?);
+        }
+    }
+    let mut ordered: Vec<Table> = Vec::with_capacity(waiting.len());
+    while !waiting.is_empty() {
+        let is_ready = |table: &Table| {
+            table.parents.iter().all(|parent| {
+                *parent == table.name || ordered.iter().any(|done: &Table| done.name == *parent)
+            })
+        };
+        let Some(next) = waiting.iter().position(is_ready) else {
+            return Err(Error::Statement("tables point at each other in a circle".into()));
+        };
+        ordered.push(waiting.remove(next));
+    }
+    Ok(ordered)
+}
+
+fn read(tx: &mut Tx<'_>, name: String) -> Result<Table> {
+    let columns = survey::list_columns(tx, &name)?;
+    let mut key =
+        list_words(tx, &format!("SELECT name FROM pragma_table_info('{name}') WHERE pk > 0 ORDER BY pk"))?;
+    if key.is_empty() {
+        key = unique_key(tx, &name)?;
+    }
+    let key = key
+        .iter()
+        .map(|word| columns.iter().position(|column| column == word))
+        .collect::<Option<Vec<usize>>>()
+        .filter(|key| !key.is_empty())
+        .ok_or_else(|| Error::Statement(format!("the table `{name}` has no key to copy it by")))?;
+    let is_numbered = !list_words(
+        tx,
+        &format!("SELECT name FROM sqlite_master WHERE name = '{name}' AND sql LIKE '%AUTOINCREMENT%'"),
+    )?
+    .is_empty();
+    let identity = key.first().filter(|_| is_numbered).map(|at| columns[*at].clone());
+    let parents =
+        list_words(tx, &format!("SELECT DISTINCT \"table\" FROM pragma_foreign_key_list('{name}')"))?;
+    Ok(Table { name, columns, key, identity, parents })
+}
+
+/// The columns of the first unique index that covers every row and holds no NULL.
+fn unique_key(tx: &mut Tx<'_>, name: &str) -> Result<Vec<String>> {
+    let indexes = list_words(
+        tx,
+        &format!(
+            "SELECT name FROM pragma_index_list('{name}') WHERE \"unique\" = 1 AND partial = 0 ORDER BY seq"
+        ),
+    )?;
+    let needed = list_words(
+        tx,
+        &format!("SELECT name FROM pragma_table_info('{name}') WHERE \"notnull\" = 1 ORDER BY 1"),
+    )?;
+    for index in indexes {
+        let columns =
+            list_words(tx, &format!("SELECT name FROM pragma_index_info('{index}') ORDER BY seqno"))?;
+        if columns.iter().all(|column| needed.contains(column)) {
+            return Ok(columns);
+        }
+    }
+    Ok(Vec::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_has_a_key_and_stands_after_those_it_points_at() {
+        let tables = list().unwrap();
+        let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+        assert!(names.len() > 20 && !names.contains(&"schema_migrations"), "{names:?}");
+        let place = |name: &str| names.iter().position(|other| *other == name).unwrap();
+        assert!(place("deliveries") < place("delivery_items"));
+        assert!(place("bulk_collection_runs") < place("bulk_collection_results"));
+        let commits = &tables[place("commits")];
+        let key: Vec<&str> = commits.key.iter().map(|at| commits.columns[*at].as_str()).collect();
+        assert_eq!(key, ["project_id", "branch_name", "sha"]);
+        assert_eq!(tables[place("outbox")].identity.as_deref(), Some("id"));
+        assert_eq!(tables[place("projects")].identity, None);
+    }
+}

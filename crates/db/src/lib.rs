@@ -1,0 +1,293 @@
+//! One database interface over SQLite and PostgreSQL: closures over a transaction, and nothing else.
+//!
+//! ```text
+//! async code ── write(closure) ──▶ SQLite: one writer thread, many closures per COMMIT (group commit)
+//!                                  PostgreSQL: a few threads, one SERIALIZABLE transaction per closure
+//!            ── read(closure)  ──▶ a read connection with one consistent view
+//! ```
+//!
+//! Store functions are plain synchronous functions over a [`Tx`], so no transaction can be held across an await.
+//! A closure may run more than once (it is `Fn`), and its answer leaves only after COMMIT.
+
+mod backup;
+mod copy;
+pub mod dialect;
+mod error;
+mod foreign;
+mod migrate;
+mod moved;
+mod postgres;
+mod restored;
+mod session;
+mod sqlite;
+mod statement;
+mod survey;
+mod tls;
+mod tx;
+mod unit;
+mod value;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub use backup::{BackupError, BackupReport, backup, refuse_if_open, restore};
+pub use copy::{MoveError, MovePlan, MoveReport, MoveStep, MovedTable, Mover, TargetState};
+pub use dialect::Dialect;
+pub use error::{Error, Result};
+pub use foreign::{Foreign, Raw};
+pub use migrate::{MIGRATIONS, Migration, SchemaState, known_migrations};
+pub use moved::{Left, find_left, reopen};
+pub use restored::{Restore, list_restores, notice_restore};
+pub use statement::{STATEMENTS, Sql};
+pub use survey::{TableSurvey, check_integrity, count_rows, reset, survey};
+pub use tx::{Row, Tx, keep_more_pages};
+pub use value::{Cell, FromCell, ToValue, Value};
+
+use config::Location;
+use stdx::time::{Clock, Timestamp};
+use unit::{Access, Pending, Unit};
+
+/// Where a database is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A SQLite file.
+    File(std::path::PathBuf),
+    /// A SQLite database that lives and dies with this process.
+    Memory,
+    /// A PostgreSQL server; the address may hold a password and is never printed whole.
+    Server(String),
+}
+
+impl From<&Location> for Place {
+    fn from(location: &Location) -> Self {
+        match location {
+            Location::Sqlite(path) => Place::File(path.clone()),
+            Location::Postgres(url) => Place::Server(url.expose().to_owned()),
+        }
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::File(path) => write!(f, "sqlite:{}", path.display()),
+            Place::Memory => f.write_str("sqlite::memory:"),
+            Place::Server(url) => f.write_str(&session::without_password(url)),
+        }
+    }
+}
+
+impl std::fmt::Debug for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
+
+/// What opening may do to the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// Create it if it is missing, and bring its schema up to date.
+    Create,
+    /// Refuse if it is missing; bring its schema up to date.
+    Existing,
+    /// Like `Existing`, and also if everything in it was moved away.
+    Left,
+    /// Change nothing at all: every write is refused, a missing or outdated database is an error.
+    Look,
+}
+
+/// An open database; cheap to clone, shared by the whole process.
+#[derive(Clone)]
+pub struct Db {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    place: Place,
+    dialect: Dialect,
+    look_only: bool,
+    clock: Clock,
+    backend: Backend,
+    stats: Arc<Stats>,
+}
+
+enum Backend {
+    Sqlite(sqlite::Threads),
+    Postgres(postgres::Pool),
+}
+
+/// Counters that show how well writes are grouped.
+#[derive(Debug, Default)]
+pub struct Stats {
+    commits: AtomicU64,
+    writes: AtomicU64,
+    reruns: AtomicU64,
+}
+
+impl Stats {
+    /// Transactions committed for writing.
+    pub fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
+    }
+
+    /// Closures whose writes were committed.
+    pub fn writes(&self) -> u64 {
+        self.writes.load(Ordering::Relaxed)
+    }
+
+    /// Closures that had to run again.
+    pub fn reruns(&self) -> u64 {
+        self.reruns.load(Ordering::Relaxed)
+    }
+}
+
+impl Db {
+    /// Opens the database at `place`, checks that it is ours and sound, and migrates it if `how` allows.
+    pub async fn open(place: Place, how: Open, clock: Clock) -> Result<Self> {
+        tokio::task::spawn_blocking(move || Self::open_blocking(place, how, clock))
+            .await
+            .map_err(|_| Error::Closed)?
+    }
+
+    fn open_blocking(place: Place, how: Open, clock: Clock) -> Result<Self> {
+        let stats = Arc::new(Stats::default());
+        let (dialect, backend) = match &place {
+            Place::Server(url) => {
+                let pool = postgres::Pool::open(url, how, &clock, Arc::clone(&stats))?;
+                (Dialect::Postgres, Backend::Postgres(pool))
+            }
+            file => {
+                let threads = sqlite::Threads::open(file, how, &clock, Arc::clone(&stats))?;
+                (Dialect::Sqlite, Backend::Sqlite(threads))
+            }
+        };
+        let look_only = how == Open::Look;
+        Ok(Self { inner: Arc::new(Inner { place, dialect, look_only, clock, backend, stats }) })
+    }
+
+    /// Runs `work` in a transaction that may write, and answers after its COMMIT.
+    pub async fn write<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    {
+        self.submit(Access::Write, work).await
+    }
+
+    /// Runs `work` in a transaction that takes rows under a lease.
+    ///
+    /// The named exception to SERIALIZABLE: on PostgreSQL it is READ COMMITTED, so that many workers can take
+    /// different rows with `SKIP LOCKED` at the same time. Every statement in it must guard itself.
+    pub async fn claim<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    {
+        self.submit(Access::Claim, work).await
+    }
+
+    /// Runs `work` on one consistent view of the database.
+    pub async fn read<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    {
+        self.submit(Access::Read, work).await
+    }
+
+    /// Runs `work` as [`Db::write`] does, answers what it said, and undoes everything: a dry run that is exact.
+    pub async fn rehearse<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    {
+        let said = Arc::new(Mutex::new(None));
+        let keeps = Arc::clone(&said);
+        let outcome: Result<()> = self
+            .write(move |tx| {
+                let answer = work(tx)?;
+                *keeps.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+                Err(Error::Rehearsed)
+            })
+            .await;
+        match outcome {
+            Err(Error::Rehearsed) => {
+                said.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or(Error::Closed)
+            }
+            Err(error) => Err(error),
+            Ok(()) => Err(Error::Closed),
+        }
+    }
+
+    async fn submit<T, F>(&self, access: Access, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    {
+        if self.inner.look_only && access != Access::Read {
+            return Err(Error::LookOnly);
+        }
+        let (unit, answer) = Pending::new(access, work);
+        let unit: Box<dyn Unit> = Box::new(unit);
+        match &self.inner.backend {
+            Backend::Sqlite(threads) => threads.submit(unit)?,
+            Backend::Postgres(pool) => pool.submit(unit)?,
+        }
+        match answer.await {
+            Ok(unit::Answer::Done(result)) => result,
+            Ok(unit::Answer::Panicked(payload)) => std::panic::resume_unwind(payload),
+            Err(_) => Err(Error::Closed),
+        }
+    }
+
+    /// The moment that leases are compared with: the server's on PostgreSQL, the injected clock's on SQLite.
+    pub async fn now(&self) -> Result<Timestamp> {
+        if self.inner.dialect == Dialect::Sqlite || !self.inner.clock.is_system() {
+            return Ok(self.inner.clock.now());
+        }
+        self.read(|tx| Ok(tx.now())).await
+    }
+
+    /// The clock that was handed in at opening.
+    pub fn clock(&self) -> &Clock {
+        &self.inner.clock
+    }
+
+    /// Which database this is.
+    pub fn dialect(&self) -> Dialect {
+        self.inner.dialect
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> &Place {
+        &self.inner.place
+    }
+
+    /// Counters since opening.
+    pub fn stats(&self) -> &Stats {
+        &self.inner.stats
+    }
+
+    /// Ends the threads and closes the connections once everything submitted so far has been answered.
+    ///
+    /// Dropping the last clone does the same without waiting for it.
+    pub async fn close(self) {
+        let Some(inner) = Arc::into_inner(self.inner) else { return };
+        let _ = tokio::task::spawn_blocking(move || match inner.backend {
+            Backend::Sqlite(threads) => threads.join(),
+            Backend::Postgres(pool) => pool.join(),
+        })
+        .await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        let place = Place::Server("postgres://me:hunter2@db.example:5433/t?sslmode=require".into());
+        assert_eq!(place.to_string(), "postgres://me@db.example:5433/t");
+    }
+}

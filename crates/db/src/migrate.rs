@@ -1,0 +1,255 @@
+//! Numbered, checksummed changes of the schema, each in one transaction, safe when several processes start at once.
+
+use std::sync::LazyLock;
+
+use rusqlite::Connection;
+
+use super::session::Session;
+use super::{Dialect, Error, Result, Tx, sqlite};
+use stdx::hash::sha256_hex;
+use stdx::time::Clock;
+use crate::{params, sql};
+
+/// One change of the schema.
+#[derive(Debug, Clone, Copy)]
+pub struct Migration {
+    /// Its number; they run in order.
+    pub version: i64,
+    /// What it brings.
+    pub name: &'static str,
+    /// Its SQL, in SQLite's words.
+    pub text: &'static str,
+}
+
+impl Migration {
+    /// Tells an edited migration from the one that ran.
+    pub fn checksum(&self) -> String {
+        sha256_hex(self.text)
+    }
+}
+
+/// The migrations of every room that has tables, gathered by the linker. Add one with [`migration!`](crate::migration).
+#[allow(unsafe_code, reason = "linkme gathers the statics of `migration!` from their section, nothing else")]
+#[linkme::distributed_slice]
+pub static MIGRATIONS: [Migration];
+
+/// Declares a migration where its tables are used: `migration!(1, "press", "../../migrations/0001_press.sql");`.
+#[macro_export]
+macro_rules! migration {
+    ($version:literal, $name:literal, $file:literal) => {
+        #[allow(unsafe_code, reason = "linkme puts the static into a section of its own, nothing else")]
+        #[linkme::distributed_slice($crate::MIGRATIONS)]
+        static MIGRATION: $crate::Migration =
+            $crate::Migration { version: $version, name: $name, text: include_str!($file) };
+    };
+}
+
+/// Every migration this program knows, in order.
+pub fn known_migrations() -> &'static [Migration] {
+    static KNOWN: LazyLock<Vec<Migration>> = LazyLock::new(|| {
+        let mut known = MIGRATIONS.to_vec();
+        known.sort_by_key(|migration| migration.version);
+        known
+    });
+    &KNOWN
+}
+
+/// The tables that our migrations make.
+fn known_tables() -> impl Iterator<Item = &'static str> {
+    let made = known_migrations().iter().flat_map(|migration| migration.text.split("CREATE TABLE ").skip(1));
+    made.filter_map(|rest| rest.split([' ', '(', '\n']).find(|word| !word.is_empty()))
+}
+
+fn newest() -> i64 {
+    known_migrations().last().map_or(0, |migration| migration.version)
+}
+
+const BOOTSTRAP: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (
+  version INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  checksum TEXT NOT NULL,
+  applied_at TEXT NOT NULL
+);
+-- What `db move` says about this database: it is being filled from `place`, or everything has left for `place`.
+CREATE TABLE IF NOT EXISTS db_move (
+  role TEXT PRIMARY KEY NOT NULL CHECK (role IN ('arriving', 'left')),
+  place TEXT NOT NULL,
+  at TEXT NOT NULL
+)";
+
+/// What a database has, compared with what this program knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaState {
+    /// The newest version that ran.
+    pub found: i64,
+    /// The newest version this program knows.
+    pub known: i64,
+}
+
+impl SchemaState {
+    /// Reads the state from inside a transaction; an edited migration is an error.
+    pub fn find(tx: &mut Tx<'_>) -> Result<Self> {
+        let applied = tx.list(
+            sql!("SELECT version, checksum FROM schema_migrations ORDER BY version"),
+            params![],
+            |row| Ok((row.get::<i64>(0)?, row.get::<String>(1)?)),
+        )?;
+        for (version, checksum) in &applied {
+            let known = known_migrations().iter().find(|migration| migration.version == *version);
+            if known.is_some_and(|migration| migration.checksum() != *checksum) {
+                return Err(Error::Altered { version: *version });
+            }
+        }
+        let found = applied.last().map_or(0, |(version, _)| *version);
+        match found > newest() {
+            true => Err(Error::Newer { found, known: newest() }),
+            false => Ok(Self { found, known: newest() }),
+        }
+    }
+
+    pub(super) fn must_be_current(self) -> Result<()> {
+        match self.found < self.known {
+            true => Err(Error::Outdated { found: self.found, known: self.known }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Applies the next missing migration; `false` when there was none.
+fn apply_next(tx: &mut Tx<'_>, dialect: Dialect) -> Result<bool> {
+    tx.execute_text(&dialect.render_schema(BOOTSTRAP))?;
+    let state = SchemaState::find(tx)?;
+    let Some(next) = known_migrations().iter().find(|migration| migration.version > state.found) else {
+        return Ok(false);
+    };
+    tx.execute_text(&dialect.render_schema(next.text))?;
+    tx.execute(
+        sql!("INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (?1, ?2, ?3, ?4)"),
+        params![next.version, next.name, next.checksum(), tx.now()],
+    )?;
+    Ok(true)
+}
+
+/// Applies everything that is missing, inside one transaction.
+pub(super) fn apply_all(tx: &mut Tx<'_>) -> Result<()> {
+    let dialect = tx.dialect();
+    while apply_next(tx, dialect)? {}
+    Ok(())
+}
+
+/// Brings a SQLite file up to date; `mark` runs with the first migration, in its transaction.
+pub(super) fn migrate_sqlite(
+    connection: &Connection,
+    clock: &Clock,
+    mark: impl Fn() -> Result<()>,
+) -> Result<()> {
+    if let Ok(state) = state_of_sqlite(connection)
+        && state.found == state.known
+    {
+        return Ok(());
+    }
+    loop {
+        sqlite::with_busy_retry(|| Ok(connection.execute_batch("BEGIN IMMEDIATE")?))?;
+        let outcome =
+            mark().and_then(|()| apply_next(&mut Tx::on_sqlite(connection, clock.now()), Dialect::Sqlite));
+        match outcome {
+            Ok(more) => {
+                connection.execute_batch("COMMIT")?;
+                if !more {
+                    return Ok(());
+                }
+            }
+            Err(error) => {
+                let _ = connection.execute_batch("ROLLBACK");
+                return Err(error);
+            }
+        }
+    }
+}
+
+pub(super) fn state_of_sqlite(connection: &Connection) -> Result<SchemaState> {
+    let exists: bool = sqlite::with_busy_retry(|| {
+        Ok(connection.query_row(
+            "SELECT count(*) FROM sqlite_master WHERE name = 'schema_migrations'",
+            [],
+            |row| row.get(0),
+        )?)
+    })?;
+    match exists {
+        true => SchemaState::find(&mut Tx::on_sqlite(connection, stdx::time::Timestamp::MIN)),
+        false => Ok(SchemaState { found: 0, known: newest() }),
+    }
+}
+
+/// Refuses a SQLite file whose schema is not exactly the one this program needs.
+pub(super) fn check_sqlite(connection: &Connection) -> Result<()> {
+    state_of_sqlite(connection)?.must_be_current()
+}
+
+/// Any number will do, as long as every process uses the same: "tszk".
+const ADVISORY_LOCK: &str = "1953725035";
+
+/// Brings a PostgreSQL schema up to date, one process at a time.
+pub(super) fn migrate_postgres(session: &mut Session, clock: &Clock) -> Result<()> {
+    if let Ok(state) = state_of_postgres(session)
+        && state.found == state.known
+    {
+        return Ok(());
+    }
+    session.execute_text(&format!("SELECT pg_advisory_lock({ADVISORY_LOCK})"))?;
+    let outcome = migrate_postgres_locked(session, clock);
+    session.execute_text(&format!("SELECT pg_advisory_unlock({ADVISORY_LOCK})"))?;
+    outcome
+}
+
+fn migrate_postgres_locked(session: &mut Session, clock: &Clock) -> Result<()> {
+    state_of_postgres(session)?;
+    loop {
+        session.execute_text("BEGIN")?;
+        match apply_next(&mut Tx::on_postgres(session, clock.now()), Dialect::Postgres) {
+            Ok(more) => {
+                session.execute_text("COMMIT")?;
+                if !more {
+                    return Ok(());
+                }
+            }
+            Err(error) => {
+                session.execute_text("ROLLBACK")?;
+                return Err(error);
+            }
+        }
+    }
+}
+
+pub(super) fn state_of_postgres(session: &mut Session) -> Result<SchemaState> {
+    let Some(schema) = session.first_text("SELECT current_schema()")? else {
+        return Err(Error::BadAddress("no schema of the search path exists on the server".into()));
+    };
+    if session
+        .first_text("SELECT to_regclass(quote_ident(current_schema()) || '.schema_migrations')")?
+        .is_some()
+    {
+        return SchemaState::find(&mut Tx::on_postgres(session, stdx::time::Timestamp::MIN));
+    }
+    let ours = known_tables().map(|table| format!("'{table}'")).collect::<Vec<_>>().join(", ");
+    let stranger = session.first_text(&format!(
+        "SELECT min(table_name) FROM information_schema.tables WHERE table_schema = current_schema() \
+         AND table_name IN ({ours})"
+    ))?;
+    match stranger {
+        Some(table) => Err(Error::NotOurs {
+            place: format!("schema `{schema}`"),
+            why: format!("it has a table `{table}` but no list of our migrations"),
+        }),
+        None => Ok(SchemaState { found: 0, known: newest() }),
+    }
+}
+
+/// Refuses a PostgreSQL schema that is not exactly the one this program needs.
+pub(super) fn check_postgres(session: &mut Session) -> Result<()> {
+    let state = state_of_postgres(session)?;
+    match state.found {
+        0 => Err(Error::Missing("the PostgreSQL server".into())),
+        _ => state.must_be_current(),
+    }
+}

@@ -1,0 +1,197 @@
+//! PostgreSQL: a few threads that each own one connection, SERIALIZABLE transactions, and healing.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::session::{Server, Session};
+use super::unit::{Access, Unit};
+use super::{Error, Open, Result, Stats, Tx, migrate, moved};
+use stdx::time::Clock;
+
+/// Connections at most; each is a thread of ours, because a client blocks when it is dropped.
+const MAX_CONNECTIONS: usize = 6;
+/// Collisions are retried this often before the caller hears of them.
+const MAX_ATTEMPTS: u32 = 60;
+/// A lost connection is sought again this often.
+const MAX_CONNECTS: u32 = 6;
+
+/// The threads, started as they are needed.
+pub(super) struct Pool {
+    sender: Option<mpsc::Sender<Box<dyn Unit>>>,
+    shared: Arc<Shared>,
+    handles: Mutex<Vec<JoinHandle<()>>>,
+}
+
+struct Shared {
+    server: Server,
+    clock: Clock,
+    stats: Arc<Stats>,
+    inbox: Mutex<mpsc::Receiver<Box<dyn Unit>>>,
+    /// Units submitted and not yet answered.
+    open: AtomicUsize,
+    /// Whether the database may be written although everything in it was moved away.
+    may_be_left: bool,
+}
+
+impl Pool {
+    pub(super) fn open(url: &str, how: Open, clock: &Clock, stats: Arc<Stats>) -> Result<Self> {
+        let server = Server::parse(url)?;
+        let mut session = server.connect()?;
+        match how {
+            Open::Look => migrate::check_postgres(&mut session)?,
+            Open::Create | Open::Existing | Open::Left => migrate::migrate_postgres(&mut session, clock)?,
+        }
+        moved::refuse(&mut Tx::on_postgres(&mut session, clock.now()), how)?;
+        let (sender, inbox) = mpsc::channel();
+        let shared = Arc::new(Shared {
+            server,
+            clock: clock.clone(),
+            stats,
+            inbox: Mutex::new(inbox),
+            open: AtomicUsize::new(0),
+            may_be_left: how == Open::Left,
+        });
+        let pool = Self { sender: Some(sender), shared, handles: Mutex::default() };
+        pool.start_thread(Some(session))?;
+        Ok(pool)
+    }
+
+    pub(super) fn submit(&self, unit: Box<dyn Unit>) -> Result<()> {
+        let open = self.shared.open.fetch_add(1, Ordering::SeqCst) + 1;
+        let threads = unpoisoned(&self.handles).len();
+        if open > threads && threads < MAX_CONNECTIONS {
+            self.start_thread(None)?;
+        }
+        self.sender.as_ref().ok_or(Error::Closed)?.send(unit).map_err(|_| Error::Closed)
+    }
+
+    fn start_thread(&self, session: Option<Session>) -> Result<()> {
+        let mut handles = unpoisoned(&self.handles);
+        let worker = Worker { shared: Arc::clone(&self.shared), session };
+        let handle = std::thread::Builder::new()
+            .name(format!("db-postgres-{}", handles.len()))
+            .spawn(move || worker.run())
+            .map_err(|error| Error::CannotOpen(format!("no thread: {error}")))?;
+        handles.push(handle);
+        Ok(())
+    }
+
+    pub(super) fn join(mut self) {
+        self.sender = None;
+        for handle in unpoisoned(&self.handles).drain(..) {
+            let _ = handle.join();
+        }
+    }
+}
+
+/// Our locks guard plain lists that stay sound whatever happens to their holder.
+fn unpoisoned<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Worker {
+    shared: Arc<Shared>,
+    session: Option<Session>,
+}
+
+impl Worker {
+    fn run(mut self) {
+        loop {
+            let next = unpoisoned(&self.shared.inbox).recv();
+            let Ok(mut unit) = next else { return };
+            let outcome = self.work(unit.as_mut());
+            self.shared.open.fetch_sub(1, Ordering::SeqCst);
+            unit.answer(outcome);
+        }
+    }
+
+    /// Runs the unit until it is committed, refused, or hopeless.
+    fn work(&mut self, unit: &mut dyn Unit) -> Result<()> {
+        let mut attempt = 0;
+        let mut connects = 0;
+        loop {
+            let outcome = self.attempt(unit);
+            let lost = matches!(outcome, Err(Error::Unreachable(_)));
+            if lost {
+                self.session = None;
+                connects += 1;
+            }
+            attempt += 1;
+            match outcome {
+                Err(error) if error.is_transient() && attempt < MAX_ATTEMPTS && connects < MAX_CONNECTS => {
+                    self.shared.stats.reruns.fetch_add(1, Ordering::Relaxed);
+                    pause_before_retry(if lost { connects + 5 } else { attempt });
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn attempt(&mut self, unit: &mut dyn Unit) -> Result<()> {
+        let session = match &mut self.session {
+            Some(session) => session,
+            empty => empty.insert(self.shared.server.connect()?),
+        };
+        let access = unit.access();
+        let asked_at = Instant::now();
+        let begun = session.begin(access).inspect_err(|_| session.rollback())?;
+        if let Some((to, at)) = begun.left
+            && !self.shared.may_be_left
+        {
+            session.rollback();
+            return Err(Error::Left { to, at });
+        }
+        let now = if self.shared.clock.is_system() { begun.now } else { self.shared.clock.now() };
+        if let Err(error) = unit.run(&mut Tx::on_postgres(session, now).asked_at(asked_at)) {
+            session.rollback();
+            return Err(error);
+        }
+        match session.execute_text("COMMIT") {
+            Err(Error::Unreachable(why)) if access != Access::Read => {
+                self.session = None;
+                self.settle_unknown(&begun.number, &why)?;
+            }
+            Err(error) => return Err(error),
+            Ok(()) => {}
+        }
+        if access != Access::Read {
+            self.shared.stats.commits.fetch_add(1, Ordering::Relaxed);
+            self.shared.stats.writes.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// The connection broke during COMMIT: the server remembers how the transaction with this number ended.
+    fn settle_unknown(&mut self, number: &str, why: &str) -> Result<()> {
+        for attempt in 1..=MAX_ATTEMPTS {
+            // An error here says nothing about the transaction: it must not look like one that may be run again.
+            let asked = self.shared.server.connect().and_then(|mut session| {
+                let status = session.first_text(&format!("SELECT pg_xact_status('{number}'::xid8)"))?;
+                Ok((session, status))
+            });
+            let Ok((session, status)) = asked else {
+                pause_before_retry(attempt + 5);
+                continue;
+            };
+            self.session = Some(session);
+            match status.as_deref() {
+                Some("committed") => return Ok(()),
+                Some("in progress") => pause_before_retry(attempt + 5),
+                Some("aborted") => return Err(Error::Collided("lost before COMMIT took effect".into())),
+                _ => break,
+            }
+        }
+        Err(Error::UnknownOutcome(why.to_owned()))
+    }
+}
+
+/// Waits longer with every attempt, up to a second, by an amount that differs between threads.
+fn pause_before_retry(attempt: u32) {
+    let ceiling = 1_u64 << attempt.min(10);
+    let mut random = [0; 2];
+    let _ = getrandom::fill(&mut random);
+    let millis = ceiling / 2 + u64::from(u16::from_le_bytes(random)) % ceiling;
+    std::thread::park_timeout(Duration::from_millis(millis));
+}

@@ -1,0 +1,61 @@
+//! SQL texts: constants that are written once and known to the test that prepares every one of them.
+
+use std::sync::OnceLock;
+
+use super::Dialect;
+
+/// One SQL text for both databases. Make it with [`sql!`](crate::sql).
+#[derive(Debug)]
+pub struct Sql {
+    text: &'static str,
+    at: &'static str,
+    sqlite: OnceLock<String>,
+    postgres: OnceLock<String>,
+}
+
+/// Every statement of the program, gathered by the linker.
+#[allow(unsafe_code, reason = "linkme gathers the statics of `sql!` from their section, nothing else")]
+#[linkme::distributed_slice]
+pub static STATEMENTS: [Sql];
+
+impl Sql {
+    /// Use [`sql!`](crate::sql) instead.
+    #[doc(hidden)]
+    pub const fn new(text: &'static str, at: &'static str) -> Self {
+        Self { text, at, sqlite: OnceLock::new(), postgres: OnceLock::new() }
+    }
+
+    /// The text for `dialect`, made once.
+    pub fn render(&self, dialect: Dialect) -> &str {
+        match dialect {
+            Dialect::Sqlite => self.sqlite.get_or_init(|| dialect.render(self.text)),
+            Dialect::Postgres => self.postgres.get_or_init(|| dialect.render(self.text)),
+        }
+    }
+
+    /// Where it stands in the source.
+    pub fn at(&self) -> &'static str {
+        self.at
+    }
+}
+
+/// Makes a `&'static Sql` of a literal: `tx.execute(sql!("DELETE FROM t WHERE id = ?1"), params![id])`.
+///
+/// Placeholders are `?1`, `?2`, …; differences between the databases are `{markers}` of
+/// [`Dialect::render`](crate::Dialect::render).
+#[macro_export]
+macro_rules! sql {
+    ($text:expr) => {{
+        #[allow(unsafe_code, reason = "linkme puts the static into a section of its own, nothing else")]
+        #[linkme::distributed_slice($crate::STATEMENTS)]
+        static STATEMENT: $crate::Sql = $crate::Sql::new($text, concat!(file!(), ":", line!()));
+        &STATEMENT
+    }};
+}
+
+/// Makes the parameter list of a statement: `params![name, 3, now]`.
+#[macro_export]
+macro_rules! params {
+    () => { &[] as &[$crate::Value<'_>] };
+    ($($value:expr),+ $(,)?) => { &[$($crate::ToValue::to_value(&$value)),+] as &[$crate::Value<'_>] };
+}

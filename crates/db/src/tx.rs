@@ -1,0 +1,311 @@
+//! A transaction as store functions see it: statements in, rows out, and the moment it began.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use rusqlite::types::ValueRef;
+
+use super::session::Session;
+use super::{Cell, Dialect, Error, FromCell, Result, Sql, Value};
+use stdx::time::Timestamp;
+
+/// An open transaction. It is committed or rolled back by [`Db`](super::Db), never by its user.
+///
+/// An error from any statement ends the transaction: return it. What a caller should know without undoing
+/// anything is a value, not an error.
+pub struct Tx<'a> {
+    link: Link<'a>,
+    now: Timestamp,
+    began: Instant,
+}
+
+enum Link<'a> {
+    Sqlite(&'a rusqlite::Connection),
+    Postgres(&'a mut Session),
+}
+
+/// Pages that a connection keeps when much is written, in KiB (negative, as SQLite wants it).
+const LARGE_CACHE: i32 = -16_000;
+/// Rows from which one statement is cheaper for SQLite than one for each.
+const LARGE_STATEMENT: usize = 100;
+
+/// Lets SQLite keep more pages in memory from now on: for those who write all over large tables. PostgreSQL has a
+/// cache of its own.
+pub fn keep_more_pages(tx: &mut Tx<'_>) -> Result<()> {
+    if let Link::Sqlite(connection) = &tx.link {
+        connection.pragma_update(None, "cache_size", LARGE_CACHE)?;
+    }
+    Ok(())
+}
+
+impl<'a> Tx<'a> {
+    pub(super) fn on_sqlite(connection: &'a rusqlite::Connection, now: Timestamp) -> Self {
+        Self { link: Link::Sqlite(connection), now, began: Instant::now() }
+    }
+
+    pub(super) fn on_postgres(session: &'a mut Session, now: Timestamp) -> Self {
+        Self { link: Link::Postgres(session), now, began: Instant::now() }
+    }
+
+    /// The same, asked for at this moment: the server's answer may have taken its time.
+    pub(super) fn asked_at(self, moment: Instant) -> Self {
+        Self { began: moment, ..self }
+    }
+
+    /// The moment this transaction began, by the clock that leases are compared with.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// The same or a little earlier, by the clock that nobody can set: what is leased from [`Tx::now`] on is ours from here.
+    pub fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// Which database this is.
+    pub fn dialect(&self) -> Dialect {
+        match self.link {
+            Link::Sqlite(_) => Dialect::Sqlite,
+            Link::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    /// Runs a statement and answers how many rows it changed.
+    pub fn execute(&mut self, sql: &'static Sql, params: &[Value<'_>]) -> Result<u64> {
+        self.execute_each(sql, std::iter::once(params))
+    }
+
+    /// Runs a statement once for each list of parameters.
+    fn execute_each<'v>(
+        &mut self,
+        sql: &'static Sql,
+        lists: impl Iterator<Item = &'v [Value<'v>]>,
+    ) -> Result<u64> {
+        let mut changed = 0;
+        match &mut self.link {
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(sql.render(Dialect::Sqlite))?;
+                for params in lists {
+                    changed += statement.execute(rusqlite::params_from_iter(params))? as u64;
+                }
+            }
+            Link::Postgres(session) => {
+                for params in lists {
+                    changed += session.execute(sql, params)?;
+                }
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Runs an INSERT over many rows in few round trips; answers how many rows it changed.
+    ///
+    /// `statements` are the same INSERT with `{values 100xN}`, `{values 10xN}`, … by falling size, the last with
+    /// one row; `values` holds the rows one after another. SQLite has no round trips to save, and keeps a journal for
+    /// every statement of several rows: that pays for large ones, which open table and indexes once, and not for others.
+    pub fn execute_rows(
+        &mut self,
+        statements: &[(usize, &'static Sql)],
+        columns: usize,
+        values: &[Value<'_>],
+    ) -> Result<u64> {
+        let mut changed = 0;
+        let mut rest = values;
+        let dialect = self.dialect();
+        let pays = |rows: usize| dialect == Dialect::Postgres || rows == 1 || rows >= LARGE_STATEMENT;
+        for (rows, sql) in statements.iter().filter(|(rows, _)| pays(*rows)) {
+            let size = rows * columns;
+            let (now, later) = rest.split_at(rest.len() / size * size);
+            if !now.is_empty() {
+                changed += self.execute_each(sql, now.chunks_exact(size))?;
+            }
+            rest = later;
+        }
+        match rest.is_empty() {
+            true => Ok(changed),
+            false => Err(Error::Statement(format!("{} values do not fill rows of {columns}", values.len()))),
+        }
+    }
+
+    /// Hands every row to `each`, without keeping them.
+    pub fn each(
+        &mut self,
+        sql: &'static Sql,
+        params: &[Value<'_>],
+        mut each: impl FnMut(&Row<'_>) -> Result<()>,
+    ) -> Result<()> {
+        match &mut self.link {
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(sql.render(Dialect::Sqlite))?;
+                let mut rows = statement.query(rusqlite::params_from_iter(params))?;
+                while let Some(row) = rows.next()? {
+                    each(&Row(RowOf::Sqlite(row)))?;
+                }
+                Ok(())
+            }
+            Link::Postgres(session) => session.each(sql, params, &mut |row| each(&Row(RowOf::Postgres(row)))),
+        }
+    }
+
+    /// Every row, read by `read`.
+    pub fn list<T>(
+        &mut self,
+        sql: &'static Sql,
+        params: &[Value<'_>],
+        read: impl Fn(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut found = Vec::new();
+        self.each(sql, params, |row| {
+            found.push(read(row)?);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// The first row, if there is one.
+    pub fn find<T>(
+        &mut self,
+        sql: &'static Sql,
+        params: &[Value<'_>],
+        read: impl Fn(&Row<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let mut found = None;
+        self.each(sql, params, |row| {
+            if found.is_none() {
+                found = Some(read(row)?);
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// The single number that the statement gives; 0 when it gives no row or NULL.
+    pub fn count(&mut self, sql: &'static Sql, params: &[Value<'_>]) -> Result<i64> {
+        Ok(self.find(sql, params, |row| row.get::<Option<i64>>(0))?.flatten().unwrap_or(0))
+    }
+
+    /// Runs a text that is not a constant: migrations and table copies, nothing else.
+    pub(super) fn execute_text(&mut self, text: &str) -> Result<()> {
+        match &mut self.link {
+            Link::Sqlite(connection) => Ok(connection.execute_batch(text)?),
+            Link::Postgres(session) => session.execute_text(text),
+        }
+    }
+
+    /// Hands every row of a text that is not a constant to `each`: surveys and table copies, nothing else.
+    pub(super) fn each_text(
+        &mut self,
+        text: &str,
+        mut each: impl FnMut(&[Cell<'_>]) -> Result<()>,
+    ) -> Result<()> {
+        match &mut self.link {
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare(text)?;
+                let width = statement.column_count();
+                let mut rows = statement.query([])?;
+                while let Some(row) = rows.next()? {
+                    let row = Row(RowOf::Sqlite(row));
+                    each(&(0..width).map(|index| row.cell(index)).collect::<Result<Vec<_>>>()?)?;
+                }
+                Ok(())
+            }
+            Link::Postgres(session) => session.each_text(text, &mut |row| {
+                let row = Row(RowOf::Postgres(row));
+                each(&(0..row.width()).map(|index| row.cell(index)).collect::<Result<Vec<_>>>()?)
+            }),
+        }
+    }
+
+    /// Runs a text that is not a constant with parameters: table copies, nothing else.
+    pub(super) fn execute_dynamic(&mut self, text: &str, params: &[Value<'_>]) -> Result<u64> {
+        match &mut self.link {
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(text)?;
+                Ok(statement.execute(rusqlite::params_from_iter(params))? as u64)
+            }
+            Link::Postgres(session) => session.execute_dynamic(text, params),
+        }
+    }
+
+    /// Hands the rows of a text that is not a constant to `each`, until it has enough: table copies, nothing else.
+    pub(super) fn each_dynamic(
+        &mut self,
+        text: &str,
+        params: &[Value<'_>],
+        mut each: impl FnMut(&Row<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        match &mut self.link {
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(text)?;
+                let mut rows = statement.query(rusqlite::params_from_iter(params))?;
+                while let Some(row) = rows.next()? {
+                    if each(&Row(RowOf::Sqlite(row)))?.is_break() {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            Link::Postgres(session) => {
+                session.each_dynamic(text, params, &mut |row| each(&Row(RowOf::Postgres(row))))
+            }
+        }
+    }
+
+    /// Checks that the statement can be prepared; used by the test that does so for all of them.
+    pub fn prepare(&mut self, sql: &'static Sql) -> Result<()> {
+        match &mut self.link {
+            Link::Sqlite(connection) => Ok(connection.prepare(sql.render(Dialect::Sqlite)).map(drop)?),
+            Link::Postgres(session) => session.prepare(sql).map(drop),
+        }
+    }
+}
+
+/// A row of an answer.
+pub struct Row<'a>(RowOf<'a>);
+
+enum RowOf<'a> {
+    Sqlite(&'a rusqlite::Row<'a>),
+    Postgres(&'a postgres::Row),
+}
+
+impl Row<'_> {
+    /// The value in the column at `index`, counted from 0.
+    pub fn get<T: FromCell>(&self, index: usize) -> Result<T> {
+        T::read(&self.cell(index)?, index)
+    }
+
+    /// The text in the column at `index`, without a copy; for readings of very many rows.
+    pub fn text(&self, index: usize) -> Result<&str> {
+        match self.cell(index)? {
+            Cell::Text(text) => Ok(text),
+            _ => Err(unexpected(index, "something that is not text")),
+        }
+    }
+
+    fn width(&self) -> usize {
+        match &self.0 {
+            RowOf::Sqlite(row) => row.as_ref().column_count(),
+            RowOf::Postgres(row) => row.len(),
+        }
+    }
+
+    fn cell(&self, index: usize) -> Result<Cell<'_>> {
+        match &self.0 {
+            RowOf::Sqlite(row) => match row.get_ref(index)? {
+                ValueRef::Null => Ok(Cell::Null),
+                ValueRef::Integer(value) => Ok(Cell::Int(value)),
+                ValueRef::Real(value) => Ok(Cell::Real(value)),
+                ValueRef::Text(value) => match std::str::from_utf8(value) {
+                    Ok(value) => Ok(Cell::Text(value)),
+                    Err(_) => Err(unexpected(index, "bytes that are not UTF-8")),
+                },
+                ValueRef::Blob(_) => Err(unexpected(index, "a blob")),
+            },
+            RowOf::Postgres(row) => super::session::cell(row, index),
+        }
+    }
+}
+
+fn unexpected(column: usize, found: &str) -> Error {
+    Error::Unexpected { column, wanted: "a value we write", found: found.to_owned() }
+}

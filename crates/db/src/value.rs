@@ -1,0 +1,244 @@
+//! Values on their way into a statement, and cells on their way out of a row.
+
+use std::borrow::Cow;
+
+use memchr::memchr;
+
+use super::{Error, Result};
+use stdx::id::{JobName, Owner, RunId};
+use stdx::time::Timestamp;
+
+/// A parameter of a statement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// SQL NULL.
+    Null,
+    /// Any whole number, and flags as 0 and 1.
+    Int(i64),
+    /// A fraction.
+    Real(f64),
+    /// Text; a NUL in it is dropped, because PostgreSQL cannot store one.
+    Text(Cow<'a, str>),
+}
+
+/// Anything that can be a parameter.
+pub trait ToValue {
+    /// This as a parameter.
+    fn to_value(&self) -> Value<'_>;
+}
+
+fn text(text: &str) -> Value<'_> {
+    match memchr(0, text.as_bytes()).is_some() {
+        false => Value::Text(Cow::Borrowed(text)),
+        true => Value::Text(Cow::Owned(text.replace('\0', ""))),
+    }
+}
+
+macro_rules! as_text {
+    ($($kind:ty => $get:expr;)+) => {$(
+        impl ToValue for $kind {
+            fn to_value(&self) -> Value<'_> {
+                text($get(self))
+            }
+        }
+    )+};
+}
+
+as_text! {
+    str => std::convert::identity;
+    String => String::as_str;
+    Cow<'_, str> => Cow::as_ref;
+    JobName => JobName::as_str;
+    Owner => Owner::as_str;
+}
+
+macro_rules! as_int {
+    ($($kind:ty)+) => {$(
+        impl ToValue for $kind {
+            fn to_value(&self) -> Value<'_> {
+                Value::Int(i64::from(*self))
+            }
+        }
+    )+};
+}
+
+as_int!(i64 i32 u32 u16 u8 bool);
+
+impl ToValue for usize {
+    fn to_value(&self) -> Value<'_> {
+        Value::Int(i64::try_from(*self).unwrap_or(i64::MAX))
+    }
+}
+
+impl ToValue for u64 {
+    fn to_value(&self) -> Value<'_> {
+        Value::Int(i64::try_from(*self).unwrap_or(i64::MAX))
+    }
+}
+
+impl ToValue for f64 {
+    fn to_value(&self) -> Value<'_> {
+        Value::Real(*self)
+    }
+}
+
+impl ToValue for Timestamp {
+    fn to_value(&self) -> Value<'_> {
+        Value::Text(Cow::Owned(self.to_text()))
+    }
+}
+
+impl ToValue for RunId {
+    fn to_value(&self) -> Value<'_> {
+        Value::Text(Cow::Owned(self.to_string()))
+    }
+}
+
+impl<T: ToValue> ToValue for Option<T> {
+    fn to_value(&self) -> Value<'_> {
+        self.as_ref().map_or(Value::Null, T::to_value)
+    }
+}
+
+impl<T: ToValue + ?Sized> ToValue for &T {
+    fn to_value(&self) -> Value<'_> {
+        (**self).to_value()
+    }
+}
+
+/// One value of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// SQL NULL.
+    Null,
+    /// A whole number.
+    Int(i64),
+    /// A fraction.
+    Real(f64),
+    /// Text.
+    Text(&'a str),
+}
+
+impl Cell<'_> {
+    fn describe(&self) -> String {
+        match self {
+            Cell::Null => "NULL".into(),
+            Cell::Int(_) => "a number".into(),
+            Cell::Real(_) => "a fraction".into(),
+            Cell::Text(_) => "text".into(),
+        }
+    }
+}
+
+/// Anything that can be read from a cell.
+pub trait FromCell: Sized {
+    /// What is expected, for the error message.
+    const WANTED: &'static str;
+
+    /// The value, or `None` if the cell holds something else.
+    fn from_cell(cell: &Cell<'_>) -> Option<Self>;
+
+    /// The value, or an error that names the column.
+    fn read(cell: &Cell<'_>, column: usize) -> Result<Self> {
+        Self::from_cell(cell).ok_or_else(|| Error::Unexpected {
+            column,
+            wanted: Self::WANTED,
+            found: cell.describe(),
+        })
+    }
+}
+
+macro_rules! from_int {
+    ($($kind:ty)+) => {$(
+        impl FromCell for $kind {
+            const WANTED: &'static str = "a number";
+            fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+                match cell {
+                    Cell::Int(value) => Self::try_from(*value).ok(),
+                    _ => None,
+                }
+            }
+        }
+    )+};
+}
+
+from_int!(i64 i32 u32 u64 usize);
+
+impl FromCell for bool {
+    const WANTED: &'static str = "0 or 1";
+    fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+        match cell {
+            Cell::Int(value) => Some(*value != 0),
+            _ => None,
+        }
+    }
+}
+
+impl FromCell for f64 {
+    const WANTED: &'static str = "a fraction";
+    fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+        match cell {
+            Cell::Real(value) => Some(*value),
+            Cell::Int(value) => Some(*value as f64),
+            _ => None,
+        }
+    }
+}
+
+impl FromCell for String {
+    const WANTED: &'static str = "text";
+    fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+        match cell {
+            Cell::Text(value) => Some((*value).to_owned()),
+            _ => None,
+        }
+    }
+}
+
+macro_rules! from_text {
+    ($($kind:ty = $wanted:literal)+) => {$(
+        impl FromCell for $kind {
+            const WANTED: &'static str = $wanted;
+            fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+                match cell {
+                    Cell::Text(value) => value.parse().ok(),
+                    _ => None,
+                }
+            }
+        }
+    )+};
+}
+
+from_text!(Timestamp = "a time" JobName = "a job name" RunId = "a run id");
+
+impl<T: FromCell> FromCell for Option<T> {
+    const WANTED: &'static str = T::WANTED;
+    fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+        match cell {
+            Cell::Null => Some(None),
+            cell => T::from_cell(cell).map(Some),
+        }
+    }
+}
+
+/// One owned value of a row, for copying tables.
+impl FromCell for Value<'static> {
+    const WANTED: &'static str = "a value";
+    fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+        Some(match cell {
+            Cell::Null => Value::Null,
+            Cell::Int(value) => Value::Int(*value),
+            Cell::Real(value) => Value::Real(*value),
+            Cell::Text(value) => Value::Text(Cow::Owned((*value).to_owned())),
+        })
+    }
+}
+
+impl ToValue for Value<'_> {
+    fn to_value(&self) -> Value<'_> {
+        match self {
+            Value::Text(value) => Value::Text(Cow::Borrowed(value)),
+            other => other.clone(),
+        }
+    }
+}

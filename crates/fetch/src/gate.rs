@@ -1,0 +1,221 @@
+//! The gate in front of every request: a turn at the host, a place in the whole, and the memory of how it went.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+use url::Url;
+
+use super::error::Error;
+use super::polite::{HostState, Manners, Outcome, Turn};
+use stdx::time::Clock;
+
+/// Hosts remembered at once; beyond it, those that are at rest are forgotten.
+const HOSTS: usize = 20_000;
+/// A second request this soon after the first makes it worth keeping the connection.
+const SOON: Duration = Duration::from_secs(10);
+
+/// Lets requests through, host by host.
+#[derive(Debug)]
+pub(super) struct Gate {
+    clock: Clock,
+    hosts: Mutex<HashMap<Box<str>, Host>>,
+    places: Arc<Semaphore>,
+}
+
+#[derive(Debug, Default)]
+struct Host {
+    state: HostState,
+    waiting: usize,
+    freed: Arc<Notify>,
+    next_start: Option<Instant>,
+    last_start: Option<Instant>,
+}
+
+/// A request's turn; ends when dropped.
+#[derive(Debug)]
+pub(super) struct Pass {
+    gate: Arc<Gate>,
+    key: Box<str>,
+    place: Option<OwnedSemaphorePermit>,
+    /// Whether others want this host too, so that its connection is worth keeping.
+    pub(super) keep_connection: bool,
+}
+
+impl Gate {
+    pub(super) fn new(clock: Clock, at_once: usize) -> Self {
+        Self { clock, hosts: Mutex::default(), places: Arc::new(Semaphore::new(at_once.max(1))) }
+    }
+
+    /// Waits for a turn at the host of `url`, or says that it is to be left alone.
+    ///
+    /// The turn at the host comes before the place in the whole, so that a queue at one host takes no places.
+    pub(super) async fn enter(self: &Arc<Self>, url: &Url, manners: &Manners) -> Result<Pass, Error> {
+        let key: Box<str> = url.origin().ascii_serialization().into();
+        let (mut pass, start_in) = self.take_turn(&key, url, manners).await?;
+        if !start_in.is_zero() {
+            tokio::time::sleep(start_in).await;
+        }
+        pass.place = Arc::clone(&self.places).acquire_owned().await.ok();
+        Ok(pass)
+    }
+
+    async fn take_turn(
+        self: &Arc<Self>,
+        key: &str,
+        url: &Url,
+        manners: &Manners,
+    ) -> Result<(Pass, Duration), Error> {
+        let mut queued = None;
+        loop {
+            let freed = {
+                let mut hosts = self.lock();
+                self.prune(&mut hosts, key);
+                let host = hosts.entry(key.into()).or_default();
+                let now = self.clock.now();
+                match host.state.turn(manners, now) {
+                    Turn::Go => {
+                        let (start_in, keep_connection) = host.start(manners, Instant::now());
+                        if host.waiting > 0 && host.state.turn(manners, now) == Turn::Go {
+                            host.freed.notify_one();
+                        }
+                        let pass =
+                            Pass { gate: Arc::clone(self), key: key.into(), place: None, keep_connection };
+                        return Ok((pass, start_in));
+                    }
+                    Turn::Later { after, why } => {
+                        let host = url.host_str().unwrap_or_default().to_owned();
+                        return Err(Error::Later { host, after, why });
+                    }
+                    Turn::Wait => {
+                        queued.get_or_insert_with(|| {
+                            host.waiting += 1;
+                            Queued { gate: self, key }
+                        });
+                        Arc::clone(&host.freed).notified_owned()
+                    }
+                }
+            };
+            freed.await;
+        }
+    }
+
+    /// Tells the host's health how a request went; answers how long it is left alone now.
+    fn settle(&self, key: &str, outcome: Outcome) -> Option<Duration> {
+        let mut hosts = self.lock();
+        let host = hosts.get_mut(key)?;
+        let pause = host.state.settle(outcome, self.clock.now(), jitter());
+        if pause.is_some() {
+            host.freed.notify_waiters();
+        }
+        pause
+    }
+
+    fn leave(&self, key: &str) {
+        if let Some(host) = self.lock().get_mut(key) {
+            host.state.in_flight = host.state.in_flight.saturating_sub(1);
+            if host.waiting > 0 {
+                host.freed.notify_one();
+            }
+        }
+    }
+
+    fn prune(&self, hosts: &mut HashMap<Box<str>, Host>, key: &str) {
+        if hosts.len() < HOSTS || hosts.contains_key(key) {
+            return;
+        }
+        let now = self.clock.now();
+        hosts.retain(|_, host| host.is_used() || host.state.is_paused(now));
+        if hosts.len() >= HOSTS {
+            hosts.retain(|_, host| host.is_used());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Host>> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Host {
+    fn is_used(&self) -> bool {
+        self.state.in_flight > 0 || self.waiting > 0
+    }
+
+    /// Books the next start; answers how long to wait for it and whether to keep the connection.
+    fn start(&mut self, manners: &Manners, now: Instant) -> (Duration, bool) {
+        let start = self.next_start.map_or(now, |next| next.max(now));
+        let keep = self.is_used() || self.last_start.is_some_and(|last| now.duration_since(last) < SOON);
+        self.state.in_flight += 1;
+        self.next_start = Some(start + manners.spacing);
+        self.last_start = Some(start);
+        (start - now, keep)
+    }
+}
+
+impl Pass {
+    /// Tells the host's health how the request went; answers how long the host is left alone now.
+    pub(super) fn settle(&self, outcome: Outcome) -> Option<Duration> {
+        self.gate.settle(&self.key, outcome)
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        self.gate.leave(&self.key);
+    }
+}
+
+/// Counts a request as waiting for as long as it waits.
+struct Queued<'a> {
+    gate: &'a Gate,
+    key: &'a str,
+}
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        if let Some(host) = self.gate.lock().get_mut(self.key) {
+            host.waiting = host.waiting.saturating_sub(1);
+        }
+    }
+}
+
+/// A number in 0..1 that differs between processes and calls.
+fn jitter() -> f64 {
+    f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn hosts_at_rest_are_forgotten_before_they_fill_the_memory() {
+        let gate = Arc::new(Gate::new(Clock::manual(stdx::time::Timestamp::MIN), 10));
+        let url = |host: usize| Url::parse(&format!("http://h{host}.example/")).unwrap();
+        let manners = Manners::default();
+        let busy = gate.enter(&url(0), &manners).await.unwrap();
+        gate.enter(&url(1), &manners).await.unwrap().settle(Outcome::Unreachable);
+        for host in 2..HOSTS + 10 {
+            drop(gate.enter(&url(host), &manners).await.unwrap());
+        }
+        assert!(gate.lock().len() <= HOSTS, "{}", gate.lock().len());
+        assert!(matches!(gate.enter(&url(1), &manners).await, Err(Error::Later { .. })), "a pause is kept");
+        drop(busy);
+        assert!(!gate.lock().values().any(Host::is_used));
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_kept_only_for_a_host_that_is_asked_again() {
+        let gate = Arc::new(Gate::new(Clock::system(), 10));
+        let manners = Manners::client();
+        let at = |text: &str| Url::parse(text).unwrap();
+        let first = gate.enter(&at("http://a.example/1"), &manners).await.unwrap();
+        let second = gate.enter(&at("http://a.example/2"), &manners).await.unwrap();
+        let other = gate.enter(&at("http://a.example:81/"), &manners).await.unwrap();
+        assert_eq!([first, second, other].map(|pass| pass.keep_connection), [false, true, false]);
+        let again = gate.enter(&at("http://a.example:81/"), &manners).await.unwrap();
+        assert!(again.keep_connection);
+    }
+}

@@ -1,0 +1,158 @@
+//! Readers of the HTTP headers that say where to go on and when: `Retry-After`, `Link`, dates.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LINK, RETRY_AFTER};
+use url::Url;
+
+use config::Secret;
+use stdx::time::Timestamp;
+
+/// No server makes us wait longer than this; a typo in a header must not silence a source for years.
+pub const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long `Retry-After` (seconds or a date) asks us to wait from `now`, at most a day.
+pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+    let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    let wait = if !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()) {
+        value.parse().map_or(LONGEST_WAIT, Duration::from_secs)
+    } else {
+        http_date(value)?.since(now)
+    };
+    Some(wait.min(LONGEST_WAIT))
+}
+
+/// A date as HTTP writes it, in any of its three forms.
+pub fn http_date(text: &str) -> Option<Timestamp> {
+    let at = httpdate::parse_http_date(text.trim()).ok()?;
+    let millis = at.duration_since(UNIX_EPOCH).ok()?.as_millis();
+    Some(Timestamp::from_millis(i64::try_from(millis).ok()?))
+}
+
+/// The secret, after `prefix`, as a header value that logs do not show; or why it cannot be one.
+pub fn secret(secret: &Secret, prefix: &str) -> Result<HeaderValue, String> {
+    let revealed = secret.reveal().map_err(|missing| missing.to_string())?;
+    let mut value = HeaderValue::from_str(&format!("{prefix}{}", revealed.expose()))
+        .map_err(|_| "the secret cannot stand in a header".to_owned())?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// The text of the first header of that name, if it is readable ASCII.
+pub fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok().map(str::trim).filter(|value| !value.is_empty())
+}
+
+/// One target of a `Link` header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Where it leads, resolved against the address of the response.
+    pub url: Url,
+    /// Its relations in lower case, such as `next` or `alternate`.
+    pub rels: Vec<String>,
+    /// Its `type` parameter.
+    pub media_type: Option<String>,
+}
+
+/// All targets of the `Link` headers (RFC 8288) that resolve against `base`; unreadable ones are left out.
+pub fn links(headers: &HeaderMap, base: &Url) -> Vec<Link> {
+    headers
+        .get_all(LINK)
+        .iter()
+        .filter_map(|value| std::str::from_utf8(value.as_bytes()).ok())
+        .flat_map(|value| split_outside_quotes(value, ','))
+        .filter_map(|part| one_link(part, base))
+        .collect()
+}
+
+/// The target of the first `Link` with relation `rel`.
+pub fn link(headers: &HeaderMap, base: &Url, rel: &str) -> Option<Url> {
+    links(headers, base).into_iter().find(|link| link.rels.iter().any(|own| own == rel)).map(|link| link.url)
+}
+
+fn one_link(part: &str, base: &Url) -> Option<Link> {
+    let (target, rest) = part.trim().strip_prefix('<')?.split_once('>')?;
+    let mut link = Link { url: base.join(target.trim()).ok()?, rels: Vec::new(), media_type: None };
+    for parameter in split_outside_quotes(rest, ';') {
+        let Some((name, value)) = parameter.split_once('=') else { continue };
+        let value = value.trim().trim_matches('"');
+        match name.trim().to_ascii_lowercase().as_str() {
+            "rel" if link.rels.is_empty() => {
+                link.rels = value.split_ascii_whitespace().map(str::to_ascii_lowercase).collect();
+            }
+            "type" if link.media_type.is_none() => link.media_type = Some(value.to_ascii_lowercase()),
+            _ => {}
+        }
+    }
+    Some(link)
+}
+
+/// Splits at `separator`, but not inside `"…"` or `<…>`.
+fn split_outside_quotes(text: &str, separator: char) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut start, mut quoted, mut escaped, mut in_target) = (0, false, false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' if !in_target => quoted = !quoted,
+            '<' if !quoted => in_target = true,
+            '>' if !quoted => in_target = false,
+            c if c == separator && !quoted && !in_target => {
+                parts.push(&text[start..at]);
+                start = at + c.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(name: &'static str, value: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, value.parse().unwrap());
+        headers
+    }
+
+    #[test]
+    fn retry_after_is_read_in_every_form_and_capped() {
+        let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
+        for (value, expected) in [
+            ("120", Some(120)),
+            (" 0 ", Some(0)),
+            ("Sun, 15 Nov 2026 12:02:00 GMT", Some(120)),
+            ("Sunday, 15-Nov-26 12:02:00 GMT", Some(120)),
+            ("Sun Nov 15 12:02:00 2026", Some(120)),
+            ("Sun, 15 Nov 2026 11:00:00 GMT", Some(0)),
+            ("Mon, 15 Nov 2027 12:00:00 GMT", Some(86_400)),
+            ("99999999999999999999999", Some(86_400)),
+            ("-5", None),
+            ("soon", None),
+            ("", None),
+        ] {
+            let wait = retry_after(&with("retry-after", value), now).map(|wait| wait.as_secs());
+            assert_eq!(wait, expected, "{value}");
+        }
+        assert_eq!(retry_after(&HeaderMap::new(), now), None);
+    }
+
+    #[test]
+    fn link_targets_keep_commas_and_semicolons_in_their_places() {
+        let base = Url::parse("https://git.example/api/v4/projects").unwrap();
+        let headers = with(
+            "link",
+            "<https://git.example/a?x=1,2;3>; rel=\"next\", </feed>; rel=\"alternate foo\"; type=application/rss+xml; title=\"a, \\\"b\\\"; c\", <::bad; rel=x, <last>;rel=LAST",
+        );
+        let found = links(&headers, &base);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert_eq!(link(&headers, &base, "next").unwrap().as_str(), "https://git.example/a?x=1,2;3");
+        assert_eq!(found[1].url.as_str(), "https://git.example/feed");
+        assert_eq!(found[1].rels, ["alternate", "foo"]);
+        assert_eq!(found[1].media_type.as_deref(), Some("application/rss+xml"));
+    }
+}

@@ -1,0 +1,254 @@
+//! When a host may be asked again: the decisions, without a clock and without waiting.
+//!
+//! ```text
+//!            429, 503, no connection; third 5xx in a row
+//!   open ───────────────────────────────────────────────▶ paused (everybody is told to come later)
+//!    ▲                                                        │ the pause is over
+//!    └──────────── it answers ──────────── probing ◀──────────┘ (one request at a time)
+//! ```
+
+use std::time::Duration;
+
+use super::error::Why;
+use super::header::LONGEST_WAIT;
+use stdx::time::Timestamp;
+
+/// How we behave towards one host (scheme, name and port).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Manners {
+    /// Requests to the host at the same time.
+    pub at_once: usize,
+    /// The least time between the starts of two requests.
+    pub spacing: Duration,
+}
+
+impl Manners {
+    /// For pages and feeds of strangers: two at once, four a second.
+    pub const fn guest() -> Self {
+        Self { at_once: 2, spacing: Duration::from_millis(250) }
+    }
+
+    /// For an API that we have a key or an account for and that says itself when it is too much.
+    pub const fn client() -> Self {
+        Self { at_once: 8, spacing: Duration::ZERO }
+    }
+}
+
+impl Default for Manners {
+    fn default() -> Self {
+        Self::guest()
+    }
+}
+
+/// The first pause after a failure; it doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_secs(10);
+/// The longest pause that we choose ourselves.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
+/// Server errors and silences in a row that may be the fault of one page rather than of the host.
+const FORGIVEN: u32 = 2;
+
+/// What is known about one host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostState {
+    /// Requests under way.
+    pub in_flight: usize,
+    failures: u32,
+    pause: Option<Pause>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Pause {
+    since: Timestamp,
+    until: Timestamp,
+    why: Why,
+}
+
+/// What a request to the host does now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Start.
+    Go,
+    /// Wait until another request to the host has ended.
+    Wait,
+    /// Give up for now.
+    Later {
+        /// How long the pause still lasts.
+        after: Duration,
+        /// What it is for.
+        why: Why,
+    },
+}
+
+/// How a request ended, as far as the host's health is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It answered like a healthy host, even if with "not found".
+    Fine,
+    /// It says that we ask too much (429) or that it is out of order (503).
+    Busy {
+        /// The HTTP status.
+        status: u16,
+        /// What it asked for.
+        retry_after: Option<Duration>,
+    },
+    /// It answered with another server error.
+    Failing {
+        /// The HTTP status.
+        status: u16,
+    },
+    /// It accepted the connection but did not answer in time.
+    Silent,
+    /// It could not be reached at all.
+    Unreachable,
+}
+
+impl Outcome {
+    /// What `status` says about the host.
+    pub fn of_status(status: u16, retry_after: Option<Duration>) -> Self {
+        match status {
+            429 | 503 => Outcome::Busy { status, retry_after },
+            500..=599 => Outcome::Failing { status },
+            _ => Outcome::Fine,
+        }
+    }
+}
+
+impl HostState {
+    /// Whether a request may start now.
+    pub fn turn(&self, manners: &Manners, now: Timestamp) -> Turn {
+        if let Some(pause) = self.pause
+            && self.is_paused(now)
+        {
+            return Turn::Later { after: pause.until.since(now), why: pause.why };
+        }
+        let at_once = if self.failures > 0 { 1 } else { manners.at_once.max(1) };
+        if self.in_flight < at_once { Turn::Go } else { Turn::Wait }
+    }
+
+    /// Whether the host is left alone at `now`; a clock that was set back ends the pause.
+    pub fn is_paused(&self, now: Timestamp) -> bool {
+        self.pause.is_some_and(|pause| pause.since <= now && now < pause.until)
+    }
+
+    /// Takes note of an outcome and answers how long the host is now left alone.
+    ///
+    /// `jitter` in 0..1 spreads the pauses we choose ourselves, so that a host that comes back is not hit at once.
+    pub fn settle(&mut self, outcome: Outcome, now: Timestamp, jitter: f64) -> Option<Duration> {
+        let (forgiven, why, asked) = match outcome {
+            Outcome::Fine => {
+                self.failures = 0;
+                self.pause = None;
+                return None;
+            }
+            Outcome::Busy { status, retry_after } => (0, Why::Status(status), retry_after),
+            Outcome::Failing { status } => (FORGIVEN, Why::Status(status), None),
+            Outcome::Silent => (FORGIVEN, Why::Unreachable, None),
+            Outcome::Unreachable => (0, Why::Unreachable, None),
+        };
+        self.failures = self.failures.saturating_add(1);
+        let own = own_pause(self.failures.saturating_sub(forgiven), jitter);
+        let span = match asked {
+            Some(asked) if !asked.is_zero() => Some(asked.min(LONGEST_WAIT)),
+            _ => own,
+        }?;
+        self.pause = Some(Pause { since: now, until: now.plus(span), why });
+        Some(span)
+    }
+}
+
+fn own_pause(failures: u32, jitter: f64) -> Option<Duration> {
+    let doublings = failures.checked_sub(1)?.min(16);
+    let span = FIRST_PAUSE.saturating_mul(1 << doublings).min(LONGEST_PAUSE);
+    Some(span.mul_f64(0.75 + 0.5 * jitter.clamp(0.0, 1.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Timestamp = Timestamp::MIN;
+
+    fn at(secs: u64) -> Timestamp {
+        START.plus(Duration::from_secs(secs))
+    }
+
+    /// Settles `outcomes` in a row at the start and answers the last pause in seconds.
+    fn pause_after(outcomes: &[Outcome]) -> Option<u64> {
+        let mut host = HostState::default();
+        let mut pause = None;
+        for outcome in outcomes {
+            pause = host.settle(*outcome, START, 0.5);
+        }
+        pause.map(|span| span.as_secs())
+    }
+
+    #[test]
+    fn pauses_grow_with_failures_and_obey_the_host() {
+        let busy =
+            |secs: Option<u64>| Outcome::Busy { status: 429, retry_after: secs.map(Duration::from_secs) };
+        let failing = Outcome::Failing { status: 500 };
+        let lost = Outcome::Unreachable;
+        for (outcomes, expected) in [
+            (vec![Outcome::Fine], None),
+            (vec![lost], Some(10)),
+            (vec![lost, lost], Some(20)),
+            (vec![lost; 20], Some(3600)),
+            (vec![lost; 100], Some(3600)),
+            (vec![lost, Outcome::Fine, lost], Some(10)),
+            (vec![failing], None),
+            (vec![failing, failing], None),
+            (vec![failing, failing, failing], Some(10)),
+            (vec![Outcome::Silent, Outcome::Silent], None),
+            (vec![Outcome::Silent, failing, Outcome::Silent], Some(10)),
+            (vec![failing, failing, Outcome::Fine, failing], None),
+            (vec![busy(None)], Some(10)),
+            (vec![busy(Some(120))], Some(120)),
+            (vec![busy(Some(0))], Some(10)),
+            (vec![busy(Some(999_999))], Some(86_400)),
+        ] {
+            assert_eq!(pause_after(&outcomes), expected, "{outcomes:?}");
+        }
+    }
+
+    #[test]
+    fn jitter_stays_within_a_quarter() {
+        for (jitter, millis) in [(0.0, 7_500), (0.5, 10_000), (1.0, 12_500), (9.0, 12_500)] {
+            let pause = HostState::default().settle(Outcome::Unreachable, START, jitter);
+            assert_eq!(pause, Some(Duration::from_millis(millis)));
+        }
+    }
+
+    #[test]
+    fn a_paused_host_is_left_alone_then_probed_then_open() {
+        let manners = Manners { at_once: 2, spacing: Duration::ZERO };
+        let mut host = HostState::default();
+        assert_eq!(host.turn(&manners, at(0)), Turn::Go);
+        host.in_flight = 1;
+        assert_eq!(host.turn(&manners, at(0)), Turn::Go);
+        host.in_flight = 2;
+        assert_eq!(host.turn(&manners, at(0)), Turn::Wait);
+        host.in_flight = 0;
+
+        host.settle(Outcome::Unreachable, at(0), 0.5);
+        let later = Turn::Later { after: Duration::from_secs(6), why: Why::Unreachable };
+        assert_eq!(host.turn(&manners, at(4)), later);
+
+        assert_eq!(host.turn(&manners, at(10)), Turn::Go, "the pause is over: one request probes");
+        host.in_flight = 1;
+        assert_eq!(host.turn(&manners, at(10)), Turn::Wait, "and the others wait for it");
+
+        let mut worse = host.clone();
+        worse.settle(Outcome::Unreachable, at(11), 0.5);
+        assert!(matches!(worse.turn(&manners, at(11)), Turn::Later { after, .. } if after.as_secs() == 20));
+
+        host.settle(Outcome::Fine, at(11), 0.5);
+        assert_eq!(host.turn(&manners, at(11)), Turn::Go);
+    }
+
+    #[test]
+    fn a_clock_set_back_ends_the_pause() {
+        let mut host = HostState::default();
+        host.settle(Outcome::Unreachable, at(1_000), 0.5);
+        assert_eq!(host.turn(&Manners::default(), at(500)), Turn::Go);
+    }
+}

@@ -1,0 +1,151 @@
+//! Dates as feeds write them: RFC 822 and its relatives, ISO 8601 and its fragments, and local forms.
+//!
+//! A date without a zone is UTC, except in Korean and Japanese, where it is the one zone of the country.
+//! The answer has whole seconds: feeds that give more mean nothing by it.
+
+mod clock;
+mod iso;
+mod loose;
+mod plain;
+mod zone;
+
+use jiff::SignedDuration;
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+
+use self::clock::{Time, Zone};
+use stdx::time::Timestamp;
+
+/// Longer texts are no dates.
+const LENGTH_LIMIT: usize = 120;
+
+/// Reads a date in any shape known to occur; `None` when it is none or lacks its year.
+pub fn parse(text: &str) -> Option<Timestamp> {
+    let text = text.trim();
+    if text.is_empty() || text.len() > LENGTH_LIMIT {
+        return None;
+    }
+    if let Some(at) = usual(text) {
+        return Some(at);
+    }
+    let (text, local) = plain::read(text);
+    let text = text.trim();
+    iso::read(text, local).or_else(|| epoch(text)).or_else(|| loose::read(text, local))
+}
+
+/// The shape that nearly all RSS has, `Thu, 15 Jan 2026 09:02:11 +0900`; anything else takes the long way.
+fn usual(text: &str) -> Option<Timestamp> {
+    const MONTHS: &[u8; 36] = b"janfebmaraprmayjunjulaugsepoctnovdec";
+    let bytes = text.as_bytes();
+    let bytes = match bytes {
+        [a, b, c, b',', b' ', rest @ ..] if [a, b, c].iter().all(|byte| byte.is_ascii_alphabetic()) => rest,
+        _ => bytes,
+    };
+    let digit = |byte: u8| byte.is_ascii_digit().then(|| u32::from(byte - b'0'));
+    let two = |a: u8, b: u8| Some(digit(a)? * 10 + digit(b)?);
+    let (day, rest) = match bytes {
+        [a, b' ', rest @ ..] => (digit(*a)?, rest),
+        [a, b, b' ', rest @ ..] => (two(*a, *b)?, rest),
+        _ => return None,
+    };
+    let [m, n, o, b' ', y, e, a, r, b' ', h, i, b':', j, k, b':', s, t, b' ', zone @ ..] = rest else {
+        return None;
+    };
+    let month = [*m, *n, *o].map(|byte| byte.to_ascii_lowercase());
+    let month = MONTHS.as_chunks::<3>().0.iter().position(|known| *known == month)? + 1;
+    let year = two(*y, *e)? * 100 + two(*a, *r)?;
+    let (hour, minute, second) = (two(*h, *i)?, two(*j, *k)?, two(*s, *t)?);
+    let offset = match zone {
+        b"GMT" | b"UTC" => 0,
+        [sign @ (b'+' | b'-'), a, b, c, d] => {
+            let (hours, minutes) = (two(*a, *b)?, two(*c, *d)?);
+            if hours > 14 || minutes > 59 {
+                return None;
+            }
+            let seconds = i64::from(hours * 3600 + minutes * 60);
+            if *sign == b'-' { -seconds } else { seconds }
+        }
+        _ => return None,
+    };
+    if hour > 23 || minute > 59 || second > 59 || !(1900..=2999).contains(&year) {
+        return None;
+    }
+    let date =
+        Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
+    finish(date, Time { hour, minute, second, zone: Zone::Offset(offset) }, 0)
+}
+
+/// Seconds or milliseconds since 1970.
+fn epoch(text: &str) -> Option<Timestamp> {
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let number: i64 = text.parse().ok()?;
+    match text.len() {
+        10 => Some(Timestamp::from_millis(number * 1000)),
+        13 => Some(Timestamp::from_millis(number / 1000 * 1000)),
+        _ => None,
+    }
+}
+
+/// A date; a day that the month does not have is its last one.
+fn civil(year: i32, month: i32, day: i32) -> Option<Date> {
+    let year = i16::try_from(year).ok().filter(|year| (0..=9999).contains(year))?;
+    let month = i8::try_from(month).ok()?;
+    if !(1..=31).contains(&day) {
+        return None;
+    }
+    let first = Date::new(year, month, 1).ok()?;
+    let last = i32::from(first.days_in_month());
+    Date::new(year, month, i8::try_from(day.min(last)).ok()?).ok()
+}
+
+fn ordinal(year: i32, day: i32) -> Option<Date> {
+    let first = civil(year, 1, 1)?;
+    let day = i16::try_from(day).ok().filter(|day| (1..=first.days_in_year()).contains(day))?;
+    first.with().day_of_year(day).build().ok()
+}
+
+fn finish(date: Date, time: Time, local: i64) -> Option<Timestamp> {
+    let midnight = DateTime::from_parts(date, jiff::civil::Time::midnight());
+    let seconds = TimeZone::UTC.to_timestamp(midnight).ok()?.as_second();
+    let clock = i64::from(time.hour) * 3600 + i64::from(time.minute) * 60 + i64::from(time.second);
+    let offset = match time.zone {
+        Zone::Offset(offset) => offset,
+        Zone::Region(zone) => {
+            let there = midnight.checked_add(SignedDuration::from_secs(clock)).ok()?;
+            seconds + clock - zone.to_timestamp(there).ok()?.as_second()
+        }
+        Zone::Unsaid => local,
+    };
+    Some(Timestamp::from_millis((seconds + clock - offset) * 1000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_short_way_reads_what_the_long_way_reads() {
+        for text in [
+            "Thu, 15 Jan 2026 09:02:11 +0900",
+            "thu, 1 DEC 1999 23:59:59 GMT",
+            "15 Jan 2026 09:02:11 -0330",
+            "Sat, 29 Feb 2020 00:00:00 UTC",
+        ] {
+            assert!(usual(text).is_some(), "{text}");
+            assert_eq!(usual(text), loose::read(&text.to_ascii_lowercase(), 0), "{text}");
+        }
+        for text in [
+            "Thu, 15 Jan 26 09:02:11 GMT",
+            "Thu, 15 Jan 2026 09:02 GMT",
+            "Thu, 15 Jan 2026 24:00:00 GMT",
+            "Thu, 31 Feb 2026 09:02:11 GMT",
+            "Thu, 15 Jan 2026 09:02:11 EST",
+            "Thu, 15 Jan 2026 09:02:11 +9999",
+            "2026-01-15T09:02:11Z",
+        ] {
+            assert_eq!(usual(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Values of the wrong type count as absent instead of spoiling the whole document.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::feed::LIST_LIMIT;
+use crate::markup::single_spaced;
+
+/// A text; numbers and flags are read as text, everything else as absent.
+#[derive(Default)]
+pub(super) struct Text(pub(super) Option<String>);
+
+impl Text {
+    pub(super) fn line(&self) -> Option<String> {
+        self.0.as_deref().map(single_spaced).filter(|line| !line.is_empty())
+    }
+}
+
+/// An array up to a limit, and whether there was more; everything else is an empty one.
+pub(super) struct List<T, const LIMIT: usize = LIST_LIMIT>(pub(super) Vec<T>, pub(super) bool);
+
+impl<T, const LIMIT: usize> Default for List<T, LIMIT> {
+    fn default() -> Self {
+        Self(Vec::new(), false)
+    }
+}
+
+/// The answers of a visitor that takes every value and counts most as absent.
+macro_rules! otherwise_absent {
+    ($($kind:ident($from:ty)),*) => {
+        $(fn $kind<E>(self, _: $from) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        })*
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(Self::Value::default())
+        }
+    };
+}
+
+macro_rules! ignore_map {
+    () => {
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            Ok(Self::Value::default())
+        }
+    };
+}
+
+macro_rules! ignore_seq {
+    () => {
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            while seq.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(Self::Value::default())
+        }
+    };
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Text;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Text, E> {
+                Ok(Text(Some(text.replace('\0', ""))))
+            }
+            fn visit_u64<E>(self, number: u64) -> Result<Text, E> {
+                Ok(Text(Some(number.to_string())))
+            }
+            fn visit_i64<E>(self, number: i64) -> Result<Text, E> {
+                Ok(Text(Some(number.to_string())))
+            }
+            fn visit_f64<E>(self, number: f64) -> Result<Text, E> {
+                Ok(Text(Some(number.to_string())))
+            }
+            otherwise_absent!(visit_bool(bool));
+            ignore_map!();
+            ignore_seq!();
+        }
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const LIMIT: usize> Deserialize<'de> for List<T, LIMIT> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader<T, const LIMIT: usize>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>, const LIMIT: usize> Visitor<'de> for Reader<T, LIMIT> {
+            type Value = List<T, LIMIT>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut list = Vec::new();
+                while list.len() < LIMIT {
+                    match seq.next_element()? {
+                        Some(element) => list.push(element),
+                        None => return Ok(List(list, false)),
+                    }
+                }
+                let mut more = false;
+                while seq.next_element::<IgnoredAny>()?.is_some() {
+                    more = true;
+                }
+                Ok(List(list, more))
+            }
+            otherwise_absent!(
+                visit_bool(bool),
+                visit_str(&str),
+                visit_u64(u64),
+                visit_i64(i64),
+                visit_f64(f64)
+            );
+            ignore_map!();
+        }
+        deserializer.deserialize_any(Reader(PhantomData))
+    }
+}
+
+/// A struct that is read from an object and is absent for every other value.
+macro_rules! lenient_object {
+    ($name:ident { $($field:ident),* }, $($text:ident)?) => {
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Reader;
+                impl<'de> Visitor<'de> for Reader {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str("an object")
+                    }
+                    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<$name, A::Error> {
+                        let mut object = $name::default();
+                        while let Some(key) = map.next_key::<String>()? {
+                            match key.as_str() {
+                                $(stringify!($field) => object.$field = map.next_value()?,)*
+                                _ => {
+                                    map.next_value::<IgnoredAny>()?;
+                                }
+                            }
+                        }
+                        Ok(object)
+                    }
+                    fn visit_str<E>(self, text: &str) -> Result<$name, E> {
+                        let _ = text;
+                        #[allow(unused_mut, reason = "only some objects may stand as a text")]
+                        let mut object = $name::default();
+                        $(object.$text = Text(Some(text.to_owned()));)?
+                        Ok(object)
+                    }
+                    otherwise_absent!(visit_bool(bool), visit_u64(u64), visit_i64(i64), visit_f64(f64));
+                    ignore_seq!();
+                }
+                deserializer.deserialize_any(Reader)
+            }
+        }
+    };
+}

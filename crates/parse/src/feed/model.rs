@@ -1,0 +1,355 @@
+//! What a feed is to us: one shape for every dialect.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use url::Url;
+
+use crate::markup;
+use crate::sanitize::{self, Sanitizer};
+use stdx::time::Timestamp;
+
+/// Why a document is not read as a feed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// There is nothing in it.
+    #[error("the document is empty")]
+    Empty,
+    /// It is a page for people.
+    #[error("this is an HTML page, not a feed")]
+    Html,
+    /// It is a sitemap.
+    #[error("this is a sitemap, not a feed")]
+    Sitemap,
+    /// It is a list of feeds.
+    #[error("this is an OPML list, not a feed")]
+    Opml,
+    /// It is XML of another kind.
+    #[error("this is XML with root `{root}`, not a feed")]
+    OtherXml {
+        /// The name of its first element.
+        root: String,
+    },
+    /// It is JSON of another kind.
+    #[error("this is JSON, but not a JSON Feed")]
+    OtherJson,
+    /// It looks like JSON and cannot be read.
+    #[error("the JSON is broken: {why}")]
+    BrokenJson {
+        /// What the JSON reader says.
+        why: String,
+    },
+    /// It is neither XML nor JSON.
+    #[error("this is not a feed: no feed element was found")]
+    NotAFeed,
+}
+
+/// The dialect of a feed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are the dialects")]
+pub enum Format {
+    Rss090,
+    Rss091,
+    Rss092,
+    Rss093,
+    Rss094,
+    Rss10,
+    Rss20,
+    Rss,
+    Atom03,
+    Atom10,
+    Atom,
+    Cdf,
+    Json10,
+    Json11,
+}
+
+impl Format {
+    /// The short name: `rss20`, `atom10`, `json11`…
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Rss090 => "rss090",
+            Format::Rss091 => "rss091u",
+            Format::Rss092 => "rss092",
+            Format::Rss093 => "rss093",
+            Format::Rss094 => "rss094",
+            Format::Rss10 => "rss10",
+            Format::Rss20 => "rss20",
+            Format::Rss => "rss",
+            Format::Atom03 => "atom03",
+            Format::Atom10 => "atom10",
+            Format::Atom => "atom",
+            Format::Cdf => "cdf",
+            Format::Json10 => "json10",
+            Format::Json11 => "json11",
+        }
+    }
+
+    /// Whether text without a stated type is plain text rather than HTML.
+    pub(super) fn is_atom(self) -> bool {
+        matches!(self, Format::Atom03 | Format::Atom10 | Format::Atom)
+    }
+}
+
+/// A feed as read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Feed {
+    /// Its dialect.
+    pub format: Format,
+    /// The encoding it was decoded from.
+    pub encoding: &'static str,
+    /// Its title as plain text.
+    pub title: Option<String>,
+    /// The site it belongs to.
+    pub link: Option<String>,
+    /// Its own identifier.
+    pub id: Option<String>,
+    /// What it is about.
+    pub description: Option<Content>,
+    /// Atom 0.3: a note for people who open the feed itself.
+    pub info: Option<Content>,
+    /// Its language tag.
+    pub language: Option<String>,
+    /// When it last changed.
+    pub updated: Option<Timestamp>,
+    /// When it was published.
+    pub published: Option<Timestamp>,
+    /// Copyright notice.
+    pub rights: Option<Content>,
+    /// The software that made it.
+    pub generator: Option<String>,
+    /// Address of its picture.
+    pub image: Option<String>,
+    /// Address of its icon.
+    pub icon: Option<String>,
+    /// Minutes it may be kept, as written.
+    pub ttl: Option<String>,
+    /// Who is responsible.
+    pub authors: Vec<Person>,
+    /// Who helped.
+    pub contributors: Vec<Person>,
+    /// All links, the one in `link` included.
+    pub links: Vec<Link>,
+    /// Its categories.
+    pub tags: Vec<Tag>,
+    /// Its entries in document order.
+    pub entries: Vec<Entry>,
+    /// Whether entries beyond [`ENTRY_LIMIT`](super::ENTRY_LIMIT) were ignored.
+    pub truncated: bool,
+    /// Whether the document was broken and had to be repaired while reading.
+    pub damaged: bool,
+}
+
+impl Feed {
+    pub(super) fn new(format: Format, encoding: &'static str) -> Self {
+        Self {
+            format,
+            encoding,
+            title: None,
+            link: None,
+            id: None,
+            description: None,
+            info: None,
+            language: None,
+            updated: None,
+            published: None,
+            rights: None,
+            generator: None,
+            image: None,
+            icon: None,
+            ttl: None,
+            authors: Vec::new(),
+            contributors: Vec::new(),
+            links: Vec::new(),
+            tags: Vec::new(),
+            entries: Vec::new(),
+            truncated: false,
+            damaged: false,
+        }
+    }
+}
+
+/// One entry of a feed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Entry {
+    /// Its guid or id, as written.
+    pub id: Option<String>,
+    /// Its title as plain text.
+    pub title: Option<String>,
+    /// The page it points to.
+    pub link: Option<String>,
+    /// When it was published.
+    pub published: Option<Timestamp>,
+    /// When it last changed.
+    pub updated: Option<Timestamp>,
+    /// When it was written, where a dialect tells that apart.
+    pub created: Option<Timestamp>,
+    /// Its short text, as the publisher wrote it.
+    pub summary: Option<Content>,
+    /// Its full texts, as the publisher wrote them.
+    pub content: Vec<Content>,
+    /// Who wrote it.
+    pub authors: Vec<Person>,
+    /// Who helped.
+    pub contributors: Vec<Person>,
+    /// All links, the one in `link` included.
+    pub links: Vec<Link>,
+    /// Its categories.
+    pub tags: Vec<Tag>,
+    /// Files that belong to it.
+    pub enclosures: Vec<Enclosure>,
+    /// Copyright notice.
+    pub rights: Option<Content>,
+    /// Address of its picture.
+    pub image: Option<String>,
+    /// Its language tag.
+    pub language: Option<String>,
+    /// The page with comments.
+    pub comments: Option<String>,
+    pub(super) key: String,
+}
+
+impl Entry {
+    /// What this entry is recognised by when the feed is read again; the same for true duplicates.
+    ///
+    /// Its id; else its link in normal form; else, when several entries share that, link and date; else title and text.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The key alone, when nothing else is needed any more.
+    pub fn into_key(self) -> String {
+        self.key
+    }
+
+    /// When it appeared: published, else updated, else created.
+    pub fn date(&self) -> Option<Timestamp> {
+        self.published.or(self.updated).or(self.created)
+    }
+
+    /// The short text, or the full one when there is no other.
+    pub fn summary_or_content(&self) -> Option<&Content> {
+        self.summary.as_ref().or_else(|| self.content.first())
+    }
+}
+
+/// A link of a feed or an entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// The address, absolute when it can be.
+    pub href: String,
+    /// What it is to the entry: `alternate`, `self`, `enclosure`…
+    pub rel: Cow<'static, str>,
+    /// Media type, if said.
+    pub kind: Option<Cow<'static, str>>,
+    /// Title, if said.
+    pub title: Option<String>,
+    /// Language of what it points to, if said.
+    pub language: Option<String>,
+    /// Size in bytes as written, if said.
+    pub length: Option<String>,
+}
+
+/// A person of a feed or an entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Person {
+    /// The name.
+    pub name: Option<String>,
+    /// The mail address.
+    pub email: Option<String>,
+    /// The person's page.
+    pub url: Option<String>,
+    /// How a feed that knows only one text for a person wrote it.
+    pub text: Option<String>,
+}
+
+impl Person {
+    /// The person on one line.
+    pub fn line(&self) -> String {
+        match (&self.text, &self.name, &self.email) {
+            (Some(text), ..) => text.clone(),
+            (None, Some(name), Some(email)) => format!("{name} ({email})"),
+            (None, Some(one), None) | (None, None, Some(one)) => one.clone(),
+            (None, None, None) => self.url.clone().unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.name.is_none() && self.email.is_none() && self.url.is_none() && self.text.is_none()
+    }
+}
+
+/// A category of a feed or an entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tag {
+    /// The category itself.
+    pub term: String,
+    /// The vocabulary it comes from.
+    pub scheme: Option<String>,
+    /// How to show it.
+    pub label: Option<String>,
+}
+
+/// A file that belongs to an entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Enclosure {
+    /// Where it is.
+    pub url: String,
+    /// Media type, if said.
+    pub kind: Option<String>,
+    /// Size in bytes as written, if said.
+    pub length: Option<String>,
+}
+
+/// A text with its kind and where its relative addresses start; not cleaned yet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Content {
+    /// What the publisher wrote.
+    pub value: String,
+    /// Whether it is HTML or plain text.
+    pub kind: TextKind,
+    /// Base of its relative addresses.
+    pub base: Option<Arc<Url>>,
+    /// Its language tag.
+    pub language: Option<String>,
+    /// Where the content is, if it is not here.
+    pub src: Option<String>,
+}
+
+/// What a text is written in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TextKind {
+    /// Plain text.
+    Text,
+    /// HTML, or XHTML made HTML.
+    #[default]
+    Html,
+}
+
+impl Content {
+    /// This text as HTML that is safe to show, addresses absolute.
+    pub fn html(&self) -> String {
+        self.html_with(&mut Sanitizer::default())
+    }
+
+    /// The same, with rules that are kept from text to text.
+    pub fn html_with(&self, sanitizer: &mut Sanitizer) -> String {
+        match self.kind {
+            TextKind::Text => sanitize::escaped(&self.value),
+            TextKind::Html => sanitizer.clean(&self.value, self.base.as_ref()),
+        }
+    }
+
+    /// This text without markup, on one line.
+    pub fn text(&self) -> String {
+        match self.kind {
+            TextKind::Text => markup::single_spaced(&self.value),
+            TextKind::Html => markup::text_of(&self.value),
+        }
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.value.trim().is_empty() && self.src.is_none()
+    }
+}

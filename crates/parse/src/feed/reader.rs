@@ -1,0 +1,388 @@
+//! Builds a feed from XML of any dialect; elements count by what they mean, wherever a publisher put them.
+
+use std::borrow::Cow;
+
+use super::address::{address, alternate, chosen_link};
+use super::atom::{self, Default as TextDefault};
+use super::fields::{non_empty, push_some};
+use super::names::{Field, field};
+use super::root::find_root;
+use super::xml::{Tag as XmlTag, Token, Xml};
+use super::{
+    Context, ENTRY_LIMIT, Enclosure, Entry, Feed, Format, LIST_LIMIT, Link, Refused, Tag, Texts, base_of,
+    date,
+};
+use crate::markup::single_spaced;
+
+/// Room is made for so many entries at once, by how long the document is.
+const USUAL_ENTRIES: usize = 64;
+const USUAL_ENTRY: usize = 256;
+
+/// Reads `text` as XML.
+pub(super) fn read(
+    text: &str,
+    encoding: &'static str,
+    context: &Context,
+    texts: Texts,
+) -> Result<Feed, Refused> {
+    let mut xml = Xml::new(text, base_of(context));
+    let root = find_root(&mut xml)?;
+    let mut feed = Feed::new(root.format, encoding);
+    feed.entries.reserve((text.len() / USUAL_ENTRY).min(USUAL_ENTRIES));
+    let mut reader = Reader {
+        feed,
+        default: if root.format.is_atom() { TextDefault::Text } else { TextDefault::Html },
+        root_depth: xml.depth(),
+        channel_depth: xml.depth(),
+        entry: None,
+        strong: Strong::default(),
+        texts,
+        xml,
+    };
+    reader.root(root.tag);
+    reader.run();
+    let mut feed = reader.feed;
+    feed.damaged = reader.xml.damaged || reader.xml.resolver.has_refused();
+    finish_feed(&mut feed);
+    Ok(feed)
+}
+
+/// Which texts were set by an element in its proper place; a stray one does not replace them.
+#[derive(Default)]
+pub(super) struct Strong {
+    pub(super) feed_title: bool,
+    pub(super) entry_title: bool,
+    pub(super) entry_id: bool,
+    pub(super) entry_link: bool,
+    pub(super) feed_link: bool,
+}
+
+/// The reading of one document.
+pub(super) struct Reader<'a> {
+    pub(super) xml: Xml<'a>,
+    pub(super) feed: Feed,
+    pub(super) default: TextDefault,
+    pub(super) root_depth: usize,
+    pub(super) channel_depth: usize,
+    pub(super) entry: Option<(usize, Entry)>,
+    pub(super) strong: Strong,
+    texts: Texts,
+}
+
+impl<'a> Reader<'a> {
+    fn root(&mut self, tag: XmlTag<'a>) {
+        if tag.local.eq_ignore_ascii_case("entry") {
+            self.start_entry(tag);
+            return;
+        }
+        self.container(tag);
+    }
+
+    /// What a `feed`, `rss` or `channel` tag itself says.
+    fn container(&mut self, tag: XmlTag<'a>) {
+        if let Some(language) = self.xml.language().filter(|language| !language.is_empty()) {
+            self.feed.language = Some(language.replace('_', "-"));
+        }
+        if tag.is_bare() {
+            return;
+        }
+        if self.feed.id.is_none()
+            && let Some(about) = tag.attribute("about")
+        {
+            self.feed.id = non_empty(&about);
+        }
+        if self.feed.format == Format::Cdf {
+            if let Some(href) = tag.attribute("href").and_then(|href| self.xml.address(&href)) {
+                self.feed.links.push(alternate(href.clone()));
+                self.feed.link = Some(href);
+            }
+            self.feed.updated =
+                tag.attribute("lastmod").and_then(|at| date::parse(&at)).or(self.feed.updated);
+        }
+    }
+
+    fn run(&mut self) {
+        loop {
+            match self.xml.next() {
+                Token::Eof => break,
+                Token::Start(tag) => {
+                    if !self.start(tag) {
+                        break;
+                    }
+                }
+                Token::End => {
+                    if self.entry.as_ref().is_some_and(|(depth, _)| self.xml.depth() < *depth) {
+                        self.finish_entry();
+                    }
+                }
+                Token::Text(_) | Token::Cdata(_) => {}
+            }
+        }
+        self.finish_entry();
+    }
+
+    /// Reads an element; `false` when nothing more needs to be read.
+    fn start(&mut self, tag: XmlTag<'a>) -> bool {
+        let field = field(tag.space, tag.local);
+        match field {
+            Field::Entry => {
+                if let Some((depth, _)) = &self.entry {
+                    let depth = *depth;
+                    self.xml.replace(depth);
+                    self.finish_entry();
+                }
+                if self.feed.entries.len() >= ENTRY_LIMIT {
+                    self.feed.truncated = true;
+                    return false;
+                }
+                self.start_entry(tag);
+            }
+            Field::Root | Field::Channel => {
+                if self.entry.is_none() {
+                    self.channel_depth = self.xml.depth();
+                    self.container(tag);
+                }
+            }
+            Field::Image => self.image(tag),
+            Field::TextInput | Field::Source => self.skip(),
+            Field::MediaGroup
+            | Field::Unknown
+            | Field::Name
+            | Field::Email
+            | Field::PersonUrl
+            | Field::Url => {}
+            Field::MediaContent => self.media_content(tag),
+            Field::MediaThumbnail => self.thumbnail(tag),
+            Field::Enclosure => self.enclosure(tag),
+            Field::Link => self.link(tag),
+            Field::ItunesImage => {
+                let href = tag.attribute("href").or_else(|| tag.attribute("url"));
+                let href = href.and_then(|href| self.xml.address(&href));
+                self.put_image(href);
+            }
+            Field::ItunesCategory => {
+                if let Some(term) = tag.attribute("text") {
+                    self.add_tag(Tag {
+                        term: single_spaced(&term),
+                        scheme: Some("http://www.itunes.com/".to_owned()),
+                        label: None,
+                    });
+                }
+            }
+            Field::Description | Field::Summary | Field::Content | Field::Encoded
+                if self.texts == Texts::Spared && self.entry.is_some() && self.xml.step_over_text(tag) => {}
+            Field::Category => self.category(tag),
+            Field::Author | Field::Creator | Field::ManagingEditor => {
+                let person = atom::read_person(&mut self.xml);
+                self.add_author(person, field);
+            }
+            Field::Contributor | Field::WebMaster => {
+                let person = atom::read_person(&mut self.xml);
+                if field == Field::Contributor && !person.is_empty() {
+                    let place = match &mut self.entry {
+                        Some((_, entry)) => &mut entry.contributors,
+                        None => &mut self.feed.contributors,
+                    };
+                    push_some(place, person);
+                }
+            }
+            _ => self.text_field(field, tag),
+        }
+        true
+    }
+
+    /// Whether this element is where its dialect puts it.
+    pub(super) fn in_place(&self) -> bool {
+        let depth = self.xml.depth();
+        match &self.entry {
+            Some((at, _)) => depth == at + 1,
+            None => depth == self.channel_depth + 1 || depth == self.root_depth + 1,
+        }
+    }
+
+    fn start_entry(&mut self, tag: XmlTag<'a>) {
+        let mut entry = Entry::default();
+        self.strong.entry_title = false;
+        self.strong.entry_id = false;
+        self.strong.entry_link = false;
+        entry.language = self.xml.language().filter(|l| !l.is_empty()).map(|l| l.replace('_', "-"));
+        if !tag.is_bare() {
+            entry.id = tag.attribute("about").and_then(|about| non_empty(&about));
+            if let Some(href) = tag.attribute("href").and_then(|href| self.xml.address(&href)) {
+                entry.links.push(alternate(href.clone()));
+                entry.link = Some(href);
+            }
+            entry.updated = tag.attribute("lastmod").and_then(|at| date::parse(&at));
+        }
+        self.entry = Some((self.xml.depth(), entry));
+    }
+
+    fn finish_entry(&mut self) {
+        let Some((_, mut entry)) = self.entry.take() else { return };
+        if entry.link.is_none() {
+            entry.link = chosen_link(&entry.links);
+        }
+        self.feed.entries.push(entry);
+    }
+
+    fn skip(&mut self) {
+        let depth = self.xml.depth();
+        loop {
+            match self.xml.next() {
+                Token::Eof => return,
+                Token::End if self.xml.depth() < depth => return,
+                Token::Start(tag) if field(tag.space, tag.local) == Field::Entry && tag.local.len() == 4 => {
+                    // An `item` inside: the end tag is missing.
+                    self.xml.replace(depth);
+                    self.xml.unread(tag);
+                    return;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A picture: its address is in a child, an attribute, or its text.
+    fn image(&mut self, tag: XmlTag<'a>) {
+        let from_attribute = tag
+            .attribute("resource")
+            .or_else(|| tag.attribute("href"))
+            .or_else(|| tag.attribute("url"))
+            .and_then(|href| self.xml.address(&href));
+        let depth = self.xml.depth();
+        let (mut url, mut own, mut in_url) = (None, String::new(), None);
+        loop {
+            match self.xml.next() {
+                Token::Eof => break,
+                Token::End => {
+                    if self.xml.depth() < depth {
+                        break;
+                    }
+                    if in_url.is_some_and(|at| self.xml.depth() < at) {
+                        in_url = None;
+                    }
+                }
+                Token::Start(tag) => match field(tag.space, tag.local) {
+                    Field::Url => {
+                        in_url = Some(self.xml.depth());
+                        url = Some(String::new());
+                    }
+                    Field::Entry if tag.local.len() == 4 => {
+                        self.xml.replace(depth);
+                        self.xml.unread(tag);
+                        break;
+                    }
+                    _ => {}
+                },
+                Token::Text(text) => {
+                    push_part(&mut url, &mut own, in_url.is_some(), self.xml.depth() == depth, &text);
+                }
+                Token::Cdata(text) => {
+                    push_part(&mut url, &mut own, in_url.is_some(), self.xml.depth() == depth, text);
+                }
+            }
+        }
+        let text = url.filter(|url| !url.trim().is_empty()).or_else(|| own.contains("://").then_some(own));
+        let href = text.and_then(|href| self.xml.address(&href)).or(from_attribute);
+        self.put_image(href);
+    }
+
+    fn put_image(&mut self, href: Option<String>) {
+        let place = match &mut self.entry {
+            Some((_, entry)) => &mut entry.image,
+            None => &mut self.feed.image,
+        };
+        if place.is_none() {
+            *place = href;
+        }
+    }
+
+    fn thumbnail(&mut self, tag: XmlTag<'a>) {
+        let url = tag.attribute("url").and_then(|url| self.xml.address(&url));
+        self.put_image(url);
+    }
+
+    fn media_content(&mut self, tag: XmlTag<'a>) {
+        let Some((_, entry)) = &mut self.entry else { return };
+        let Some(url) = tag.attribute("url").and_then(|url| self.xml.address(&url)) else { return };
+        if entry.enclosures.len() >= LIST_LIMIT || entry.enclosures.iter().any(|known| known.url == url) {
+            return;
+        }
+        let kind = tag.attribute("type").map(Cow::into_owned).filter(|kind| !kind.is_empty());
+        let length = tag.attribute("fileSize").map(Cow::into_owned).filter(|length| !length.is_empty());
+        entry.enclosures.push(Enclosure { url, kind, length });
+    }
+
+    fn enclosure(&mut self, tag: XmlTag<'a>) {
+        let href =
+            tag.attribute("url").or_else(|| tag.attribute("href")).or_else(|| tag.attribute("resource"));
+        let Some(url) = href.and_then(|url| self.xml.address(&url)) else { return };
+        let kind = tag.attribute("type").filter(|kind| !kind.is_empty());
+        let kind = kind.map(|kind| kind.into_owned().into());
+        let length = tag.attribute("length").map(Cow::into_owned).filter(|length| !length.is_empty());
+        self.add_link(Link { href: url, rel: "enclosure".into(), kind, length, ..Link::default() });
+    }
+
+    fn link(&mut self, tag: XmlTag<'a>) {
+        if !tag.is_bare() && tag.attribute("href").is_some() {
+            if let Some(link) = atom::read_link(&self.xml, tag) {
+                self.add_link(link);
+            }
+            return;
+        }
+        let in_place = self.in_place();
+        let base = self.xml.base().cloned();
+        let resource = tag.attribute("resource");
+        let content = atom::read_text(&mut self.xml, tag, TextDefault::Html);
+        let text = if content.value.trim().is_empty() {
+            resource.unwrap_or_default().into_owned()
+        } else {
+            content.value
+        };
+        let Some(href) = address(&self.xml.resolver, base.as_ref(), &text) else { return };
+        let (known, strong, links) = match &mut self.entry {
+            Some((_, entry)) => (&mut entry.link, &mut self.strong.entry_link, &mut entry.links),
+            None => (&mut self.feed.link, &mut self.strong.feed_link, &mut self.feed.links),
+        };
+        if known.is_none() || (in_place && !*strong) {
+            *known = Some(href.clone());
+        }
+        *strong |= in_place;
+        if links.is_empty() {
+            links.reserve_exact(1);
+        }
+        push_some(links, alternate(href));
+    }
+
+    fn add_link(&mut self, link: Link) {
+        let links = match &mut self.entry {
+            Some((_, entry)) => {
+                if link.rel == "enclosure" && entry.enclosures.len() < LIST_LIMIT {
+                    entry.enclosures.retain(|known| known.url != link.href);
+                    entry.enclosures.push(Enclosure {
+                        url: link.href.clone(),
+                        kind: link.kind.as_deref().map(str::to_owned),
+                        length: link.length.clone(),
+                    });
+                }
+                &mut entry.links
+            }
+            None => &mut self.feed.links,
+        };
+        push_some(links, link);
+    }
+}
+
+fn push_part(url: &mut Option<String>, own: &mut String, in_url: bool, outside: bool, text: &str) {
+    match url {
+        Some(url) if in_url => url.push_str(text),
+        _ if outside => own.push_str(text),
+        _ => {}
+    }
+}
+
+fn finish_feed(feed: &mut Feed) {
+    if feed.link.is_none() {
+        feed.link = chosen_link(&feed.links);
+    }
+}

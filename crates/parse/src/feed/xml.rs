@@ -1,0 +1,379 @@
+//! A pull reader for XML as it is found, not as it should be: recovers from broken nesting, stray `<` and `&`,
+//! unclosed tags and truncation, and keeps track of `xml:base`, `xml:lang` and namespaces.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use memchr::{memchr, memchr2};
+use quick_xml::Reader;
+use quick_xml::events::Event;
+use url::Url;
+
+use super::address;
+use super::recover::{starts_name, stray_bracket};
+use super::scope::Scopes;
+pub(super) use super::tag::Tag;
+use crate::markup::{self, Reference};
+use crate::resolver::Resolver;
+
+/// How deep elements may nest; deeper ones are not reported, their text is.
+pub(super) const DEPTH_LIMIT: usize = 512;
+/// Start tags beyond the depth limit after which the tokenizer is renewed, because it remembers each of them.
+const RENEW_AFTER: usize = 4096;
+
+/// One step through the document.
+#[derive(Debug)]
+pub(super) enum Token<'a> {
+    /// An element starts; an empty one is followed by its `End` at once.
+    Start(Tag<'a>),
+    /// The innermost open element ends.
+    End,
+    /// Character data, references read.
+    Text(Cow<'a, str>),
+    /// A CDATA section.
+    Cdata(&'a str),
+    /// The document is over.
+    Eof,
+}
+
+/// An open element.
+#[derive(Debug)]
+pub(super) struct Open<'a> {
+    pub(super) name: &'a str,
+}
+
+/// The reader.
+#[derive(Debug)]
+pub(super) struct Xml<'a> {
+    pub(super) text: &'a str,
+    reader: Reader<&'a [u8]>,
+    /// What is to be added to the place that the tokenizer tells: where it was started, and what it was led past.
+    start: usize,
+    pub(super) open: Vec<Open<'a>>,
+    /// Ends still to be reported: an end tag may close several elements.
+    pub(super) closing: usize,
+    /// Open elements beyond the depth limit, and how many there have been.
+    beyond: usize,
+    beyond_total: usize,
+    scopes: Scopes<'a>,
+    pub(super) resolver: Resolver,
+    /// Bytes that may still be read in vain while we recover, and names that may be compared in vain.
+    patience: usize,
+    /// Whether anything was recovered from or left out.
+    pub(super) damaged: bool,
+    unread: Option<Tag<'a>>,
+    pub(super) over: bool,
+}
+
+impl<'a> Xml<'a> {
+    pub(super) fn new(text: &'a str, base: Option<Arc<Url>>) -> Self {
+        let start = behind_marks(text, 0);
+        Self {
+            text,
+            reader: tokenizer(&text[start..]),
+            start,
+            open: Vec::with_capacity(16),
+            closing: 0,
+            beyond: 0,
+            beyond_total: 0,
+            scopes: Scopes::new(base),
+            resolver: Resolver::default(),
+            patience: text.len().saturating_mul(8).saturating_add(1 << 20),
+            damaged: false,
+            unread: None,
+            over: false,
+        }
+    }
+
+    /// How many elements are open, the one just started included.
+    pub(super) fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The base for relative addresses here.
+    pub(super) fn base(&self) -> Option<&Arc<Url>> {
+        self.scopes.base()
+    }
+
+    /// An address that stands here.
+    pub(super) fn address(&self, href: &str) -> Option<String> {
+        address::address(&self.resolver, self.base(), href)
+    }
+
+    /// The language here, as `xml:lang` says; empty when it is taken back.
+    pub(super) fn language(&self) -> Option<&'a str> {
+        self.scopes.language()
+    }
+
+    /// Reports `tag` again at the next step.
+    pub(super) fn unread(&mut self, tag: Tag<'a>) {
+        self.unread = Some(tag);
+    }
+
+    /// The innermost element takes the place of the one at `depth`, which somebody forgot to close.
+    pub(super) fn replace(&mut self, depth: usize) {
+        let last = self.open.len();
+        if depth == 0 || depth >= last {
+            return;
+        }
+        self.damaged = true;
+        self.open.drain(depth - 1..last - 1);
+        self.scopes.replace(depth, last);
+    }
+
+    /// Goes to the end tag of the element that was just started, if there is nothing but one text or one CDATA section
+    /// in it; answers whether it did.
+    pub(super) fn step_over_text(&mut self, tag: Tag<'a>) -> bool {
+        let from = self.position();
+        let ahead = self.text.get(from..).unwrap_or_default();
+        let length = match ahead.strip_prefix("<![CDATA[") {
+            Some(inside) => match inside.find("]]>") {
+                Some(length) => "<![CDATA[".len() + length + "]]>".len(),
+                None => return false,
+            },
+            None => self.text_ahead(),
+        };
+        let ends = ahead[length..].strip_prefix("</").and_then(|end| end.strip_prefix(tag.name()));
+        if self.closing > 0 || !ends.is_some_and(|rest| rest.starts_with('>')) {
+            return false;
+        }
+        self.pass(length);
+        true
+    }
+
+    /// The text of the element that was just started, if there is nothing else in it: read as a whole, up to its end tag.
+    pub(super) fn plain_text(&mut self, tag: Tag<'a>) -> Option<&'a str> {
+        let ahead = self.text.get(self.position()..)?;
+        let length = memchr2(b'<', b'&', ahead.as_bytes())?;
+        let ends = ahead[length..].strip_prefix("</")?.strip_prefix(tag.name())?;
+        if self.closing > 0 || !ends.starts_with('>') {
+            return None;
+        }
+        self.pass(length);
+        self.next();
+        Some(&ahead[..length])
+    }
+
+    /// Moves on within a text, without telling the tokenizer.
+    fn pass(&mut self, length: usize) {
+        let rest = self.reader.get_mut();
+        *rest = &rest[length..];
+        self.start += length;
+    }
+
+    /// How many bytes there are before the next tag.
+    pub(super) fn text_ahead(&self) -> usize {
+        let ahead = self.text.get(self.position()..).unwrap_or_default();
+        memchr(b'<', ahead.as_bytes()).unwrap_or(ahead.len())
+    }
+
+    pub(super) fn position(&self) -> usize {
+        self.start + usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
+    }
+
+    /// Starts the tokenizer anew at `position`, after it read up to `seen`.
+    pub(super) fn restart(&mut self, position: usize, seen: usize) {
+        if !self.waste(seen.saturating_sub(position) + 16) {
+            return;
+        }
+        self.start = behind_marks(self.text, self.text.ceil_char_boundary(position.min(self.text.len())));
+        self.reader = tokenizer(&self.text[self.start..]);
+    }
+
+    /// Notes work that was done in vain; `false` when that was too much, and the document is given up.
+    fn waste(&mut self, work: usize) -> bool {
+        let left = self.patience.checked_sub(work);
+        self.patience = left.unwrap_or_default();
+        self.over |= left.is_none();
+        self.damaged |= left.is_none();
+        left.is_some()
+    }
+
+    /// The next step; never fails, and ends with `Eof` for ever.
+    pub(super) fn next(&mut self) -> Token<'a> {
+        if let Some(tag) = self.unread.take() {
+            return Token::Start(tag);
+        }
+        loop {
+            if self.closing > 0 {
+                self.closing -= 1;
+                self.pop();
+                return Token::End;
+            }
+            if self.over {
+                return self.finish();
+            }
+            let from = self.position();
+            match self.reader.read_event() {
+                Ok(Event::Text(text)) => match text.into_inner() {
+                    Cow::Borrowed("") => {}
+                    text => return Token::Text(text),
+                },
+                Ok(Event::CData(_)) => {
+                    let to = self.position();
+                    return Token::Cdata(self.text.get(from + 9..to - 3).unwrap_or_default());
+                }
+                Ok(Event::GeneralRef(_)) => {
+                    let whole = &self.text[from..self.position()];
+                    let name = whole.trim_start_matches('&').trim_end_matches(';');
+                    return Token::Text(match markup::reference(name) {
+                        Some(Reference::Text(value)) => Cow::Borrowed(value),
+                        Some(Reference::Char(value)) => Cow::Owned(value.to_string()),
+                        Some(Reference::Pair(first, second)) => {
+                            Cow::Owned(String::from_iter([first, second]))
+                        }
+                        None => Cow::Borrowed(whole),
+                    });
+                }
+                Ok(Event::Start(_)) => {
+                    let to = self.position();
+                    if let Some(token) = self.start_tag(from, to, Shape::Open) {
+                        return token;
+                    }
+                }
+                Ok(Event::Empty(_)) => {
+                    let to = self.position();
+                    if let Some(token) = self.start_tag(from, to, Shape::Empty) {
+                        return token;
+                    }
+                }
+                Ok(Event::End(_)) => {
+                    let to = self.position();
+                    self.end_tag(from, to);
+                }
+                Ok(Event::Eof) => self.over = true,
+                Ok(Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_)) => {}
+                Err(error) => {
+                    if let Some(token) = self.recover(from, &error) {
+                        return token;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Closes what is still open, one element a step.
+    fn finish(&mut self) -> Token<'a> {
+        if self.open.is_empty() {
+            return Token::Eof;
+        }
+        self.damaged = true;
+        self.pop();
+        Token::End
+    }
+
+    fn pop(&mut self) {
+        self.open.pop();
+        self.scopes.leave(self.open.len());
+    }
+
+    fn start_tag(&mut self, from: usize, to: usize, shape: Shape) -> Option<Token<'a>> {
+        let text = self.text;
+        let whole = &text[from..to];
+        if let Some(stray) = stray_bracket(whole) {
+            self.damaged = true;
+            if !starts_name(whole) {
+                // A lone `<`: everything up to the next bracket is text.
+                self.restart(from + stray, to);
+                return Some(Token::Text(Cow::Borrowed(&text[from..from + stray])));
+            }
+            // The tag was never closed before the next one began.
+            self.restart(from + stray, to);
+            return self.enter(&text[from + 1..from + stray], Shape::Open);
+        }
+        if !starts_name(whole) {
+            self.damaged = true;
+            return Some(Token::Text(Cow::Borrowed(whole)));
+        }
+        let inner = &whole[1..whole.len() - 1];
+        let inner = match shape {
+            Shape::Empty => inner.strip_suffix('/').unwrap_or(inner),
+            Shape::Open => inner,
+        };
+        self.enter(inner, shape)
+    }
+
+    /// Opens the element that `inner` names.
+    pub(super) fn enter(&mut self, inner: &'a str, shape: Shape) -> Option<Token<'a>> {
+        let inner = inner.trim_ascii_end();
+        if self.open.len() >= DEPTH_LIMIT {
+            self.damaged = true;
+            if shape == Shape::Open {
+                self.beyond += 1;
+                self.beyond_total += 1;
+                if self.beyond_total.is_multiple_of(RENEW_AFTER) {
+                    let here = self.position();
+                    self.restart(here, here);
+                }
+            }
+            return None;
+        }
+        let name_length =
+            inner.find(|c: char| c.is_ascii_whitespace() || c == '/' || c == '=').unwrap_or(inner.len());
+        let name = &inner[..name_length];
+        self.open.push(Open { name });
+        if shape == Shape::Empty {
+            self.closing = 1;
+        }
+        if name_length < inner.len() && inner.contains("xml") {
+            let depth = self.open.len();
+            self.damaged |= !self.scopes.enter(depth, inner, name_length, &self.resolver);
+        }
+        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+        let space = self.scopes.space_of(prefix);
+        Some(Token::Start(Tag { space, local, inner, name_length }))
+    }
+
+    fn end_tag(&mut self, from: usize, to: usize) {
+        let text = self.text;
+        let whole = &text[from..to];
+        let mut name = &whole[2..whole.len() - 1];
+        if let Some(stray) = name.find('<') {
+            self.damaged = true;
+            name = &name[..stray];
+            self.restart(from + 2 + stray, to);
+        }
+        let name = name.trim_ascii();
+        if self.beyond > 0 {
+            self.beyond -= 1;
+            return;
+        }
+        let matching = self
+            .open
+            .iter()
+            .rposition(|open| open.name == name)
+            .or_else(|| self.open.iter().rposition(|open| open.name.eq_ignore_ascii_case(name)));
+        match matching {
+            Some(at) => {
+                self.closing = self.open.len() - at;
+                self.damaged |= self.closing > 1;
+            }
+            None => {
+                self.damaged = true;
+                self.waste(self.open.len() * name.len().div_ceil(64));
+            }
+        }
+    }
+}
+
+/// How a tag was written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    Open,
+    Empty,
+}
+
+/// Where reading may start at or after `position`: the tokenizer drops a byte order mark at its start without counting it.
+fn behind_marks(text: &str, position: usize) -> usize {
+    text.len() - text[position..].trim_start_matches('\u{feff}').len()
+}
+
+fn tokenizer(text: &str) -> Reader<&[u8]> {
+    let mut reader = Reader::from_str(text);
+    let config = reader.config_mut();
+    config.check_end_names = false;
+    config.allow_unmatched_ends = true;
+    config.allow_dangling_amp = true;
+    config.check_comments = false;
+    reader
+}

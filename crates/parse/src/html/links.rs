@@ -1,0 +1,111 @@
+//! The links of a page, and those that lead to files.
+
+use std::collections::HashSet;
+
+use dom_query::{Document, Matcher, NodeRef};
+
+use super::text;
+use crate::markup::single_spaced;
+use crate::resolver::Resolver;
+use crate::url::{self, Url};
+
+/// A link as the reader of the page sees it.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Link {
+    /// Its address; as written when the address of the page is not known.
+    pub href: String,
+    /// Its text, or what stands for it: the text for an image, a title, a label.
+    pub text: String,
+}
+
+/// A file that a page links to.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Attachment {
+    /// Its address.
+    pub href: String,
+    /// The text of the link, or the name of the file when there is none.
+    pub title: String,
+    /// The ending of its path, in lower case.
+    pub extension: String,
+}
+
+/// Characters of one link text that are kept.
+const MAX_TEXT_CHARS: usize = 1000;
+
+pub(super) fn links(tree: &Document, base: Option<&Url>, scope: Option<&Matcher>) -> Vec<Link> {
+    let mut found = Vec::new();
+    let resolver = Resolver::default();
+    let Some(scope) = scope else {
+        found.extend(tree.root().descendants_it().filter_map(|node| link(&node, base, &resolver)));
+        return found;
+    };
+    let mut seen = HashSet::new();
+    for chosen in tree.select_matcher(scope).nodes() {
+        // One match can lie inside another.
+        if chosen.ancestors_it(None).any(|above| seen.contains(&above.id)) {
+            continue;
+        }
+        seen.insert(chosen.id);
+        found.extend(link(chosen, base, &resolver));
+        found.extend(chosen.descendants_it().filter_map(|node| link(&node, base, &resolver)));
+    }
+    found
+}
+
+fn link(node: &NodeRef<'_>, base: Option<&Url>, resolver: &Resolver) -> Option<Link> {
+    if !node.is_element() || !(node.has_name("a") || node.has_name("area")) {
+        return None;
+    }
+    let href = node.attr("href")?;
+    let href = href.trim_matches(|c: char| c.is_ascii_whitespace());
+    if href.is_empty() || href.starts_with('#') {
+        return None;
+    }
+    let href = match resolver.resolve(base, href) {
+        Some(address) => url::is_web(&address).then(|| String::from(address))?,
+        None if base.is_none() && href.len() <= url::MAX_BYTES => href.to_owned(),
+        None => return None,
+    };
+    Some(Link { href, text: link_text(node) })
+}
+
+fn link_text(node: &NodeRef<'_>) -> String {
+    let seen = text::line_of(node, MAX_TEXT_CHARS);
+    if !seen.is_empty() {
+        return seen;
+    }
+    let own = ["aria-label", "title", "alt"].into_iter().filter_map(|name| node.attr(name));
+    let images =
+        node.descendants_it().filter(|below| below.has_name("img")).filter_map(|image| image.attr("alt"));
+    let stands_for_it = own.chain(images).map(|text| single_spaced(&text)).find(|text| !text.is_empty());
+    text::first_chars(&stands_for_it.unwrap_or_default(), MAX_TEXT_CHARS)
+}
+
+pub(super) fn attachments(links: Vec<Link>, extensions: &[impl AsRef<str>]) -> Vec<Attachment> {
+    let mut seen = HashSet::new();
+    let mut found = Vec::new();
+    for link in links {
+        let Ok(address) = Url::parse(&link.href) else { continue };
+        let Some((name, extension)) = file_name(&address) else { continue };
+        let wanted = extensions
+            .iter()
+            .any(|wanted| wanted.as_ref().trim_start_matches('.').eq_ignore_ascii_case(&extension));
+        if wanted && seen.insert(url::comparison_key(&address)) {
+            let title = if link.text.is_empty() { name } else { link.text };
+            found.push(Attachment { href: link.href, title, extension });
+        }
+    }
+    found
+}
+
+/// The name and the ending of the file that a path names.
+fn file_name(address: &Url) -> Option<(String, String)> {
+    let last = address.path_segments()?.next_back()?;
+    let name = percent_encoding::percent_decode_str(last).decode_utf8_lossy().into_owned();
+    let (stem, extension) = name.rsplit_once('.')?;
+    if stem.is_empty() || extension.is_empty() {
+        return None;
+    }
+    let extension = extension.to_ascii_lowercase();
+    Some((name, extension))
+}

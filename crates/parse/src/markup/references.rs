@@ -1,0 +1,124 @@
+//! Character and entity references: read, and written where text must stay text.
+
+use std::borrow::Cow;
+
+use html5ever::data::NAMED_ENTITIES;
+
+/// Reads character and entity references; what is none stays as it stands.
+pub fn unescape(text: &str) -> Cow<'_, str> {
+    let Some(first) = text.find('&') else { return Cow::Borrowed(text) };
+    let mut out = String::with_capacity(text.len());
+    out.push_str(&text[..first]);
+    let mut rest = &text[first..];
+    while let Some(after) = rest.strip_prefix('&') {
+        let length = after
+            .bytes()
+            .take(33)
+            .position(|byte| !(byte.is_ascii_alphanumeric() || byte == b'#'))
+            .unwrap_or(after.len().min(33));
+        let name = &after[..length];
+        let closed = after.as_bytes().get(length) == Some(&b';');
+        match if closed { reference(name) } else { unclosed_reference(name) } {
+            Some(Reference::Text(value)) => out.push_str(value),
+            Some(Reference::Char(value)) => out.push(value),
+            Some(Reference::Pair(first, second)) => out.extend([first, second]),
+            None => {
+                out.push('&');
+                out.push_str(name);
+                if closed {
+                    out.push(';');
+                }
+            }
+        }
+        rest = &after[length + usize::from(closed)..];
+        let next = rest.find('&').unwrap_or(rest.len());
+        out.push_str(&rest[..next]);
+        rest = &rest[next..];
+    }
+    Cow::Owned(out)
+}
+
+/// What a reference stands for.
+pub(crate) enum Reference {
+    Text(&'static str),
+    Char(char),
+    Pair(char, char),
+}
+
+/// Reads what stands between `&` and `;`.
+pub(crate) fn reference(name: &str) -> Option<Reference> {
+    if let Some(number) = name.strip_prefix('#') {
+        let number = match number.strip_prefix(['x', 'X']) {
+            Some(hex) => u32::from_str_radix(hex, 16),
+            None => number.parse(),
+        };
+        return Some(Reference::Char(numbered(number.ok()?)?));
+    }
+    Some(Reference::Text(match name {
+        "amp" => "&",
+        "lt" => "<",
+        "gt" => ">",
+        "quot" => "\"",
+        "apos" => "'",
+        "nbsp" => "\u{a0}",
+        _ => return named(name),
+    }))
+}
+
+/// An entity of HTML beyond the common ones.
+fn named(name: &str) -> Option<Reference> {
+    let mut buffer = [0_u8; 34];
+    let key = buffer.get_mut(..=name.len())?;
+    key[..name.len()].copy_from_slice(name.as_bytes());
+    key[name.len()] = b';';
+    let (first, second) = *NAMED_ENTITIES.get(std::str::from_utf8(key).ok()?)?;
+    let first = char::from_u32(first).filter(|c| *c != '\0')?;
+    match char::from_u32(second).filter(|c| *c != '\0') {
+        Some(second) => Some(Reference::Pair(first, second)),
+        None => Some(Reference::Char(first)),
+    }
+}
+
+/// References that browsers read without their semicolon, as far as they are safe in addresses.
+fn unclosed_reference(name: &str) -> Option<Reference> {
+    match name {
+        "amp" | "lt" | "gt" | "quot" | "nbsp" => reference(name),
+        _ if name.len() > 2 && name.starts_with('#') => reference(name),
+        _ => None,
+    }
+}
+
+/// The character a number stands for; the C1 range means windows-1252, as everywhere on the web.
+fn numbered(number: u32) -> Option<char> {
+    match number {
+        0x80..=0x9f => Some(c1_as_windows_1252(number)),
+        0x09 | 0x0a | 0x0d | 0x20.. => char::from_u32(number),
+        _ => None,
+    }
+}
+
+/// The character that stands at a C1 position in windows-1252.
+pub(crate) fn c1_as_windows_1252(number: u32) -> char {
+    const TABLE: [char; 32] = [
+        '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
+        '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+    ];
+    TABLE.get((number as usize).wrapping_sub(0x80)).copied().unwrap_or('\u{fffd}')
+}
+
+/// Writes `text` so that HTML reads it back as itself.
+pub fn escape_into(out: &mut String, text: &str) {
+    let mut from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let reference = match byte {
+            b'&' => "&amp;",
+            b'<' => "&lt;",
+            b'>' => "&gt;",
+            _ => continue,
+        };
+        out.push_str(&text[from..at]);
+        out.push_str(reference);
+        from = at + 1;
+    }
+    out.push_str(&text[from..]);
+}

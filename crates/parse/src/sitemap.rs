@@ -1,0 +1,359 @@
+//! Sitemaps: the addresses that a site lists, as XML, as plain text, as a feed, any of them compressed.
+
+use std::io::Read;
+
+use super::decode;
+use super::elements::{Element, Piece, pieces};
+use super::feed;
+use super::resolver::{Resolver, is_usable_base};
+use super::url::{self, Url};
+use stdx::time::Timestamp;
+
+/// What a sitemap lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sitemap {
+    /// Pages, in order.
+    pub urls: Vec<Location>,
+    /// Further sitemaps, in order.
+    pub children: Vec<Location>,
+    /// Whether something was left out: the document ends too early, or lists more than the limit.
+    pub is_cut: bool,
+}
+
+/// One address in a sitemap.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Location {
+    /// The address, absolute when the address of the sitemap is known.
+    pub loc: String,
+    /// When it last changed, as far as the site says so in a form that we read.
+    pub lastmod: Option<Timestamp>,
+}
+
+/// How much of a sitemap is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Addresses, pages and further sitemaps together.
+    pub max_urls: usize,
+    /// Bytes after decompression.
+    pub max_decoded_bytes: u64,
+    /// Bytes after decompression for each one before, above the first mebibyte.
+    pub max_ratio: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_urls: 50_000, max_decoded_bytes: 64 * 1024 * 1024, max_ratio: 100 }
+    }
+}
+
+/// Why a document is not read as a sitemap.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// There is nothing in it.
+    #[error("the document is empty")]
+    Empty,
+    /// It is a page for people.
+    #[error("this is an HTML page, not a sitemap")]
+    Html,
+    /// It is XML of another kind.
+    #[error("this is XML with root `{root}`, not a sitemap")]
+    OtherXml {
+        /// The name of its first element.
+        root: String,
+    },
+    /// It is text that lists no addresses.
+    #[error("this is neither XML nor a list of addresses")]
+    NotASitemap,
+    /// Its compression is damaged from the start.
+    #[error("the gzip data is damaged")]
+    Damaged,
+    /// It grows beyond a limit when it is decompressed.
+    #[error("the sitemap is larger than {limit} bytes when decompressed")]
+    TooLarge {
+        /// The limit.
+        limit: u64,
+    },
+}
+
+/// Reads a sitemap that was fetched from `base`.
+pub fn parse(
+    bytes: &[u8],
+    content_type: Option<&str>,
+    base: Option<&Url>,
+    limits: &Limits,
+) -> Result<Sitemap, Refused> {
+    if bytes.starts_with(b"\x1f\x8b") {
+        let (plain, is_whole) = decompress(bytes, limits)?;
+        // The media type is that of the compressed file.
+        let mut sitemap = parse_plain(&plain, None, base, limits)?;
+        sitemap.is_cut |= !is_whole;
+        return Ok(sitemap);
+    }
+    parse_plain(bytes, content_type, base, limits)
+}
+
+/// The decompressed bytes, and whether they end where they should.
+fn decompress(bytes: &[u8], limits: &Limits) -> Result<(Vec<u8>, bool), Refused> {
+    const FREE_BYTES: u64 = 1024 * 1024;
+    let by_ratio = (bytes.len() as u64).saturating_mul(limits.max_ratio).max(FREE_BYTES);
+    let limit = limits.max_decoded_bytes.min(by_ratio);
+    let mut plain = Vec::new();
+    let mut decoder = flate2::read::MultiGzDecoder::new(bytes).take(limit + 1);
+    let is_whole = decoder.read_to_end(&mut plain).is_ok();
+    if plain.len() as u64 > limit {
+        return Err(Refused::TooLarge { limit });
+    }
+    if plain.is_empty() && !is_whole {
+        return Err(Refused::Damaged);
+    }
+    Ok((plain, is_whole))
+}
+
+fn parse_plain(
+    bytes: &[u8],
+    content_type: Option<&str>,
+    base: Option<&Url>,
+    limits: &Limits,
+) -> Result<Sitemap, Refused> {
+    let text = decode::decode(bytes, content_type, decode::Kind::Xml).text;
+    let start = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    let base = base.filter(|base| is_usable_base(base));
+    let resolver = Resolver::default();
+    let mut list = List { base, resolver, max_urls: limits.max_urls, found: Sitemap::default() };
+    if start.is_empty() {
+        return Err(Refused::Empty);
+    }
+    if !start.starts_with('<') {
+        return list.read_lines(start);
+    }
+    match root(start) {
+        Root::Feed => from_feed(bytes, content_type, base, limits),
+        Root::Html => Err(Refused::Html),
+        Root::Other(root) => {
+            list.read_elements(start);
+            // Some sites name the root as they like; what it holds decides.
+            let lists_something = !(list.found.urls.is_empty() && list.found.children.is_empty());
+            if lists_something { Ok(list.found) } else { Err(Refused::OtherXml { root }) }
+        }
+        Root::Sitemap => {
+            list.read_elements(start);
+            Ok(list.found)
+        }
+    }
+}
+
+enum Root {
+    Sitemap,
+    Feed,
+    Html,
+    Other(String),
+}
+
+fn root(text: &str) -> Root {
+    let name = pieces(text).find_map(|piece| match piece {
+        Piece::Open(element) => Some(element.local().to_owned()),
+        _ => None,
+    });
+    let name = name.unwrap_or_default();
+    match name.to_ascii_lowercase().as_str() {
+        "urlset" | "sitemapindex" => Root::Sitemap,
+        "rss" | "feed" | "rdf" => Root::Feed,
+        "html" | "head" | "body" => Root::Html,
+        _ => Root::Other(name.chars().take(64).collect()),
+    }
+}
+
+/// The entries of a feed as the addresses of a sitemap.
+fn from_feed(
+    bytes: &[u8],
+    content_type: Option<&str>,
+    base: Option<&Url>,
+    limits: &Limits,
+) -> Result<Sitemap, Refused> {
+    let context = feed::Context {
+        url: base.cloned(),
+        content_type: content_type.map(str::to_owned),
+        ..feed::Context::default()
+    };
+    let feed = feed::parse(bytes, &context).map_err(|_| Refused::NotASitemap)?;
+    let mut found = Sitemap::default();
+    let resolver = Resolver::default();
+    for entry in feed.entries {
+        let Some(loc) = entry.link.as_deref().and_then(|link| address(&resolver, base, link)) else {
+            continue;
+        };
+        if found.urls.len() >= limits.max_urls {
+            found.is_cut = true;
+            break;
+        }
+        found.urls.push(Location { loc, lastmod: entry.updated.or(entry.published) });
+    }
+    Ok(found)
+}
+
+/// Collects addresses up to the limit.
+struct List<'a> {
+    base: Option<&'a Url>,
+    resolver: Resolver,
+    max_urls: usize,
+    found: Sitemap,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    Page,
+    Sitemap,
+}
+
+/// The element that is being read: what it holds, its prefix, and what was found in it so far.
+struct Entry<'a> {
+    holds: Holds,
+    prefix: &'a str,
+    loc: String,
+    lastmod: String,
+    field: Option<Field>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Loc,
+    Lastmod,
+}
+
+impl Entry<'_> {
+    /// Adds to the open field. Space at its start is left out, so that a field of nothing else stays empty and need not
+    /// be looked through again.
+    fn push(&mut self, text: &str) {
+        let place = match self.field {
+            Some(Field::Loc) => &mut self.loc,
+            Some(Field::Lastmod) => &mut self.lastmod,
+            None => return,
+        };
+        place.push_str(if place.is_empty() { text.trim_start() } else { text });
+    }
+
+    /// The field that an element inside the entry opens.
+    ///
+    /// `image:loc` and `video:…` have other prefixes than the entry, and are not its own.
+    fn field_of(&self, element: &Element<'_>) -> Option<Field> {
+        let is_own = element.prefix().is_empty() || element.prefix() == self.prefix;
+        match element.local().to_ascii_lowercase().as_str() {
+            "loc" if is_own && self.loc.is_empty() => Some(Field::Loc),
+            "lastmod" if is_own && self.lastmod.is_empty() => Some(Field::Lastmod),
+            _ => None,
+        }
+    }
+}
+
+impl List<'_> {
+    fn read_elements(&mut self, text: &str) {
+        let mut entry: Option<Entry<'_>> = None;
+        for piece in pieces(text) {
+            match piece {
+                Piece::Open(element) => match holds(element.local()) {
+                    Some(holds) => {
+                        // One that was not closed ends where the next begins.
+                        self.close(entry.take());
+                        if self.is_full() {
+                            return;
+                        }
+                        let prefix = element.prefix();
+                        entry = Some(Entry {
+                            holds,
+                            prefix,
+                            loc: String::new(),
+                            lastmod: String::new(),
+                            field: None,
+                        });
+                    }
+                    None => {
+                        if let Some(entry) = &mut entry {
+                            entry.field = entry.field_of(&element);
+                        }
+                    }
+                },
+                Piece::Close(name) if holds(name).is_some() => self.close(entry.take()),
+                Piece::Close(_) => {
+                    if let Some(entry) = &mut entry {
+                        entry.field = None;
+                    }
+                }
+                Piece::Text(text) => {
+                    if let Some(entry) = &mut entry {
+                        entry.push(&text);
+                    }
+                }
+            }
+        }
+        self.found.is_cut |= entry.is_some();
+        self.close(entry);
+    }
+
+    fn read_lines(mut self, text: &str) -> Result<Sitemap, Refused> {
+        let mut wrong = 0;
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            if self.is_full() {
+                break;
+            }
+            if line.contains(char::is_whitespace) || url::resolve_web(None, line).is_none() {
+                wrong += 1;
+                // Not worth reading on: prose, code, JSON.
+                if wrong > 20 + self.found.urls.len() {
+                    break;
+                }
+                continue;
+            }
+            self.add(Holds::Page, line, "");
+        }
+        if wrong > self.found.urls.len() || self.found.urls.is_empty() {
+            return Err(Refused::NotASitemap);
+        }
+        Ok(self.found)
+    }
+
+    fn close(&mut self, entry: Option<Entry<'_>>) {
+        if let Some(entry) = entry {
+            self.add(entry.holds, &entry.loc, &entry.lastmod);
+        }
+    }
+
+    fn is_full(&mut self) -> bool {
+        let is_full = self.found.urls.len() + self.found.children.len() >= self.max_urls;
+        self.found.is_cut |= is_full;
+        is_full
+    }
+
+    fn add(&mut self, holds: Holds, loc: &str, lastmod: &str) {
+        let Some(loc) = address(&self.resolver, self.base, loc) else { return };
+        let location = Location { loc, lastmod: feed::date::parse(lastmod) };
+        match holds {
+            Holds::Page => self.found.urls.push(location),
+            Holds::Sitemap => self.found.children.push(location),
+        }
+    }
+}
+
+fn holds(name: &str) -> Option<Holds> {
+    if name.eq_ignore_ascii_case("url") {
+        Some(Holds::Page)
+    } else if name.eq_ignore_ascii_case("sitemap") {
+        Some(Holds::Sitemap)
+    } else {
+        None
+    }
+}
+
+/// An address as listed, without white space; a relative one made absolute.
+fn address(resolver: &Resolver, base: Option<&Url>, loc: &str) -> Option<String> {
+    let written: String = loc.trim().chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect();
+    if written.is_empty() {
+        return None;
+    }
+    match url::resolve(None, &written) {
+        Some(absolute) => (url::is_web(&absolute) && resolver.admits(written.len(), 0)).then_some(written),
+        None => resolver.resolve(base, &written).filter(url::is_web).map(String::from),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,15 @@
+//! Small words that every crate of tsuzuki uses: moments, checked names, hashes, text for people, crash points of tests.
+//!
+//! ```
+//! use tsuzuki_stdx::time::{Clock, Timestamp};
+//!
+//! let clock = Clock::manual("2026-01-15T00:02:11.123Z".parse::<Timestamp>()?);
+//! assert_eq!(clock.now().to_text(), "2026-01-15T00:02:11.123Z");
+//! # Ok::<(), tsuzuki_stdx::time::NotATime>(())
+//! ```
+
+pub mod fail;
+pub mod hash;
+pub mod id;
+pub mod text;
+pub mod time;
