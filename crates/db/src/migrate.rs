@@ -6,9 +6,9 @@ use rusqlite::Connection;
 
 use super::session::Session;
 use super::{Dialect, Error, Result, Tx, sqlite};
+use crate::{params, sql};
 use stdx::hash::sha256_hex;
 use stdx::time::Clock;
-use crate::{params, sql};
 
 /// One change of the schema.
 #[derive(Debug, Clone, Copy)]

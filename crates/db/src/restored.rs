@@ -1,8 +1,8 @@
 //! What a copy of a database knows about itself: when it was made, and since when it is in use in place of the original.
 
 use super::{Result, Tx};
-use stdx::time::Timestamp;
 use crate::{params, sql};
+use stdx::time::Timestamp;
 
 /// One return to an earlier state: what happened in between is not known here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -46,13 +46,13 @@ pub use request::{Credential, Request};
 pub use response::{Answer, Head, Response, Saved};
 pub use validators::Validators;
 
-use stdx::time::Clock;
 use body::Body;
 pub use cause::deepest;
 use error::Why;
 use gate::{Gate, Pass};
 use polite::Outcome;
 use redirect::Trail;
+use stdx::time::Clock;
 
 /// Bodies above [`LARGE`] that are collected in memory at the same time.
 const LARGE_AT_ONCE: usize = 4;

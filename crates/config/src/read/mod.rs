@@ -25,11 +25,7 @@ use stdx::text::nearest;
 mod jobs;
 
 /// Reads `source` and checks it as far as the `kinds` are known.
-pub(crate) fn read_file(
-    source: Source,
-    kinds: &'static [Kind],
-    env: &Env,
-) -> (Option<Config>, Problems) {
+pub(crate) fn read_file(source: Source, kinds: &'static [Kind], env: &Env) -> (Option<Config>, Problems) {
     let (root, errors) = DeTable::parse_recoverable(source.text());
     if !errors.is_empty() {
         return (None, list_syntax_errors(&source, &errors));

@@ -17,10 +17,10 @@ mod tables;
 use std::collections::BTreeMap;
 
 use super::{Error, Place, TableSurvey, Tx, moved};
-use stdx::fail;
-use stdx::time::Clock;
 use rows::{Tally, Values};
 use side::Side;
+use stdx::fail;
+use stdx::time::Clock;
 use tables::Table;
 
 /// What a move needs to know.

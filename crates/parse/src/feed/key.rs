@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Entry;
-use stdx::hash::sha256_parts;
 use crate::url::{comparison_key, resolve};
+use stdx::hash::sha256_parts;
 
 /// Gives every entry its key: id, else link, else link and date, else title and text.
 ///
