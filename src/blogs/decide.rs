@@ -191,7 +191,11 @@ impl Next {
             let before = known.as_ref().map(Url::as_str);
             match answer {
                 Some(url) if known.as_ref() != Some(url) => {
-                    self.events.push((found, json!({ "url": url.as_str(), "before": before })));
+                    let mut detail = json!({ "url": url.as_str(), "before": before });
+                    if found == "feed_found" && !sighting.other_feeds.is_empty() {
+                        detail["others"] = json!(sighting.other_feeds);
+                    }
+                    self.events.push((found, detail));
                 }
                 None if known.is_some() || next.is_none() => {
                     self.events.push((lost, json!({ "before": before, "search_again_at": again })));
@@ -200,6 +204,9 @@ impl Next {
             }
             *next = answer.is_none().then_some(again);
             known.clone_from(answer);
+        }
+        if sighting.feed_search.is_some() {
+            self.state.other_feeds.clone_from(&sighting.other_feeds);
         }
     }
 

@@ -154,6 +154,8 @@ pub struct Story {
     pub decided_by: Option<Detector>,
     /// Its feed; `None` when none was found.
     pub feed_url: Option<String>,
+    /// Feeds that its page names and that are not read.
+    pub other_feeds: Vec<String>,
     /// Its sitemap; `None` when none was found.
     pub sitemap_url: Option<String>,
     /// When a feed is searched for again.
@@ -186,6 +188,7 @@ pub fn find_story(tx: &mut Tx<'_>, blog_id: &str, limit: usize, now: Timestamp) 
         blog_id: blog_id.to_owned(),
         decided_by: state.decided_by,
         feed_url: state.feed_url.map(String::from),
+        other_feeds: state.other_feeds,
         sitemap_url: state.sitemap_url.map(String::from),
         next_feed_discovery_at: state.next_feed_discovery_at,
         next_sitemap_discovery_at: state.next_sitemap_discovery_at,

@@ -17,6 +17,7 @@ pub mod decide;
 pub mod detect;
 mod digest;
 pub mod entry;
+pub mod home;
 pub mod look;
 pub mod message;
 pub mod model;

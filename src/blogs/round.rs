@@ -341,6 +341,7 @@ fn crashed(now: Timestamp) -> Sighting {
         http_status: None,
         outcome: Err(Trouble { kind: TroubleKind::Other, message }),
         feed_search: None,
+        other_feeds: Vec::new(),
         sitemap_search: None,
         moved_to: None,
     }

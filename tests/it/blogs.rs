@@ -5,6 +5,7 @@ mod crash_of_one;
 mod crowd;
 mod scenarios;
 mod single;
+mod whose_feed;
 
 use std::sync::Arc;
 use std::time::Duration;
