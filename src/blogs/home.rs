@@ -73,7 +73,8 @@ impl Home {
     pub fn holds(&self, url: &Url) -> bool {
         let path = format!("{}/", url.path());
         let start = path.as_bytes().get(..self.folder.len());
-        same_site(&self.url, url) && start.is_some_and(|start| start.eq_ignore_ascii_case(self.folder.as_bytes()))
+        same_site(&self.url, url)
+            && start.is_some_and(|start| start.eq_ignore_ascii_case(self.folder.as_bytes()))
     }
 
     /// Where its feed may be when its page names none: below the page, below the address in the config, beside the

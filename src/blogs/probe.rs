@@ -331,7 +331,7 @@ impl Look<'_> {
         let kind = match error {
             Error::Gone if self.is_named(detector) => TroubleKind::Gone,
             Error::Gone | Error::NotFound if detector != Detector::Html => TroubleKind::Lost(detector),
-            Error::Later { after, why: Why::Status(429 | 503), .. } => TroubleKind::Later(*after),
+            Error::Later { after, why: Why::Asked(_), .. } => TroubleKind::Later(*after),
             _ => TroubleKind::Other,
         };
         let trouble = Trouble { kind, message: told(detector, url, &error.told()) };

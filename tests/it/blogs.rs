@@ -1,5 +1,6 @@
 //! Blogs against the loopback world, on both databases.
 
+mod back_off;
 mod crash;
 mod crash_of_one;
 mod crowd;

@@ -247,6 +247,21 @@ pub fn list_known_blogs(tx: &mut Tx<'_>) -> db::Result<Vec<(String, String, Time
     )
 }
 
+/// Blogs that are not to be checked before a later moment: id, job, that moment, and the last check.
+pub fn list_not_before(
+    tx: &mut Tx<'_>,
+    now: Timestamp,
+) -> db::Result<Vec<(String, String, Timestamp, Timestamp)>> {
+    tx.list(
+        sql!(
+            "SELECT blog_id, job_name, not_before, last_check_at FROM blog_state WHERE not_before > ?1
+             ORDER BY not_before, blog_id"
+        ),
+        params![now],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+    )
+}
+
 /// Ends the rest of a blog; `false` if it did not rest.
 pub fn resume(tx: &mut Tx<'_>, blog_id: &str, now: Timestamp) -> db::Result<bool> {
     let rested = pause::reset(tx, &Subject::blog(blog_id))?;

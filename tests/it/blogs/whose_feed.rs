@@ -58,7 +58,10 @@ fn shapes() -> Vec<Shape> {
         Shape {
             what: "Medium: the user below the feed, with posts in publications",
             blog: "/@user",
-            feeds: &[WHOLE_SITE, ("/feed/@user", "/@user?source=rss-1", &["/@user/1", "/publication/2", "/publication/3"])],
+            feeds: &[
+                WHOLE_SITE,
+                ("/feed/@user", "/@user?source=rss-1", &["/@user/1", "/publication/2", "/publication/3"]),
+            ],
             expected: Some("/feed/@user"),
             ..PLAIN
         },
@@ -82,7 +85,11 @@ fn shapes() -> Vec<Shape> {
             named: &["/blog/comments/feed/", "/blog/feed/"],
             feeds: &[
                 ("/blog/feed/", "/blog", &["/blog/1", "/blog/2"]),
-                ("/blog/comments/feed/", "/blog", &["/blog/1#comment-1", "/blog/1#comment-2", "/blog/2#comment-3"]),
+                (
+                    "/blog/comments/feed/",
+                    "/blog",
+                    &["/blog/1#comment-1", "/blog/1#comment-2", "/blog/2#comment-3"],
+                ),
             ],
             expected: Some("/blog/feed/"),
             ..PLAIN
@@ -204,14 +211,18 @@ async fn serve(shape: &Shape) -> Site {
     (content.feed, content.sitemap, content.page) = (None, None, "/nowhere".into());
     let site = Site::start(content).await.unwrap();
     let base = site.url.as_str().trim_end_matches('/').to_owned();
-    let named = shape.named.iter().map(|at| format!("<link rel=alternate type=application/rss+xml href=\"{at}\">"));
+    let named =
+        shape.named.iter().map(|at| format!("<link rel=alternate type=application/rss+xml href=\"{at}\">"));
     let links = shape.links.iter().chain(&["/about-us"]).map(|at| format!("<a href=\"{at}\">{at}</a>"));
     let page: String = named.chain(links).collect();
     site.edit(|content| {
-        let at = shape.redirects.iter().find(|(from, _)| *from == shape.blog).map_or(shape.blog, |(_, to)| to);
+        let at =
+            shape.redirects.iter().find(|(from, _)| *from == shape.blog).map_or(shape.blog, |(_, to)| to);
         content.instead.insert(at.into(), (200, "text/html".into(), page));
         for (at, home, posts) in shape.feeds {
-            content.instead.insert((*at).into(), (200, "application/rss+xml".into(), feed(&base, home, posts)));
+            content
+                .instead
+                .insert((*at).into(), (200, "application/rss+xml".into(), feed(&base, home, posts)));
         }
         for (from, to) in shape.redirects {
             content.redirects.insert((*from).into(), (302, (*to).into()));
