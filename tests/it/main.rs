@@ -58,6 +58,7 @@ mod running;
 mod secrets;
 mod seed_contract;
 mod statements;
+mod terminal;
 mod transactions;
 mod why;
 mod withheld;
