@@ -90,12 +90,12 @@ fn a_resolver_that_cannot_tell_leads_to_a_repeat_only_where_that_is_safe_or_want
         (cannot(), HOUR / 2, None, hour, resend, true),
         (cannot(), HOUR / 2, None, hour, hold, true),
         (cannot(), HOUR * 2, None, hour, resend, false),
-        (cannot(), HOUR / 2, Some(Doubt::Idle), hour, resend, false),
+        (cannot(), HOUR / 2, Some(Doubt::Retold), hour, resend, false),
         (cannot(), HOUR / 2, Some(Doubt::Restored), hour, resend, false),
         // Mail, Slack, webhooks: as the config says, but never blindly from a backup.
         (cannot(), HOUR * 9, None, None, resend, true),
         (cannot(), HOUR * 9, None, None, hold, false),
-        (cannot(), HOUR * 9, Some(Doubt::Idle), None, resend, true),
+        (cannot(), HOUR * 9, Some(Doubt::Retold), None, resend, true),
         (cannot(), HOUR * 9, Some(Doubt::Restored), None, resend, false),
         (cannot(), HOUR * 9, Some(Doubt::Reopened), None, resend, false),
     ] {
@@ -229,8 +229,8 @@ fn no_lease_and_no_wait_of_ours_looks_as_if_the_clock_had_been_ahead() {
         for attempts in 1..=20 {
             assert!(now().plus(back_off(attempts, "key")) < latest_wait(&settings, now()));
         }
-        assert_eq!(look_after(now(), &settings).since(now()), timeout * 2);
-        assert!(look_after(now(), &settings) < latest_wait(&settings, now()));
+        assert_eq!(look_after(now(), 1, "key", &settings).since(now()), timeout * 2);
+        assert!(look_after(now(), 1, "key", &settings) < latest_wait(&settings, now()));
     }
 }
 
@@ -280,12 +280,4 @@ fn a_flood_is_held_only_after_the_first_run() {
     assert!(!should_hold(50, 50, true));
     assert!(!should_hold(5000, 50, false));
     assert!(should_hold(1, 0, true));
-}
-
-#[test]
-fn an_outbox_that_nobody_looked_after_is_doubted() {
-    assert!(!is_idle(None, now()));
-    assert!(!is_idle(Some(now().minus(IDLE)), now()));
-    assert!(is_idle(Some(now().minus(IDLE + SECOND)), now()));
-    assert!(!is_idle(Some(now().plus(HOUR)), now()), "a clock that was set back says nothing");
 }
