@@ -31,7 +31,8 @@ fn what_a_send_comes_to_decides_what_happens_next() {
         (3, Err(busy), State::Ready, 2, Some(SECOND * 90)),
         (3, Err(locked), State::Ready, 2, Some(Duration::ZERO)),
         (1, Err(SendError::unknown("?")), State::Unknown, 1, Some(SECOND * 60)),
-        (9, Err(SendError::unknown("?")), State::Unknown, 9, Some(SECOND * 60)),
+        (9, Err(SendError::unknown("?")), State::Unknown, 9, Some(back_off(9, "key"))),
+        (3, Err(SendError::Unsafe { why: "no STARTTLS".into() }), State::Ready, 2, Some(UNSAFE_REST)),
     ] {
         let step = after_send(attempts, "key", &result, &settings(), now());
         assert_eq!((step.state, step.attempts), (state, counted), "{attempts} {result:?}");
@@ -162,16 +163,16 @@ fn a_message_that_kills_its_senders_ends_with_a_person() {
 }
 
 #[test]
-fn a_post_that_is_not_there_is_sent_at_once_the_first_time_and_put_off_the_next_times() {
+fn a_post_that_is_not_there_is_sent_at_once_and_looked_for_later_each_time() {
     let settings = Settings { max_attempts: 8, ..Settings::default() };
     for attempts in 0..=9 {
         let message = unresolved(attempts, HOUR, None);
         let resolved = after_resolving(&message, &Finding::NotSent, Some(HOUR), &settings, now());
         match (attempts, resolved) {
-            (0 | 1, Resolved::SendAgain { is_blind: false }) => {}
-            (2..=7, Resolved::Step(step)) => {
-                assert_eq!((step.state, step.attempts), (State::Ready, attempts));
-                assert_eq!(step.not_before.since(now()), back_off(attempts, "key"));
+            (0..=7, Resolved::SendAgain { is_blind: false }) => {
+                let wait = look_after(now(), attempts, "key", &settings).since(now());
+                let between = if attempts < 2 { Duration::ZERO } else { back_off(attempts, "key") };
+                assert_eq!(wait, between.max(settings.timeout * 2));
             }
             (8 | 9, Resolved::Step(step)) => assert_eq!(step.state, State::Held),
             (_, other) => panic!("{attempts}: {other:?}"),
