@@ -276,11 +276,13 @@ impl Writer {
                 break;
             }
         }
-        let is_claim = |(unit, outcome): (&Box<dyn Unit>, &Result<()>)| {
-            unit.access() == Access::Claim && outcome.is_ok()
-        };
         let mut counted = None;
-        if self.file.is_some() && batch.iter().zip(&outcomes).any(is_claim) {
+        if self.file.is_some()
+            && batch
+                .iter()
+                .zip(&outcomes)
+                .any(|(unit, outcome)| unit.access() == Access::Claim && outcome.is_ok())
+        {
             let tx = &mut Tx::on_sqlite(&self.connection, self.clock.now());
             match lineage::count_claim(tx) {
                 Ok(count) => counted = count,
