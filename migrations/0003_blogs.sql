@@ -31,7 +31,9 @@ CREATE TABLE blog_state (
   failures_in_a_row INTEGER NOT NULL DEFAULT 0,
   failing_since TEXT,
   warned_at TEXT,
-  not_before TEXT
+  not_before TEXT,
+  -- Feeds that its page names and that are not read, as JSON.
+  other_feeds TEXT
 );
 CREATE INDEX idx_blog_state_job ON blog_state (job_name);
 

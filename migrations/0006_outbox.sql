@@ -28,7 +28,7 @@ CREATE TABLE outbox (
   lease_until TEXT,
   -- The same end by the boot clock of the owner's kernel, as `KERNEL@MILLISECONDS`; NULL where there is none.
   lease_uptime TEXT,
-  -- Why it may have been sent although this row says nothing of it: `idle`, `restored`, `reopened` or `retold`.
+  -- Why it may have been sent although this row says nothing of it: `restored`, `reopened` or `retold`.
   doubt TEXT,
   -- Since when it can have been sent then; NULL: since it was added.
   doubt_since TEXT,
@@ -54,10 +54,17 @@ CREATE TABLE restores (
   restored_at TEXT
 );
 
+-- What tells a database from an earlier copy of it: SQLite has a name of its own and counts what was claimed, as a file
+-- beside it does; PostgreSQL says where it lives.
+CREATE TABLE db_copy (
+  role TEXT PRIMARY KEY NOT NULL,
+  identity TEXT NOT NULL,
+  claims INTEGER NOT NULL DEFAULT 0
+);
+
 -- What senders remember about a channel; its row is also the lock under which they take messages.
 CREATE TABLE outbox_channels (
   channel TEXT PRIMARY KEY NOT NULL,
-  looked_at TEXT NOT NULL,
   last_attempt_at TEXT,
   locked_with TEXT
 );

@@ -43,24 +43,43 @@ pub enum Rest {
     Paused,
 }
 
+/// Whether a blog is to be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Now.
+    Now,
+    /// Not now: it is paused, or its own `every` is not over.
+    NotNow,
+    /// Not before this moment: its server asked for it. Nobody may ask earlier, a person neither.
+    NotBefore(Timestamp),
+}
+
+/// Until when the server has sent us away, if it still does.
+pub fn waits_until(state: &State, now: Timestamp) -> Option<Timestamp> {
+    let (until, checked) = (state.not_before?, state.last_check_at?);
+    // A clock that was set back must not silence a blog for longer than its server asked.
+    (checked <= now && now < until).then_some(until)
+}
+
 /// Whether the blog is to be checked now.
-pub fn is_due(blog: &Blog, state: Option<&State>, rest: Rest, now: Timestamp) -> bool {
-    let Some(state) = state else { return true };
+pub fn due(blog: &Blog, state: Option<&State>, rest: Rest, now: Timestamp) -> Due {
+    let Some(state) = state else { return Due::Now };
     if rest == Rest::Paused && same_settings(blog, state) {
-        return false;
+        return Due::NotNow;
+    }
+    if let Some(until) = waits_until(state, now) {
+        return Due::NotBefore(until);
     }
     // A clock that was set back must not silence a blog for longer than its own span.
     let waits = |from: Option<Timestamp>, span: Duration| {
         from.is_some_and(|from| from <= now && now.since(from) < span)
     };
-    if let (Some(until), Some(checked)) = (state.not_before, state.last_check_at)
-        && waits(Some(checked), until.since(checked))
-    {
-        return false;
-    }
-    let Some(every) = blog.every.map(Span::duration) else { return true };
+    let Some(every) = blog.every.map(Span::duration) else { return Due::Now };
     // Runs do not begin on the dot: a little too early is better than a whole run too late.
-    !waits(state.last_check_at, every.saturating_sub((every / 10).min(Duration::from_secs(300))))
+    match waits(state.last_check_at, every.saturating_sub((every / 10).min(Duration::from_secs(300)))) {
+        true => Due::NotNow,
+        false => Due::Now,
+    }
 }
 
 /// Whether what is remembered was found under the settings of today.
@@ -191,7 +210,11 @@ impl Next {
             let before = known.as_ref().map(Url::as_str);
             match answer {
                 Some(url) if known.as_ref() != Some(url) => {
-                    self.events.push((found, json!({ "url": url.as_str(), "before": before })));
+                    let mut detail = json!({ "url": url.as_str(), "before": before });
+                    if found == "feed_found" && !sighting.other_feeds.is_empty() {
+                        detail["others"] = json!(sighting.other_feeds);
+                    }
+                    self.events.push((found, detail));
                 }
                 None if known.is_some() || next.is_none() => {
                     self.events.push((lost, json!({ "before": before, "search_again_at": again })));
@@ -200,6 +223,9 @@ impl Next {
             }
             *next = answer.is_none().then_some(again);
             known.clone_from(answer);
+        }
+        if sighting.feed_search.is_some() {
+            self.state.other_feeds.clone_from(&sighting.other_feeds);
         }
     }
 

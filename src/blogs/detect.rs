@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::config::Blog;
+use super::home::{Home, same_site};
 use super::model::{Found, bounded_key, url_key};
 use crate::hash;
 use crate::parse::feed::{self, Feed};
@@ -82,7 +83,8 @@ pub fn sitemap_entries(locations: &[Location], blog: &Blog) -> Vec<Found> {
         .iter()
         .filter_map(|location| Some((resolve_web(Some(&blog.url), &location.loc)?, location)))
         .collect();
-    let folder = folder_of(&blog.url);
+    let home = Home::new(&blog.url);
+    let folder = home.folder();
     let in_folder = |url: &Url| url.path().starts_with(folder) && url.path() != folder;
     let narrow = folder != "/" && addresses.iter().any(|(url, _)| in_folder(url));
     let mut list = List::new(blog);
@@ -103,6 +105,13 @@ pub fn page_entries(page: &Html, blog: &Blog) -> Result<Vec<Found>, BadSelector>
         }
     }
     Ok(list.found)
+}
+
+/// The keys of all addresses that a page links to.
+pub fn linked_keys(page: &Html, blog: &Blog) -> HashSet<String> {
+    let links = page.links(None).unwrap_or_default();
+    let links = links.iter().filter_map(|link| resolve_web(page.base().or(Some(&blog.url)), &link.href));
+    links.map(|url| url_key(&url)).collect()
 }
 
 /// Addresses of one site, each once.
@@ -162,17 +171,6 @@ pub fn fingerprint(entries: &[Found]) -> String {
 fn title(text: &str) -> String {
     let line = text::one_line(text);
     if line.len() <= TITLE_COLUMNS { line } else { text::shorten(&line, TITLE_COLUMNS) }
-}
-
-fn folder_of(url: &Url) -> &str {
-    let path = url.path();
-    &path[..=path.rfind('/').unwrap_or(0)]
-}
-
-/// Whether both addresses are of one site; with and without `www.` are.
-fn same_site(one: &Url, other: &Url) -> bool {
-    let name = |url: &Url| url.host_str().map(|host| host.strip_prefix("www.").unwrap_or(host).to_owned());
-    name(one) == name(other) && one.port() == other.port()
 }
 
 /// Pages that every site has and that are no articles: archives, tags, log-in, feeds, pictures.
@@ -266,10 +264,10 @@ mod tests {
         let at = |loc: &str| Location { loc: loc.into(), lastmod: None };
         let list =
             [at("https://x.example/shop/1"), at("https://x.example/blog/a"), at("https://x.example/blog/")];
-        assert_eq!(
-            urls(&sitemap_entries(&list, &blog("https://x.example/blog/"))),
-            ["https://x.example/blog/a"]
-        );
+        for page in ["blog/", "blog", "blog/index.html"] {
+            let blog = blog(&format!("https://x.example/{page}"));
+            assert_eq!(urls(&sitemap_entries(&list, &blog)), ["https://x.example/blog/a"], "{page}");
+        }
         assert_eq!(sitemap_entries(&list, &blog("https://x.example/news/")).len(), 3);
         assert_eq!(sitemap_entries(&list, &blog("https://x.example/")).len(), 3);
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use serde::Serialize;
 
 use super::config::Blog;
-use super::decide::{self, Code, Rest};
+use super::decide::{self, Code, Due, Rest};
 use super::model::{Detector, Found, Reading, State};
 use super::store::{self, ChangeRow, CheckRow, Delivery};
 use super::{Blogs, TOPIC, round};
@@ -24,18 +24,27 @@ pub(super) fn plan(tx: &mut Tx<'_>, blogs: &[Blog], now: Timestamp) -> db::Resul
     let paused = store::list_paused(tx, now)?;
     let mut due = Vec::new();
     let mut waiting = 0;
+    let mut sent_away = Vec::new();
     for blog in blogs {
         let state = store::find_state(tx, &blog.id)?;
         let rest = if paused.contains_key(&blog.id) { Rest::Paused } else { Rest::None };
-        match decide::is_due(blog, state.as_ref(), rest, now) {
-            true => due.push(blog),
-            false => waiting += 1,
+        match decide::due(blog, state.as_ref(), rest, now) {
+            Due::Now => due.push(blog),
+            Due::NotNow => waiting += 1,
+            Due::NotBefore(until) => sent_away.push((&blog.id, until)),
         }
     }
     let mut steps: Vec<String> =
         due.iter().take(NAMED).map(|blog| format!("check {} ({})", blog.id, blog.url)).collect();
     if due.len() > NAMED {
         steps.push(format!("check {}", counted(due.len() - NAMED, "more blog")));
+    }
+    for (id, until) in sent_away.iter().take(NAMED) {
+        steps.push(format!("leave {id} alone until {until}: its server asked for it"));
+    }
+    if sent_away.len() > NAMED {
+        let more = counted(sent_away.len() - NAMED, "more blog");
+        steps.push(format!("leave {more} alone: their servers asked for it"));
     }
     if waiting > 0 {
         steps.push(format!("leave {} alone: paused, or not due", counted(waiting, "blog")));
@@ -154,6 +163,8 @@ pub struct Story {
     pub decided_by: Option<Detector>,
     /// Its feed; `None` when none was found.
     pub feed_url: Option<String>,
+    /// Feeds that its page names and that are not read.
+    pub other_feeds: Vec<String>,
     /// Its sitemap; `None` when none was found.
     pub sitemap_url: Option<String>,
     /// When a feed is searched for again.
@@ -166,6 +177,8 @@ pub struct Story {
     pub last_change_at: Option<Timestamp>,
     /// Failures since the last success.
     pub failures_in_a_row: u32,
+    /// Until when it is not checked because its server asked for it.
+    pub not_before: Option<Timestamp>,
     /// Why it is left alone.
     pub paused: Option<String>,
     /// Links that were seen once and wait to be seen again.
@@ -185,7 +198,9 @@ pub fn find_story(tx: &mut Tx<'_>, blog_id: &str, limit: usize, now: Timestamp) 
     Ok(Some(Story {
         blog_id: blog_id.to_owned(),
         decided_by: state.decided_by,
+        not_before: decide::waits_until(&state, now),
         feed_url: state.feed_url.map(String::from),
+        other_feeds: state.other_feeds,
         sitemap_url: state.sitemap_url.map(String::from),
         next_feed_discovery_at: state.next_feed_discovery_at,
         next_sitemap_discovery_at: state.next_sitemap_discovery_at,
@@ -201,6 +216,17 @@ pub fn find_story(tx: &mut Tx<'_>, blog_id: &str, limit: usize, now: Timestamp) 
         changes: store::list_changes(tx, &filter, limit)?,
         events: event::list_about(tx, &Subject::blog(blog_id), limit)?,
     }))
+}
+
+/// Blogs whose servers asked us to wait, with their job and until when, the first to be checked first.
+pub fn list_waiting(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<Vec<(String, String, Timestamp)>> {
+    let waiting = store::list_not_before(tx, now)?;
+    let is_past = |checked_at: Timestamp| checked_at <= now;
+    Ok(waiting
+        .into_iter()
+        .filter(|(.., checked_at)| is_past(*checked_at))
+        .map(|(id, job, until, _)| (id, job, until))
+        .collect())
 }
 
 /// A change with what became of its messages.

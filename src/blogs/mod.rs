@@ -17,6 +17,7 @@ pub mod decide;
 pub mod detect;
 mod digest;
 pub mod entry;
+pub mod home;
 pub mod look;
 pub mod message;
 pub mod model;
@@ -112,13 +113,13 @@ impl Blogs {
             let untold = turn.db.read(move |tx| store::count_untold(tx, job.as_str())).await?;
             summary += &format!("; {} left untold (--no-deliver)", counted(untold, "change"));
         }
+        let (is_in_vain, is_incomplete) = (tally.is_in_vain(), tally.waiting > 0);
         let unnamed = tally.failed - tally.problems.len();
         problems.extend(tally.problems);
         if unnamed > 0 {
             problems.push(format!("and {} failed too", counted(unnamed, "more blog")));
         }
-        let is_in_vain = tally.checked > 0 && tally.failed == tally.checked;
-        Ok(Report { summary, problems, is_in_vain, ..Report::default() })
+        Ok(Report { summary, problems, is_in_vain, is_incomplete, ..Report::default() })
     }
 }
 

@@ -107,6 +107,8 @@ pub struct State {
     pub url_fingerprint: Option<String>,
     /// Its feed; `None` when none was found.
     pub feed_url: Option<Url>,
+    /// Feeds that its page names and that are not read.
+    pub other_feeds: Vec<String>,
     /// Its sitemap; `None` when none was found.
     pub sitemap_url: Option<Url>,
     /// The first keys of its feed.
@@ -276,6 +278,8 @@ pub struct Sighting {
     pub outcome: Result<Reading, Trouble>,
     /// A feed was searched for: what was found.
     pub feed_search: Option<Option<Url>>,
+    /// Feeds that the page names beside the one that was found.
+    pub other_feeds: Vec<String>,
     /// A sitemap was searched for: what was found.
     pub sitemap_search: Option<Option<Url>>,
     /// Where permanent redirects of the deciding document lead.

@@ -2,11 +2,14 @@
 
 mod search;
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 
 use super::config::{Blog, Probe};
 use super::decide::{self, Target};
 use super::detect;
+use super::home::Home;
 use super::model::{Detector, Found, Known, Reading, Sighting, State, Trouble, TroubleKind};
 use crate::fetch::error::Why;
 use crate::fetch::{Error, Fetcher, Head, Request, Response};
@@ -58,6 +61,8 @@ struct Read {
 struct PageRead {
     head: Head,
     feeds: Vec<Url>,
+    /// Keys of the addresses that it links to, where that says whose feeds it names.
+    linked: HashSet<String>,
     as_feed: Option<Vec<Found>>,
     entries: Vec<Found>,
 }
@@ -69,6 +74,7 @@ struct Look<'a> {
     state: &'a State,
     now: Timestamp,
     feed_search: Option<Option<Url>>,
+    other_feeds: Vec<String>,
     sitemap_search: Option<Option<Url>>,
     page: Option<PageRead>,
     robots: Option<crate::parse::robots::Robots>,
@@ -77,16 +83,24 @@ struct Look<'a> {
 impl Prober {
     /// Looks at a blog.
     pub async fn check(&self, blog: &Blog, state: &State, now: Timestamp) -> Sighting {
-        let (feed_search, sitemap_search) = (None, None);
-        let mut look =
-            Look { prober: self, blog, state, now, feed_search, sitemap_search, page: None, robots: None };
+        let mut look = Look {
+            prober: self,
+            blog,
+            state,
+            now,
+            feed_search: None,
+            other_feeds: Vec::new(),
+            sitemap_search: None,
+            page: None,
+            robots: None,
+        };
         let seen = look.run().await;
-        let Look { feed_search, sitemap_search, .. } = look;
+        let Look { feed_search, other_feeds, sitemap_search, .. } = look;
         let (http_status, moved_to, outcome) = match seen {
             Ok(read) => (Some(read.head.status), read.head.permanent_url, Ok(read.reading)),
             Err(miss) => (miss.status, None, Err(miss.trouble)),
         };
-        Sighting { checked_at: now, http_status, outcome, feed_search, sitemap_search, moved_to }
+        Sighting { checked_at: now, http_status, outcome, feed_search, other_feeds, sitemap_search, moved_to }
     }
 }
 
@@ -125,27 +139,41 @@ impl Look<'_> {
 
     async fn read(&mut self, detector: Detector, url: &Url) -> Result<Read, Miss> {
         match detector {
-            Detector::Feed => self.read_feed(url, true).await,
+            Detector::Feed => self.read_feed(url).await,
             Detector::Sitemap => self.read_sitemap(url, true).await,
             Detector::Html => self.read_links(url).await,
         }
     }
 
-    async fn read_feed(&self, url: &Url, may_skip: bool) -> Result<Read, Miss> {
-        let known = self.known(Detector::Feed, may_skip);
-        let (head, body) = match self.ask(Detector::Feed, url, known, FEED_TYPES).await? {
-            Response::Unchanged(head) => return Ok(unchanged(head, Detector::Feed)),
-            Response::Fetched(head, body) => (head, body),
-        };
-        let (blog, context) = (self.blog.clone(), feed_context(&head));
+    async fn read_feed(&self, url: &Url) -> Result<Read, Miss> {
+        let known = self.known(Detector::Feed, true);
+        match self.ask(Detector::Feed, url, known, FEED_TYPES).await? {
+            Response::Unchanged(head) => Ok(unchanged(head, Detector::Feed)),
+            Response::Fetched(head, body) => {
+                self.parse_feed(url, head, body, |_, _| true).await.map(|(read, _)| read)
+            }
+        }
+    }
+
+    /// Reads a feed that was fetched, and answers whether it `fits`, given where it was found.
+    async fn parse_feed(
+        &self,
+        url: &Url,
+        head: Head,
+        body: Bytes,
+        fits: impl FnOnce(&feed::Feed, &Url) -> bool + Send + 'static,
+    ) -> Result<(Read, bool), Miss> {
+        let (blog, context, at) = (self.blog.clone(), feed_context(&head), head.final_url.clone());
         let read = apart(body, move |body| {
             let feed = feed::parse_heads(body, &context)?;
-            Ok::<_, feed::Refused>((feed.entries.len(), detect::feed_entries(feed, &blog)))
+            let (is_fitting, total) = (fits(&feed, &at), feed.entries.len());
+            Ok::<_, feed::Refused>((is_fitting, total, detect::feed_entries(feed, &blog)))
         });
-        let (total, entries) =
+        let (is_fitting, total, entries) =
             read.await.map_err(|refused| Miss::lost(Detector::Feed, url, Some(head.status), &refused))?;
         let known = Known::new(Detector::Feed, &head.validators).into_iter().collect();
-        Ok(Read { reading: Reading::Entries { detector: Detector::Feed, entries, known, total }, head })
+        let reading = Reading::Entries { detector: Detector::Feed, entries, known, total };
+        Ok((Read { reading, head }, is_fitting))
     }
 
     async fn read_links(&mut self, url: &Url) -> Result<Read, Miss> {
@@ -175,15 +203,19 @@ impl Look<'_> {
             };
             let html = Html::read(body, context.content_type.as_deref(), Some(&at));
             let feeds = html.feeds().iter().filter(|feed| !is_about_comments(feed));
-            let feeds = feeds.filter_map(|feed| resolve_web(Some(&at), &feed.href)).collect();
+            let feeds: Vec<Url> = feeds.filter_map(|feed| resolve_web(Some(&at), &feed.href)).collect();
+            let linked = match feeds.is_empty() {
+                true => HashSet::new(),
+                false => detect::linked_keys(&html, &blog),
+            };
             let entries = match blog.uses(Detector::Html) && as_feed.is_none() {
                 true => detect::page_entries(&html, &blog)?,
                 false => Vec::new(),
             };
-            Ok::<_, crate::parse::html::BadSelector>((feeds, as_feed, entries))
+            Ok::<_, crate::parse::html::BadSelector>((feeds, linked, as_feed, entries))
         });
-        let (feeds, as_feed, entries) = read.await.map_err(|error| Miss::other(error.to_string()))?;
-        Ok(PageRead { head, feeds, as_feed, entries })
+        let (feeds, linked, as_feed, entries) = read.await.map_err(|error| Miss::other(error.to_string()))?;
+        Ok(PageRead { head, feeds, linked, as_feed, entries })
     }
 
     async fn read_sitemap(&self, url: &Url, may_skip: bool) -> Result<Read, Miss> {
@@ -299,7 +331,7 @@ impl Look<'_> {
         let kind = match error {
             Error::Gone if self.is_named(detector) => TroubleKind::Gone,
             Error::Gone | Error::NotFound if detector != Detector::Html => TroubleKind::Lost(detector),
-            Error::Later { after, why: Why::Status(429 | 503), .. } => TroubleKind::Later(*after),
+            Error::Later { after, why: Why::Asked(_), .. } => TroubleKind::Later(*after),
             _ => TroubleKind::Other,
         };
         let trouble = Trouble { kind, message: told(detector, url, &error.told()) };

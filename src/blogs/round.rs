@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::config::{Blog, Rules};
-use super::decide::Rest;
+use super::decide::{Due, Rest};
 use super::model::{Reading, Sighting, State, Trouble, TroubleKind};
 use super::probe::Prober;
 use super::{decide, store};
@@ -45,6 +45,8 @@ const BATCH_ENTRIES: usize = 2_000;
 const CHUNK: usize = 64;
 /// Failing blogs that the report names.
 const NAMED: usize = 10;
+/// Waiting blogs that the report names: they stand in one line.
+const NAMED_WAITS: usize = 3;
 
 /// What a round did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,8 +63,14 @@ pub struct Tally {
     pub entries: usize,
     /// Of the checked, those that failed.
     pub failed: usize,
+    /// Of these, those whose server says when to come back.
+    pub sent_away: usize,
     /// The first failures, in words.
     pub problems: Vec<String>,
+    /// Blogs that were not checked because their server asked for it before.
+    pub waiting: usize,
+    /// The first of them, and until when.
+    pub waits: Vec<String>,
 }
 
 impl Tally {
@@ -70,7 +78,7 @@ impl Tally {
     pub fn summary(&self, blogs: usize) -> String {
         let others = self.first + self.changed + self.failed;
         let mut parts = Vec::new();
-        if self.checked > others || others == 0 {
+        if self.checked > others || (others == 0 && self.waiting == 0) {
             parts.push(format!("{} unchanged", self.checked.saturating_sub(others)));
         }
         if self.first > 0 {
@@ -83,7 +91,27 @@ impl Tally {
         if self.failed > 0 {
             parts.push(format!("{} failed", self.failed));
         }
+        if self.waiting > 0 {
+            let more = match self.waiting - self.waits.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let waits = self.waits.join(", ");
+            parts.push(format!("{} waiting as asked by their servers ({waits}{more})", self.waiting));
+        }
         format!("checked {} of {}: {}", self.checked, counted(blogs, "blog"), parts.join(", "))
+    }
+
+    /// Whether nothing could be read; a server that says when to come back is no failure of the whole run.
+    pub fn is_in_vain(&self) -> bool {
+        self.checked > 0 && self.failed == self.checked && self.sent_away + self.waiting == 0
+    }
+
+    fn wait(&mut self, blog_id: &str, until: Timestamp) {
+        self.waiting += 1;
+        if self.waits.len() < NAMED_WAITS {
+            self.waits.push(format!("{blog_id} until {until}"));
+        }
     }
 
     fn add(&mut self, other: Tally) {
@@ -93,8 +121,12 @@ impl Tally {
         self.changed += other.changed;
         self.entries += other.entries;
         self.failed += other.failed;
+        self.sent_away += other.sent_away;
         self.problems.extend(other.problems);
         self.problems.truncate(NAMED);
+        self.waiting += other.waiting;
+        self.waits.extend(other.waits);
+        self.waits.truncate(NAMED_WAITS);
     }
 }
 
@@ -255,11 +287,15 @@ impl Lane {
                 .await?;
             let states: Vec<Option<State>> = states;
             for (index, state) in chunk.zip(states) {
-                if round.is_due(index, state.as_ref(), now) {
-                    self.waiting.push_back((index, state.unwrap_or_default()));
-                } else {
-                    round.progress.tell(&round.job, Update::Done(1));
+                match round.due(index, state.as_ref(), now) {
+                    Due::Now => {
+                        self.waiting.push_back((index, state.unwrap_or_default()));
+                        continue;
+                    }
+                    Due::NotBefore(until) => self.tally.wait(&round.blogs[index].id, until),
+                    Due::NotNow => {}
                 }
+                round.progress.tell(&round.job, Update::Done(1));
             }
         }
     }
@@ -282,10 +318,10 @@ impl Lane {
 }
 
 impl Round {
-    fn is_due(&self, index: usize, state: Option<&State>, now: Timestamp) -> bool {
+    fn due(&self, index: usize, state: Option<&State>, now: Timestamp) -> Due {
         let blog = &self.blogs[index];
         let rest = if self.paused.contains_key(&blog.id) { Rest::Paused } else { Rest::None };
-        decide::is_due(blog, state, rest, now)
+        decide::due(blog, state, rest, now)
     }
 
     fn apply(&self, tx: &mut Tx<'_>, batch: &[Done]) -> db::Result<Tally> {
@@ -307,8 +343,11 @@ impl Round {
             tally.entries += settled.changes.iter().map(|change| change.detail.count()).sum::<usize>();
             if let Some(error) = &settled.check.error_message {
                 tally.failed += 1;
+                let until = settled.state.as_ref().and_then(|state| state.not_before);
+                tally.sent_away += usize::from(until.is_some());
                 if tally.problems.len() < NAMED {
-                    tally.problems.push(format!("{}: {error}", blog.id));
+                    let until = until.map_or_else(String::new, |at| format!("; not checked before {at}"));
+                    tally.problems.push(format!("{}: {error}{until}", blog.id));
                 }
             }
         }
@@ -341,6 +380,7 @@ fn crashed(now: Timestamp) -> Sighting {
         http_status: None,
         outcome: Err(Trouble { kind: TroubleKind::Other, message }),
         feed_search: None,
+        other_feeds: Vec::new(),
         sitemap_search: None,
         moved_to: None,
     }
@@ -374,5 +414,17 @@ mod tests {
             "checked 4 of 4 blogs: 2 unchanged, 1 with 1 new entry, 1 failed"
         );
         assert_eq!(tally(1, 0, 0, 0, 0, 1), "checked 1 of 4 blogs: 1 failed");
+        let mut waiting = Tally { checked: 1, ..Tally::default() };
+        for blog in ["a", "b", "c", "d"] {
+            waiting.wait(blog, Timestamp::MIN);
+        }
+        let at = Timestamp::MIN;
+        assert_eq!(
+            waiting.summary(5),
+            format!(
+                "checked 1 of 5 blogs: 1 unchanged, 4 waiting as asked by their servers \
+                 (a until {at}, b until {at}, c until {at} and 1 more)"
+            )
+        );
     }
 }

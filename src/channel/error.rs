@@ -37,6 +37,13 @@ pub enum SendError {
         /// What it said.
         why: String,
     },
+    /// The line to the other side cannot be encrypted: the channel rests for a while and is then tried again. The attempt
+    /// does not count.
+    #[error("{why}")]
+    Unsafe {
+        /// What stands in the way.
+        why: String,
+    },
     /// It may have been sent.
     #[error("{why}")]
     Unknown {

@@ -128,12 +128,15 @@ async fn start(job: Option<&str>, sharing: Sharing, context: &Context) -> Result
     let (bulk, app) = worker(job, context).await?;
     let name: Option<JobName> = job.and_then(|job| job.parse().ok());
     let ended = bulk.start(name.as_ref(), sharing).await;
+    // Its bars go with it.
+    drop(bulk);
     conclude(ended.map(Some), &app, context).await
 }
 
 async fn again(run: Option<RunId>, again: Again, sharing: Sharing, context: &Context) -> Result {
     let (bulk, app) = worker(None, context).await?;
     let ended = bulk.again(run, again, sharing).await;
+    drop(bulk);
     conclude(ended, &app, context).await
 }
 

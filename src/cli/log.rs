@@ -10,7 +10,7 @@ use tracing_subscriber::fmt::format::{Format, Full, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
 
-use super::{Global, LogFormat};
+use super::{Global, LogFormat, progress};
 use crate::books::lines;
 use crate::config::Redacting;
 
@@ -77,9 +77,20 @@ impl Visit for Message {
 struct Stderr;
 
 impl<'a> MakeWriter<'a> for Stderr {
-    type Writer = Redacting<io::Stderr>;
+    type Writer = Redacting<Stderr>;
 
     fn make_writer(&'a self) -> Self::Writer {
-        Redacting::new(io::stderr())
+        Redacting::new(Stderr)
+    }
+}
+
+/// A bar that is drawn on the same terminal stands back while a line is written.
+impl io::Write for Stderr {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.is_empty() { Ok(0) } else { progress::above(|| io::stderr().write(bytes)) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
     }
 }

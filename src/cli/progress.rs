@@ -1,8 +1,8 @@
-//! A bar per job on a terminal; nothing elsewhere.
+//! A bar per running job on a terminal, gone when the job ends; nothing elsewhere.
 
 use std::collections::HashMap;
 use std::io::IsTerminal;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
@@ -10,27 +10,43 @@ use super::Output;
 use crate::engine::{Progress, Update};
 use crate::id::JobName;
 
-const STYLE: &str = "{prefix:16} {bar:30} {pos}/{len} {per_sec} {eta} {wide_msg}";
+/// While it is not known how much there is to do.
+const UNCOUNTED: &str = "{prefix:16} {wide_msg}";
+const COUNTED: &str = "{prefix:16} {bar:30} {pos}/{len} {per_sec} {eta} {wide_msg}";
+
+/// What is drawn on the terminal of this process, for those who write lines above it.
+static DRAWN: OnceLock<MultiProgress> = OnceLock::new();
 
 /// Progress that is drawn on stderr if a person is watching.
 pub(super) fn drawn(out: &Output) -> Progress {
     Bars::new(out).progress()
 }
 
+/// Writes to the terminal while no bar is there to be overwritten.
+pub(super) fn above<T>(write: impl FnOnce() -> T) -> T {
+    match DRAWN.get() {
+        Some(all) => all.suspend(write),
+        None => write(),
+    }
+}
+
 /// The bars of all jobs; none if nobody is watching.
 #[derive(Clone)]
 pub(super) struct Bars(Option<Arc<Drawn>>);
 
-#[derive(Default)]
 struct Drawn {
     all: MultiProgress,
-    by_job: Mutex<HashMap<JobName, ProgressBar>>,
+    /// `None` for a job that has ended.
+    by_job: Mutex<HashMap<JobName, Option<ProgressBar>>>,
 }
 
 impl Bars {
     pub(super) fn new(out: &Output) -> Self {
         let is_watched = !out.is_quiet() && !out.is_json() && std::io::stderr().is_terminal();
-        Self(is_watched.then(Arc::default))
+        Self(is_watched.then(|| {
+            let all = DRAWN.get_or_init(MultiProgress::new).clone();
+            Arc::new(Drawn { all, by_job: Mutex::default() })
+        }))
     }
 
     /// Progress that is drawn as these bars.
@@ -39,14 +55,11 @@ impl Bars {
         Progress::new(move |job, update| {
             let mut by_job = drawn.by_job();
             let bar = by_job.entry(job.clone()).or_insert_with(|| {
-                let style =
-                    ProgressStyle::with_template(STYLE).unwrap_or_else(|_| ProgressStyle::default_bar());
-                drawn.all.add(ProgressBar::new(0).with_style(style).with_prefix(job.to_string()))
+                let bar = ProgressBar::no_length().with_style(style(UNCOUNTED)).with_prefix(job.to_string());
+                Some(drawn.all.add(bar))
             });
-            match update {
-                Update::Total(total) => bar.set_length(total),
-                Update::Done(more) => bar.inc(more),
-                Update::Now(what) => bar.set_message(crate::text::shorten(&crate::text::one_line(&what), 60)),
+            if let Some(bar) = bar {
+                draw(bar, update);
             }
         })
     }
@@ -54,15 +67,67 @@ impl Bars {
     /// Takes the bar of `job` away and writes in its place, while the others stand back.
     pub(super) fn end<T>(&self, job: &JobName, write: impl FnOnce() -> T) -> T {
         let Some(drawn) = &self.0 else { return write() };
-        if let Some(bar) = drawn.by_job().remove(job) {
+        if let Some(bar) = drawn.by_job().insert(job.clone(), None).flatten() {
             bar.finish_and_clear();
+            drawn.all.remove(&bar);
         }
         drawn.all.suspend(write)
     }
 }
 
 impl Drawn {
-    fn by_job(&self) -> MutexGuard<'_, HashMap<JobName, ProgressBar>> {
+    fn by_job(&self) -> MutexGuard<'_, HashMap<JobName, Option<ProgressBar>>> {
         self.by_job.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Drawn {
+    fn drop(&mut self) {
+        for bar in self.by_job().drain().filter_map(|(_, bar)| bar) {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A total begins a count anew. What comes beyond it was not in the estimate, and is no more than all.
+fn draw(bar: &ProgressBar, update: Update) {
+    match update {
+        Update::Total(0) => {}
+        Update::Total(total) => {
+            bar.set_position(0);
+            bar.set_length(total);
+            bar.set_style(style(COUNTED));
+        }
+        Update::Done(more) => {
+            let most = bar.length().unwrap_or(u64::MAX);
+            bar.set_position(bar.position().saturating_add(more).min(most));
+        }
+        Update::Now(what) => bar.set_message(crate::text::shorten(&crate::text::one_line(&what), 60)),
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_never_exceeds_its_total_and_a_new_total_begins_anew() {
+        let bar = ProgressBar::hidden();
+        for (update, shown) in [
+            (Update::Now("reading".into()), (0, None)),
+            (Update::Total(0), (0, None)),
+            (Update::Total(40), (0, Some(40))),
+            (Update::Done(30), (30, Some(40))),
+            (Update::Done(30), (40, Some(40))),
+            (Update::Total(3), (0, Some(3))),
+            (Update::Done(1), (1, Some(3))),
+        ] {
+            draw(&bar, update);
+            assert_eq!((bar.position(), bar.length()), shown);
+        }
     }
 }

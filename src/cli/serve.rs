@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::{Context, Exit, Result, log, progress};
+use super::{Context, Exit, Result, log};
 use crate::app::{self, App};
 use crate::channel::outbox::Sender;
 use crate::config::Colour;
@@ -57,7 +57,7 @@ async fn tell_next(context: &Context, app: &App) -> Result<()> {
 
 /// Runs jobs, sends and shows pages until the program is told to stop.
 pub(super) async fn until_stopped(context: &Context, app: &App, pages: Option<web::Bound>) {
-    let runner = Runner::new(app.parts.db.clone(), progress::drawn(&context.out));
+    let runner = Runner::new(app.parts.db.clone(), Progress::default());
     let (jobs, list) = watch::channel(Arc::new(app.jobs.clone()));
     let (senders, sender) = watch::channel(app.sender());
     tokio::join!(

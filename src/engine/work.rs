@@ -130,6 +130,8 @@ pub struct Report {
     pub problems: Vec<String>,
     /// Set when the run ended early because a quota or a provider rests: fine, but not complete.
     pub waiting_until: Option<Timestamp>,
+    /// Whether something was left alone that is to be read, such as a source whose server asked us to wait.
+    pub is_incomplete: bool,
     /// Whether every part went wrong, so that the run has failed as a whole.
     pub is_in_vain: bool,
     /// Whether another process is at the work, so that there was nothing to do here.
@@ -142,6 +144,7 @@ impl Report {
         match (self.problems.is_empty(), self.is_in_vain) {
             (false, true) => Outcome::Failed,
             (false, false) => Outcome::Partly,
+            (true, _) if self.is_incomplete => Outcome::Partly,
             (true, _) if self.waiting_until.is_some() => Outcome::Waiting,
             (true, _) => Outcome::Success,
         }

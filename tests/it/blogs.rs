@@ -1,10 +1,12 @@
 //! Blogs against the loopback world, on both databases.
 
+mod back_off;
 mod crash;
 mod crash_of_one;
 mod crowd;
 mod scenarios;
 mod single;
+mod whose_feed;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -24,14 +24,14 @@ const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// A set of channels with a sender.
-struct Post {
+pub(crate) struct Post {
     db: Db,
     channels: Arc<ChannelSet>,
     outside: Outside,
     sender: Sender,
 }
 
-fn post_office(fixture: &Fixture, config: &str) -> Post {
+pub(crate) fn post_office(fixture: &Fixture, config: &str) -> Post {
     let channels = channels_at(&fixture.dir.path().join("tsuzuki.toml"), config);
     let outside = outside(fixture);
     let sender = Sender::new(
@@ -46,7 +46,7 @@ fn post_office(fixture: &Fixture, config: &str) -> Post {
 
 impl Post {
     /// Renders and adds; answers the numbers, one per recipient.
-    async fn add(&self, channel: &str, subject: &str, news: &News) -> Vec<i64> {
+    pub(crate) async fn add(&self, channel: &str, subject: &str, news: &News) -> Vec<i64> {
         let rendered = self.channels.find(channel).unwrap().render(&self.outside, news).await.unwrap();
         let subject = subject.to_owned();
         self.db
@@ -77,21 +77,21 @@ impl Post {
             .unwrap()
     }
 
-    async fn send(&self) -> SendReport {
+    pub(crate) async fn send(&self) -> SendReport {
         self.sender.send_due(&CancellationToken::new()).await.unwrap()
     }
 
-    async fn row(&self, id: i64) -> Row {
+    pub(crate) async fn row(&self, id: i64) -> Row {
         self.db.read(move |tx| outbox::find(tx, id)).await.unwrap().unwrap()
     }
 
-    async fn rest(&self, channel: &str, now: Timestamp) -> Option<pause::Pause> {
+    pub(crate) async fn rest(&self, channel: &str, now: Timestamp) -> Option<pause::Pause> {
         let name = Subject::channel(channel);
         self.db.read(move |tx| pause::find(tx, &name, now)).await.unwrap()
     }
 }
 
-fn news(number: u32) -> News {
+pub(crate) fn news(number: u32) -> News {
     Notice {
         summary: "総務省は、電波法の改正案を公表しました。意見を募集しています。".into(),
         link: Some(format!("https://www.example.go.jp/news/{number}.html").parse().unwrap()),
@@ -116,7 +116,7 @@ fn email(server: &SmtpServer, more: &str) -> String {
     )
 }
 
-const TO_ONE: &str = "to = [\"reader@example.com\"]";
+pub(crate) const TO_ONE: &str = "to = [\"reader@example.com\"]";
 
 on_both_databases! {
     async fn a_post_reaches_mastodon_once_with_everything_it_needs(fixture) {
@@ -390,7 +390,7 @@ on_both_databases! {
             post.send().await;
             let row = post.row(id).await;
             assert_eq!((server.mails().len(), row.state), (copies, state), "{:?}", row.last_error);
-            fixture.clock.advance(MINUTE);
+            fixture.clock.advance(MINUTE * 10);
         }
         let row = post.row(id).await;
         assert!(row.last_error.is_some_and(|why| why.contains("it was sent again, and no answer came either time")));
@@ -398,9 +398,9 @@ on_both_databases! {
         fixture.db.write(move |tx| outbox::approve(tx, id, tx.now())).await.unwrap();
         assert_eq!(post.row(id).await.resent_at, None);
         assert_eq!(post.send().await.unknown, 1);
-        fixture.clock.advance(MINUTE);
+        fixture.clock.advance(MINUTE * 10);
         assert_eq!(post.send().await.unknown, 1);
-        fixture.clock.advance(MINUTE);
+        fixture.clock.advance(MINUTE * 10);
         assert_eq!(post.send().await.held, 1);
     }
 
@@ -718,6 +718,7 @@ fn bad_channel_tables_are_refused_with_a_reason() {
         problems.render(tsuzuki::config::Colour::Never)
     };
     let mastodon = "[channel.a]\nkind = \"mastodon\"\ninstance = \"https://m.example\"\ntoken = \"${T}\"\n";
+    let long = "x".repeat(2000);
     let mail = "[channel.a]\nkind = \"email\"\nsmtp = \"smtp.example.com:25\"\nfrom = \"a@example.com\"\n";
     for (text, expected) in [
         (format!("{mastodon}template = \"{{{{ headline }}}}\""), "no `{{ link }}`"),
@@ -735,6 +736,16 @@ fn bad_channel_tables_are_refused_with_a_reason() {
         (format!("{mail}{TO_ONE}\nuser = \"u\""), "`user` is set, but `password` is not"),
         (format!("{mail}{TO_ONE}\npassword = \"${{P}}\""), "`password` is set, but `user` is not"),
         (format!("{mail}{TO_ONE}\nsmpt = \"x\""), "smpt"),
+        // What cannot be folded cannot be sent.
+        (
+            format!("{}{TO_ONE}", mail.replace("a@example.com", &format!("{long} <a@example.com>"))),
+            "at most 998",
+        ),
+        (format!("{mail}to = [\"{long} <a@example.com>\"]"), "at most 998"),
+        (format!("{mail}{TO_ONE}\nreply_to = \"{long} <a@example.com>\""), "at most 998"),
+        (format!("{mail}{TO_ONE}\nlist_id = \"{long}\""), "at most 998"),
+        (format!("{mail}{TO_ONE}\nlist_unsubscribe = \"https://example.com/{long}\""), "at most 998"),
+        (format!("{mail}{TO_ONE}\nlist_id = \"Books <books.example.com>\""), ""),
         ("[channel.a]\nkind = \"mastodn\"".to_owned(), "mastodon"),
         (mastodon.to_owned(), ""),
         (format!("{mail}{TO_ONE}"), ""),
@@ -847,32 +858,37 @@ impl TlsServer {
     }
 }
 
+/// Writes a certificate for `localhost` and its key into `folder`.
+pub(crate) fn make_certificate(folder: &std::path::Path) {
+    let made = std::process::Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+        ])
+        .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+        .arg("-keyout")
+        .arg(folder.join("key.pem"))
+        .arg("-out")
+        .arg(folder.join("cert.pem"))
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
 /// Encrypted from the start or from STARTTLS on, only to a server whose certificate is trusted, or not at all.
 #[test]
 fn mail_goes_out_encrypted_or_not_at_all() {
     crate::databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture: Fixture| {
         let folder = fixture.dir.path();
-        let made = std::process::Command::new("openssl")
-            .args([
-                "req",
-                "-x509",
-                "-newkey",
-                "ec",
-                "-pkeyopt",
-                "ec_paramgen_curve:prime256v1",
-                "-nodes",
-                "-days",
-                "2",
-            ])
-            .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
-            .args(["-addext", "basicConstraints=critical,CA:FALSE"])
-            .arg("-keyout")
-            .arg(folder.join("key.pem"))
-            .arg("-out")
-            .arg(folder.join("cert.pem"))
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        make_certificate(folder);
         for (offers, wants, trusts, sent) in [
             ("tls", "tls", true, true),
             ("starttls", "starttls", true, true),

@@ -34,7 +34,7 @@ async fn survey(place: &Place) -> BTreeMap<String, TableSurvey> {
     let db = Db::open(place.clone(), Open::Look, Clock::system()).await.unwrap();
     let mut survey = db::survey(&db).await.unwrap();
     db.close().await;
-    survey.retain(|table, _| !["schema_migrations", "db_move"].contains(&table.as_str()));
+    survey.retain(|table, _| !["schema_migrations", "db_move", "db_copy"].contains(&table.as_str()));
     survey
 }
 

@@ -89,6 +89,33 @@ fn hook(name: &str, server: &WebhookServer) -> String {
     )
 }
 
+/// Adds a message about `subject` for the channel `hook`.
+pub(crate) async fn add_to_hook(db: &Db, subject: &str) -> Added {
+    add(db, "hook", subject, false, 0).await
+}
+
+async fn add(db: &Db, channel: &'static str, subject: &str, hold: bool, generation: u32) -> Added {
+    let subject = subject.to_owned();
+    db.write(move |tx| {
+        let job: JobName = "blogs".parse().unwrap();
+        let message = NewMessage {
+            job: &job,
+            channel,
+            recipient: "webhook",
+            topic: "test",
+            subject: &subject,
+            generation,
+            payload: &format!("{{\"text\":\"{subject}\"}}"),
+            hold,
+            not_before: None,
+            found: tsuzuki::channel::outbox::Found::Since(Some(tx.now())),
+        };
+        outbox::add(tx, &message, tx.now())
+    })
+    .await
+    .unwrap()
+}
+
 impl World {
     async fn add(&self, subject: &str) -> Added {
         self.add_with(subject, false, 0).await
@@ -99,26 +126,7 @@ impl World {
     }
 
     async fn add_to(&self, channel: &'static str, subject: &str, hold: bool, generation: u32) -> Added {
-        let subject = subject.to_owned();
-        self.db
-            .write(move |tx| {
-                let job: JobName = "blogs".parse().unwrap();
-                let message = NewMessage {
-                    job: &job,
-                    channel,
-                    recipient: "webhook",
-                    topic: "test",
-                    subject: &subject,
-                    generation,
-                    payload: &format!("{{\"text\":\"{subject}\"}}"),
-                    hold,
-                    not_before: None,
-                    found: tsuzuki::channel::outbox::Found::Since(Some(tx.now())),
-                };
-                outbox::add(tx, &message, tx.now())
-            })
-            .await
-            .unwrap()
+        add(&self.db, channel, subject, hold, generation).await
     }
 
     async fn send(&self) -> outbox::SendReport {
@@ -451,19 +459,6 @@ on_both_databases! {
         // What is decided after the restore is news.
         world.add("b").await;
         assert_eq!(world.send().await.sent, 1);
-    }
-
-    async fn an_outbox_that_was_left_alone_for_hours_goes_through_the_resolver(fixture) {
-        let world = world(&fixture, "on_unknown = \"hold\"").await;
-        world.server.script.next(Fault::Status(500, vec![]));
-        let message = id(world.add("a").await);
-        world.send().await;
-        fixture.clock.advance(HOUR * 24);
-        let fresh = id(world.add("b").await);
-        let report = world.send().await;
-        assert_eq!((report.held, report.sent), (1, 1));
-        assert_eq!(world.row(message).await.state, State::Held, "this may be an old copy of the database");
-        assert_eq!(world.row(fresh).await.state, State::Sent);
     }
 
     /// A flood of the evening is approved in the morning, and nothing else was queued meanwhile.

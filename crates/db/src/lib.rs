@@ -14,6 +14,7 @@ mod copy;
 pub mod dialect;
 mod error;
 mod foreign;
+mod lineage;
 mod migrate;
 mod moved;
 mod postgres;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::session::{Server, Session};
 use super::unit::{Access, Unit};
-use super::{Error, Open, Result, Stats, Tx, migrate, moved};
+use super::{Error, Open, Result, Stats, Tx, lineage, migrate, moved};
 use stdx::time::Clock;
 
 /// Connections at most; each is a thread of ours, because a client blocks when it is dropped.
@@ -33,6 +33,7 @@ struct Shared {
     open: AtomicUsize,
     /// Whether the database may be written although everything in it was moved away.
     may_be_left: bool,
+    look_only: bool,
 }
 
 impl Pool {
@@ -44,6 +45,9 @@ impl Pool {
             Open::Create | Open::Existing | Open::Left => migrate::migrate_postgres(&mut session, clock)?,
         }
         moved::refuse(&mut Tx::on_postgres(&mut session, clock.now()), how)?;
+        if how != Open::Look {
+            lineage::check_server(&mut session, clock.now())?;
+        }
         let (sender, inbox) = mpsc::channel();
         let shared = Arc::new(Shared {
             server,
@@ -52,6 +56,7 @@ impl Pool {
             inbox: Mutex::new(inbox),
             open: AtomicUsize::new(0),
             may_be_left: how == Open::Left,
+            look_only: how == Open::Look,
         });
         let pool = Self { sender: Some(sender), shared, handles: Mutex::default() };
         pool.start_thread(Some(session))?;
@@ -132,7 +137,14 @@ impl Worker {
     fn attempt(&mut self, unit: &mut dyn Unit) -> Result<()> {
         let session = match &mut self.session {
             Some(session) => session,
-            empty => empty.insert(self.shared.server.connect()?),
+            empty => {
+                let mut session = self.shared.server.connect()?;
+                // The server may have come back with an earlier state.
+                if !self.shared.look_only {
+                    lineage::check_server(&mut session, self.shared.clock.now())?;
+                }
+                empty.insert(session)
+            }
         };
         let access = unit.access();
         let asked_at = Instant::now();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags, ToSql, ffi};
 
 use super::unit::{Access, Unit};
-use super::{Error, Open, Place, Result, Stats, Tx, Value, migrate, moved};
+use super::{Error, Open, Place, Result, Stats, Tx, Value, lineage, migrate, moved};
 use stdx::time::Clock;
 
 /// Marks the file as ours: "tszk" as a number.
@@ -54,8 +54,15 @@ impl Threads {
         prepare(&connection, path, how, clock)?;
         moved::refuse(&mut Tx::on_sqlite(&connection, clock.now()), how)?;
 
+        if let Some(path) = path.filter(|_| how != Open::Look) {
+            with_busy_retry(|| Ok(connection.execute_batch("BEGIN IMMEDIATE")?))?;
+            lineage::check_file(&mut Tx::on_sqlite(&connection, clock.now()), path)?;
+            connection.execute_batch("COMMIT")?;
+        }
+
         let (writer, inbox) = mpsc::channel();
-        let work = Writer { connection, clock: clock.clone(), stats, may_be_left: how == Open::Left };
+        let file = path.map(Path::to_owned);
+        let work = Writer { file, connection, clock: clock.clone(), stats, may_be_left: how == Open::Left };
         let mut handles = vec![spawn("db-writer", move || work.run(&inbox))?];
         let readers = match path {
             None => None,
@@ -195,6 +202,7 @@ pub(super) fn with_busy_retry<T>(mut attempt: impl FnMut() -> Result<T>) -> Resu
 }
 
 struct Writer {
+    file: Option<std::path::PathBuf>,
     connection: Connection,
     clock: Clock,
     stats: Arc<Stats>,
@@ -268,9 +276,29 @@ impl Writer {
                 break;
             }
         }
+        let mut counted = None;
+        if self.file.is_some()
+            && batch
+                .iter()
+                .zip(&outcomes)
+                .any(|(unit, outcome)| unit.access() == Access::Claim && outcome.is_ok())
+        {
+            let tx = &mut Tx::on_sqlite(&self.connection, self.clock.now());
+            match lineage::count_claim(tx) {
+                Ok(count) => counted = count,
+                Err(error) => {
+                    self.rollback();
+                    return Err(error);
+                }
+            }
+        }
         if let Err(error) = with_busy_retry(|| Ok(self.connection.execute_batch("COMMIT")?)) {
             self.rollback();
             return Err(error);
+        }
+        // Before anybody hears of the claim, and so before anything leaves.
+        if let Some((path, count)) = self.file.as_deref().zip(counted) {
+            lineage::put_beside(path, &count);
         }
         self.stats.commits.fetch_add(1, Ordering::Relaxed);
         let done = outcomes.iter().filter(|outcome| outcome.is_ok()).count();

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -99,6 +99,13 @@ impl Clients {
         }
         let made = tls::config(self.0.config.extra_ca.as_deref())?;
         Ok(self.0.tls.get_or_init(|| made).clone())
+    }
+
+    /// The TLS configuration for a mail server; `ca_file` names a PEM file with an authority to trust besides.
+    pub fn mail_tls(&self, ca_file: Option<&Path>) -> Result<rustls::ClientConfig, Error> {
+        let mut config = if ca_file.is_some() { tls::config(ca_file)? } else { self.tls()? };
+        config.alpn_protocols.clear();
+        Ok(config)
     }
 
     /// A client for requests to `url`, which is judged first; one that follows no redirects and decodes nothing.

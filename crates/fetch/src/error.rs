@@ -119,9 +119,22 @@ pub enum Why {
     /// It answered with this status.
     #[error("it answered with status {0}")]
     Status(u16),
+    /// It answered with this status and said itself how long to wait (`Retry-After`).
+    #[error("it answered with status {0}")]
+    Asked(u16),
     /// It could not be reached, or did not answer in time.
     #[error("it could not be reached")]
     Unreachable,
+}
+
+impl Why {
+    /// What 429 or 503 means, with the wait that its host named.
+    pub(super) fn of_busy(status: u16, retry_after: Option<Duration>) -> Self {
+        match retry_after {
+            Some(wait) if !wait.is_zero() => Why::Asked(status),
+            _ => Why::Status(status),
+        }
+    }
 }
 
 impl Error {
@@ -172,7 +185,8 @@ impl Error {
     /// The HTTP status behind the error, if a status caused it.
     pub fn status(&self) -> Option<u16> {
         match self {
-            Error::Refused { status } | Error::Later { why: Why::Status(status), .. } => Some(*status),
+            Error::Refused { status }
+            | Error::Later { why: Why::Status(status) | Why::Asked(status), .. } => Some(*status),
             Error::NotFound => Some(404),
             Error::Gone => Some(410),
             _ => None,
@@ -182,7 +196,7 @@ impl Error {
     /// A short stable word for events and statistics.
     pub fn why_code(&self) -> &'static str {
         match self {
-            Error::Later { why: Why::Status(_), .. } => "host_asks_to_wait",
+            Error::Later { why: Why::Status(_) | Why::Asked(_), .. } => "host_asks_to_wait",
             Error::Later { why: Why::Unreachable, .. } => "host_paused",
             Error::Refused { .. } => "refused",
             Error::NotFound => "not_found",

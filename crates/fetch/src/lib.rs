@@ -112,6 +112,8 @@ struct Arrived {
     asked: bool,
     /// How long its host is now left alone.
     pause: Option<Duration>,
+    /// Whether the host itself named that wait.
+    is_asked: bool,
 }
 
 impl Fetcher {
@@ -218,9 +220,21 @@ impl Fetcher {
                 final_url,
             };
             let retry_after = header::retry_after(&head.headers, inner.clock.now());
-            let pause = pass.settle(Outcome::of_status(head.status, retry_after));
+            let outcome = Outcome::of_status(head.status, retry_after);
+            let is_asked =
+                matches!(outcome, Outcome::Busy { retry_after: Some(wait), .. } if !wait.is_zero());
+            let pause = pass.settle(outcome);
             tracing::debug!(host = head.final_url.host_str(), status = head.status, ?spent, "Answered");
-            return Ok(Arrived { response, head, pass, limits: limits.clone(), spent, asked, pause });
+            return Ok(Arrived {
+                response,
+                head,
+                pass,
+                limits: limits.clone(),
+                spent,
+                asked,
+                pause,
+                is_asked,
+            });
         }
     }
 
@@ -281,7 +295,7 @@ impl Fetcher {
 
 /// Decides by status and validators: unchanged, or a body worth reading, or an error.
 fn is_unchanged(arrived: &mut Arrived, request: &Request) -> Result<bool, Error> {
-    let Arrived { head, asked, pause, .. } = arrived;
+    let Arrived { head, asked, pause, is_asked, .. } = arrived;
     let host = || head.final_url.host_str().unwrap_or_default().to_owned();
     let known = &request.validators;
     match head.status {
@@ -297,9 +311,11 @@ fn is_unchanged(arrived: &mut Arrived, request: &Request) -> Result<bool, Error>
         201..=299 => Ok(false),
         404 => Err(Error::NotFound),
         410 => Err(Error::Gone),
-        status @ (408 | 425 | 429 | 500..=599) => {
-            Err(Error::Later { host: host(), after: pause.unwrap_or(USUAL_WAIT), why: Why::Status(status) })
-        }
+        status @ (408 | 425 | 429 | 500..=599) => Err(Error::Later {
+            host: host(),
+            after: pause.unwrap_or(USUAL_WAIT),
+            why: if *is_asked { Why::Asked(status) } else { Why::Status(status) },
+        }),
         status => Err(Error::Refused { status }),
     }
 }

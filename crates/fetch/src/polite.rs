@@ -140,7 +140,7 @@ impl HostState {
                 self.pause = None;
                 return None;
             }
-            Outcome::Busy { status, retry_after } => (0, Why::Status(status), retry_after),
+            Outcome::Busy { status, retry_after } => (0, Why::of_busy(status, retry_after), retry_after),
             Outcome::Failing { status } => (FORGIVEN, Why::Status(status), None),
             Outcome::Silent => (FORGIVEN, Why::Unreachable, None),
             Outcome::Unreachable => (0, Why::Unreachable, None),

@@ -98,6 +98,15 @@ impl FromStr for RunId {
     }
 }
 
+/// What this machine calls itself, if it does.
+pub fn host_name() -> Option<String> {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .ok()
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .or_else(|| std::env::var("HOSTNAME").ok())
+}
+
 /// One process of this program, as leases name it: `host/pid/kernel-random`.
 ///
 /// `kernel` stands for the boot and the process table in which the number means something: two containers may have
@@ -108,12 +117,7 @@ pub struct Owner(String);
 impl Owner {
     /// The owner that stands for this process; two calls give two owners.
     pub fn this_process() -> Self {
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname")
-            .ok()
-            .map(|name| name.trim().to_owned())
-            .filter(|name| !name.is_empty())
-            .or_else(|| std::env::var("HOSTNAME").ok())
-            .unwrap_or_else(|| "localhost".to_owned());
+        let host = host_name().unwrap_or_else(|| "localhost".to_owned());
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let table = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         let table: String = table.to_string_lossy().chars().filter(char::is_ascii_digit).collect();

@@ -79,6 +79,7 @@ fn sighting(outcome: Result<Reading, Trouble>) -> Sighting {
         http_status: Some(200),
         outcome,
         feed_search: None,
+        other_feeds: Vec::new(),
         sitemap_search: None,
         moved_to: None,
     }

@@ -92,6 +92,7 @@ pub(super) fn settle(
 fn forget_documents(state: &mut State) {
     state.known.clear();
     (state.feed_url, state.sitemap_url) = (None, None);
+    state.other_feeds.clear();
     (state.next_feed_discovery_at, state.next_sitemap_discovery_at) = (None, None);
     (state.feed_first_read_at, state.sitemap_first_read_at, state.html_first_read_at) = (None, None, None);
 }

@@ -1,17 +1,19 @@
 //! Finding the feed and the sitemap of a blog: what its page and robots.txt name, then where they usually are.
 
-use super::{ANY_TYPE, Detector, FEED_TYPES, Look, Miss, PAGE_TYPES, PageRead, Read};
+use std::collections::HashSet;
+
+use super::{ANY_TYPE, Detector, FEED_TYPES, Home, Look, Miss, PAGE_TYPES, PageRead, Read};
 use crate::blogs::decide::SURE_AFTER;
 use crate::blogs::model::{Known, Reading};
 use crate::fetch::Response;
-use crate::parse::html::well_known_feed_paths;
+use crate::parse::feed::Feed;
 use crate::parse::robots::{self, Robots};
 use crate::parse::url::{Url, resolve_web};
 
-/// Feeds that a page names and that are tried.
-const NAMED: usize = 4;
-/// Usual places that are tried.
-const USUAL: usize = 12;
+/// Documents that a page or robots.txt names and that are tried; a hostile one names thousands.
+const NAMED: usize = 8;
+/// Feeds that are not read and that are told.
+const TOLD: usize = 20;
 /// Where sitemaps usually are.
 const SITEMAP_PATHS: [&str; 3] = ["/sitemap.xml", "/sitemap_index.xml", "/wp-sitemap.xml"];
 
@@ -35,27 +37,69 @@ impl Look<'_> {
             self.feed_search = Some(Some(self.blog.url.clone()));
             return Ok(Some(read));
         }
-        let named: Vec<Url> = page.feeds.iter().take(NAMED).cloned().collect();
-        let at = page.head.final_url.clone();
-        let mut candidates = named.clone();
-        if named.is_empty() {
+        let (named, linked, at) = (page.feeds.clone(), page.linked.clone(), page.head.final_url.clone());
+        let home = Home::behind(&self.blog.url, &at);
+        let mut found = self.fullest_of(&named, &home, &linked).await?;
+        if found.is_none() {
             let robots = self.robots().await?;
-            let usual = well_known_feed_paths(&at).into_iter();
-            candidates
-                .extend(usual.filter(|url| robots.allows(&self.prober.agent, url.as_str())).take(USUAL));
-        }
-        for url in candidates {
-            match self.read_feed(&url, false).await {
-                Ok(read) => {
-                    self.feed_search = Some(Some(read.head.permanent_url.clone().unwrap_or(url)));
-                    return Ok(Some(read));
+            for url in home.usual_feeds(&at) {
+                if named.contains(&url) || !robots.allows(&self.prober.agent, url.as_str()) {
+                    continue;
                 }
-                Err(miss) if self.is_worth_waiting(&miss) => return Err(miss),
-                Err(_) => {}
+                let home = home.clone();
+                if let Some(read) = self.try_feed(&url, move |feed, at| home.owns(feed, at)).await? {
+                    found = Some((url, read));
+                    break;
+                }
             }
         }
-        self.feed_search = Some(None);
-        Ok(None)
+        let others = named.into_iter().filter(|url| found.as_ref().is_none_or(|(chosen, _)| url != chosen));
+        self.other_feeds = others.take(TOLD).map(String::from).collect();
+        let Some((url, read)) = found else {
+            self.feed_search = Some(None);
+            return Ok(None);
+        };
+        self.feed_search = Some(Some(read.head.permanent_url.clone().unwrap_or(url)));
+        Ok(Some(read))
+    }
+
+    /// Of the feeds that the page names, the blog's own with the most entries; the first of several such.
+    async fn fullest_of(
+        &self,
+        named: &[Url],
+        home: &Home,
+        linked: &HashSet<String>,
+    ) -> Result<Option<(Url, Read)>, Miss> {
+        let mut candidates: Vec<&Url> = named.iter().collect();
+        candidates.sort_by_key(|url| !home.holds(url));
+        let mut fullest: Option<(Url, Read)> = None;
+        for url in candidates.into_iter().take(NAMED) {
+            let (home, linked) = (home.clone(), linked.clone());
+            let fits = move |feed: &Feed, at: &Url| home.owns(feed, at) || Home::is_listed(feed, at, &linked);
+            let Some(read) = self.try_feed(url, fits).await? else { continue };
+            if fullest.as_ref().is_none_or(|(_, known)| count(&read) > count(known)) {
+                fullest = Some((url.clone(), read));
+            }
+        }
+        Ok(fullest)
+    }
+
+    /// Reads what may be the blog's feed; `None` when there is none, or one that does not fit.
+    async fn try_feed(
+        &self,
+        url: &Url,
+        fits: impl FnOnce(&Feed, &Url) -> bool + Send + 'static,
+    ) -> Result<Option<Read>, Miss> {
+        let read = match self.ask(Detector::Feed, url, None, FEED_TYPES).await {
+            Ok(Response::Fetched(head, body)) => self.parse_feed(url, head, body, fits).await,
+            Ok(Response::Unchanged(_)) => return Ok(None),
+            Err(miss) => Err(miss),
+        };
+        match read {
+            Ok((read, is_fitting)) => Ok(is_fitting.then_some(read)),
+            Err(miss) if self.is_worth_waiting(&miss) => Err(miss),
+            Err(_) => Ok(None),
+        }
     }
 
     async fn search_sitemap(&mut self) -> Result<Option<Read>, Miss> {
@@ -64,7 +108,7 @@ impl Look<'_> {
         let usual = SITEMAP_PATHS.iter().filter_map(|path| self.blog.url.join(path).ok());
         let usual = usual.filter(|url| robots.allows(&self.prober.agent, url.as_str()));
         let mut candidates: Vec<Url> = named.take(NAMED).chain(usual).collect();
-        let mut tried = std::collections::HashSet::new();
+        let mut tried = HashSet::new();
         candidates.retain(|url| tried.insert(url.clone()));
         for url in candidates {
             match self.read_sitemap(&url, false).await {
@@ -114,5 +158,12 @@ impl Look<'_> {
             self.robots = Some(rules);
         }
         Ok(self.robots.clone().unwrap_or_default())
+    }
+}
+
+fn count(read: &Read) -> usize {
+    match &read.reading {
+        Reading::Entries { entries, .. } => entries.len(),
+        Reading::Unchanged { .. } => 0,
     }
 }

@@ -37,7 +37,7 @@ pub fn find_state(tx: &mut Tx<'_>, blog_id: &str) -> db::Result<Option<State>> {
                last_change_at, decided_by, validators_url, other_validators, settings_hash,
                next_feed_discovery_at, next_sitemap_discovery_at, feed_first_read_at, sitemap_first_read_at,
                html_first_read_at, last_success_at, last_full_read_at, url_count, unconfirmed, moved_to,
-               moved_count, failures_in_a_row, failing_since, warned_at, not_before
+               moved_count, failures_in_a_row, failing_since, warned_at, not_before, other_feeds
              FROM blog_state WHERE blog_id = ?1"
         ),
         params![blog_id],
@@ -77,6 +77,7 @@ fn read_state(row: &Row<'_>) -> db::Result<State> {
         failing_since: row.get(24)?,
         warned_at: row.get(25)?,
         not_before: row.get(26)?,
+        other_feeds: json(row, 27)?.unwrap_or_default(),
     })
 }
 
@@ -175,9 +176,10 @@ fn put_state(tx: &mut Tx<'_>, job: &JobName, blog_id: &str, state: &State, now: 
                 last_check_at, last_change_at, job_name, decided_by, validators_url, other_validators,
                 settings_hash, next_feed_discovery_at, next_sitemap_discovery_at, feed_first_read_at,
                 sitemap_first_read_at, html_first_read_at, last_success_at, last_full_read_at, url_count,
-                unconfirmed, moved_to, moved_count, failures_in_a_row, failing_since, warned_at, not_before)
+                unconfirmed, moved_to, moved_count, failures_in_a_row, failing_since, warned_at, not_before,
+                other_feeds)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-                ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)
+                ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30)
              ON CONFLICT (blog_id) DO UPDATE SET
                etag = excluded.etag, last_modified = excluded.last_modified,
                url_fingerprint = excluded.url_fingerprint, feed_url = excluded.feed_url,
@@ -195,7 +197,8 @@ fn put_state(tx: &mut Tx<'_>, job: &JobName, blog_id: &str, state: &State, now: 
                url_count = excluded.url_count, unconfirmed = excluded.unconfirmed,
                moved_to = excluded.moved_to, moved_count = excluded.moved_count,
                failures_in_a_row = excluded.failures_in_a_row, failing_since = excluded.failing_since,
-               warned_at = excluded.warned_at, not_before = excluded.not_before"
+               warned_at = excluded.warned_at, not_before = excluded.not_before,
+               other_feeds = excluded.other_feeds"
         ),
         params![
             blog_id,
@@ -226,7 +229,8 @@ fn put_state(tx: &mut Tx<'_>, job: &JobName, blog_id: &str, state: &State, now: 
             state.failures_in_a_row,
             state.failing_since,
             state.warned_at,
-            state.not_before
+            state.not_before,
+            (!state.other_feeds.is_empty()).then(|| text(&state.other_feeds))
         ],
     )?;
     Ok(())
@@ -242,6 +246,21 @@ pub fn list_known_blogs(tx: &mut Tx<'_>) -> db::Result<Vec<(String, String, Time
         sql!("SELECT blog_id, job_name, last_check_at FROM blog_state ORDER BY blog_id"),
         params![],
         |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )
+}
+
+/// Blogs that are not to be checked before a later moment: id, job, that moment, and the last check.
+pub fn list_not_before(
+    tx: &mut Tx<'_>,
+    now: Timestamp,
+) -> db::Result<Vec<(String, String, Timestamp, Timestamp)>> {
+    tx.list(
+        sql!(
+            "SELECT blog_id, job_name, not_before, last_check_at FROM blog_state WHERE not_before > ?1
+             ORDER BY not_before, blog_id"
+        ),
+        params![now],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
     )
 }
 

@@ -13,6 +13,24 @@ use crate::time::Timestamp;
 /// Longer subjects are cut; nobody sees more of them.
 const MAX_SUBJECT_COLUMNS: usize = 240;
 
+/// No line of a mail is longer, without its end: RFC 5322, 2.1.1. Servers refuse or break those that are.
+pub(super) const MAX_LINE: usize = 998;
+
+/// Whether a mail with this sender, and this value in a header of a list, has no line that is too long.
+pub(super) fn can_carry(mailbox: &Mailbox, list: Option<&HeaderText>) -> bool {
+    let body = MailBody { subject: "s".into(), text: "t".into(), html: "h".into(), list_id: None };
+    let frame = Frame {
+        from: mailbox,
+        to: mailbox,
+        reply_to: Some(mailbox),
+        list_id: list,
+        list_unsubscribe: list,
+        key: "key",
+        date: Timestamp::MIN,
+    };
+    build(&frame, &body).is_ok()
+}
+
 /// What stands around a body.
 pub(super) struct Frame<'a> {
     pub(super) from: &'a Mailbox,
@@ -58,7 +76,11 @@ pub(super) fn build(frame: &Frame<'_>, body: &MailBody) -> Result<Vec<u8>, Strin
         .boundary(format!("=_{}", frame.key.get(..32).unwrap_or(frame.key)))
         .singlepart(part(ContentType::TEXT_PLAIN, &body.text)?)
         .singlepart(part(ContentType::TEXT_HTML, &body.html)?);
-    builder.multipart(parts).map(|mail| mail.formatted()).map_err(|error| error.to_string())
+    let mail = builder.multipart(parts).map_err(|error| error.to_string())?.formatted();
+    match mail.split(|byte| *byte == b'\n').any(|line| line.len() > MAX_LINE + 1) {
+        true => Err(format!("it has a line of more than {MAX_LINE} bytes")),
+        false => Ok(mail),
+    }
 }
 
 /// Always encoded: then no line is too long, and none can look like the boundary, which begins with `=_`.

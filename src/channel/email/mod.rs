@@ -3,6 +3,7 @@
 
 mod mime;
 mod smtp;
+mod wire;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -11,7 +12,6 @@ use std::time::Duration;
 
 use lettre::Address;
 use lettre::message::Mailbox;
-use lettre::transport::smtp::client::AsyncSmtpConnection;
 use tokio::time::Instant;
 
 use super::error::{Finding, SendError, Sent};
@@ -21,9 +21,9 @@ use super::notice::{MailBody, News};
 use super::outbox::Row;
 use super::settings::channel_config;
 use super::{Channel, Check, Outside, Progress};
-use crate::config::{Problems, Secret, Section};
+use crate::config::{Problem, Problems, Secret, Section};
 use crate::fail;
-use smtp::{Reuse, Server};
+use smtp::{Connection, Reuse, Server};
 pub(super) use words::test_mail;
 
 /// How long a server may think about the end of the text: RFC 5321, 4.5.3.2.6. Giving up earlier makes copies.
@@ -81,7 +81,7 @@ pub(super) struct Email {
 }
 
 /// A connection that is kept for the next mail, and since when.
-type Open = (Box<AsyncSmtpConnection>, Instant);
+type Open = (Box<Connection>, Instant);
 
 enum Transport {
     Smtp(Server, Mutex<Option<Open>>),
@@ -126,11 +126,27 @@ impl Email {
         }
         config.ca_file = config.ca_file.map(|path| section.resolve(&path));
         let to = config.to.iter().enumerate().map(|(at, text)| mailbox(&format!("to.{at}"), text));
-        let to = to.filter_map(|to| problems.note(to)).collect();
+        let to: Vec<Mailbox> = to.filter_map(|to| problems.note(to)).collect();
         let transport = problems.note(read_transport(&config, section));
         let from = problems.note(mailbox("from", &config.from));
         let reply_to = config.reply_to.as_deref().map(|text| mailbox("reply_to", text)).transpose();
         let reply_to = problems.note(reply_to).flatten();
+        for (key, mailbox) in [("from", from.as_ref()), ("reply_to", reply_to.as_ref())]
+            .into_iter()
+            .map(|(key, mailbox)| (key.to_owned(), mailbox))
+            .chain(to.iter().enumerate().map(|(at, to)| (format!("to.{at}"), Some(to))))
+        {
+            if mailbox.is_some_and(|mailbox| !mime::can_carry(mailbox, None)) {
+                problems.push(too_long(section, &key));
+            }
+        }
+        for (key, text) in [("list_id", &config.list_id), ("list_unsubscribe", &config.list_unsubscribe)] {
+            if let (Some(text), Some(from)) = (text, &from)
+                && !mime::can_carry(from, Some(&HeaderText::new(text)))
+            {
+                problems.push(too_long(section, key));
+            }
+        }
         let (Some(transport), Some(from), true) = (transport, from, problems.is_empty()) else {
             return Err(problems);
         };
@@ -210,7 +226,7 @@ impl Email {
     async fn send_over_smtp(
         &self,
         server: &Server,
-        kept: Option<Box<AsyncSmtpConnection>>,
+        kept: Option<Box<Connection>>,
         channel: &Channel,
         outside: &Outside,
         to: &Address,
@@ -219,7 +235,7 @@ impl Email {
     ) -> Result<Sent, SendError> {
         // A kept connection may have been closed by the server; that shows at the first command, and costs nothing.
         let mut connection = match kept {
-            Some(mut connection) => match connection.test_connected().await {
+            Some(mut connection) => match connection.is_alive().await {
                 true => connection,
                 false => Box::new(smtp::connect(server, &self.config, &channel.settings, outside).await?),
             },
@@ -241,7 +257,7 @@ impl Email {
         }
     }
 
-    fn keep(&self, connection: Box<AsyncSmtpConnection>) {
+    fn keep(&self, connection: Box<Connection>) {
         if let Transport::Smtp(_, kept) = &self.transport {
             *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((connection, Instant::now()));
         }
@@ -283,7 +299,7 @@ impl Email {
                 match tokio::time::timeout(channel.settings.timeout, connecting).await {
                     Ok(Ok(mut connection)) => {
                         let _ = tokio::time::timeout(Duration::from_secs(2), connection.quit()).await;
-                        let how = if connection.is_encrypted() { "encrypted" } else { "not encrypted" };
+                        let how = if connection.is_encrypted { "encrypted" } else { "not encrypted" };
                         let who = if self.config.user.is_some() { "signed in" } else { "without signing in" };
                         vec![Check::fine("server", format!("{what} takes mail, {how}, {who}"))]
                     }
@@ -310,9 +326,16 @@ impl Email {
     }
 }
 
-fn take_fresh(kept: &Mutex<Option<Open>>) -> Option<Box<AsyncSmtpConnection>> {
+fn take_fresh(kept: &Mutex<Option<Open>>) -> Option<Box<Connection>> {
     let taken = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
     taken.filter(|(_, since)| since.elapsed() < KEEP_OPEN).map(|(connection, _)| connection)
+}
+
+fn too_long(section: &Section, key: &str) -> Problem {
+    let max = mime::MAX_LINE;
+    section
+        .problem(key, format!("it cannot stand in a mail: a line of a mail has at most {max} bytes"))
+        .with_hint("write something shorter")
 }
 
 fn read_transport(config: &EmailConfig, section: &Section) -> Result<Transport, Problems> {

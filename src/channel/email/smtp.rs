@@ -5,17 +5,21 @@
 //! └───────── not sent: try again ─────────────────┘ └── may be sent ─┘
 //! ```
 
-use lettre::Address;
-use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
-use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, TlsParameters};
-use lettre::transport::smtp::commands::{Data, Mail, Rcpt, Rset};
-use lettre::transport::smtp::extension::{ClientId, Extension, MailParameter};
+use std::net::SocketAddr;
+use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use lettre::Address;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+
+use super::wire::{Fault, Reply, Wire};
 use super::{EmailConfig, Tls};
 use crate::channel::error::{SendError, Sent};
 use crate::channel::{Outside, Progress, Settings};
 use crate::config::redact;
-use crate::{fail, text};
+use crate::{fail, id, text};
 
 /// The text goes out in pieces, so that a broken connection shows whether its end was reached.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -28,127 +32,236 @@ pub(super) struct Server {
     pub(super) tls: Tls,
 }
 
+/// A connection that takes mail.
+pub(super) struct Connection {
+    wire: Wire,
+    /// What the server offers, in capitals.
+    offers: Vec<String>,
+    pub(super) is_encrypted: bool,
+}
+
+impl Connection {
+    /// Whether the server offers this, with whatever behind it.
+    fn offers(&self, name: &str) -> bool {
+        self.offers.iter().any(|line| line.split(' ').next() == Some(name))
+    }
+
+    fn offers_auth(&self, mechanism: &str) -> bool {
+        self.offers
+            .iter()
+            .filter_map(|line| line.strip_prefix("AUTH"))
+            .any(|line| line.split([' ', '=']).any(|word| word == mechanism))
+    }
+
+    async fn hello(&mut self, name: &str) -> Result<(), Fault> {
+        let reply = self.wire.command(&format!("EHLO {name}"), 2).await?;
+        self.offers = reply.lines.into_iter().skip(1).map(|line| line.trim().to_ascii_uppercase()).collect();
+        Ok(())
+    }
+
+    /// Whether it is still of use after a while.
+    pub(super) async fn is_alive(&mut self) -> bool {
+        self.wire.command("NOOP", 2).await.is_ok()
+    }
+
+    pub(super) async fn quit(&mut self) {
+        let _ = self.wire.command("QUIT", 2).await;
+    }
+
+    async fn sign_in(&mut self, user: &str, password: &str) -> Result<(), Fault> {
+        if self.offers_auth("PLAIN") {
+            let secret = BASE64.encode(format!("\0{user}\0{password}"));
+            self.wire.command(&format!("AUTH PLAIN {secret}"), 2).await?;
+        } else if self.offers_auth("LOGIN") {
+            self.wire.command("AUTH LOGIN", 3).await?;
+            self.wire.command(&BASE64.encode(user), 3).await?;
+            self.wire.command(&BASE64.encode(password), 2).await?;
+        } else {
+            let lines = vec!["it offers no way to sign in that is known here (PLAIN, LOGIN)".to_owned()];
+            return Err(Fault::Refused(Reply { code: 504, lines }));
+        }
+        Ok(())
+    }
+}
+
 /// Opens a connection that is ready to take mail.
 pub(super) async fn connect(
     server: &Server,
     config: &EmailConfig,
     settings: &Settings,
     outside: &Outside,
-) -> Result<AsyncSmtpConnection, SendError> {
+) -> Result<Connection, SendError> {
     let Server { host, port, .. } = server;
     let addresses = outside
         .clients
         .resolve(host, *port, &settings.allow_private)
         .await
         .map_err(|error| SendError::later(error.to_string()))?;
-    let hello = ClientId::default();
-    let tls = match server.tls {
-        Tls::None => None,
-        Tls::Tls | Tls::Starttls => Some(parameters(host, config)?),
-    };
-    let implicit = tls.clone().filter(|_| server.tls == Tls::Tls);
-    let mut connection =
-        AsyncSmtpConnection::connect_tokio1(&addresses[..], Some(settings.timeout), &hello, implicit, None)
-            .await
-            .map_err(|error| SendError::later(format!("no connection to {host}: {}", words(&error))))?;
-    if let (Tls::Starttls, Some(tls)) = (server.tls, tls) {
-        if !connection.can_starttls() {
-            return Err(SendError::later(format!(
-                "{host} offers no STARTTLS; nothing is sent without encryption"
-            )));
+    let no_connection = |why: String| SendError::later(format!("no connection to {host}: {why}"));
+    let (stream, hello) = open(&addresses, settings).await.map_err(no_connection)?;
+    let mut connection = Connection { wire: Wire::new(stream), offers: Vec::new(), is_encrypted: false };
+    if server.tls == Tls::Tls {
+        connection = encrypt(connection, host, config, outside).await?;
+    }
+    let broken = |fault: Fault| no_connection(fault.to_string());
+    connection.wire.reply(2).await.map_err(broken)?;
+    connection.hello(&hello).await.map_err(broken)?;
+    if server.tls == Tls::Starttls {
+        if !connection.offers("STARTTLS") {
+            return Err(unsafe_line(host, "it offers no STARTTLS"));
         }
-        connection.starttls(tls, &hello).await.map_err(|error| {
-            SendError::later(format!("no encrypted connection to {host}: {}", words(&error)))
+        connection.wire.command("STARTTLS", 2).await.map_err(|fault| match fault {
+            Fault::Refused(reply) => unsafe_line(host, &format!("it refuses STARTTLS: {reply}")),
+            broken => no_connection(broken.to_string()),
         })?;
+        connection = encrypt(connection, host, config, outside).await?;
+        // What was offered in the clear, somebody else may have offered.
+        connection.hello(&hello).await.map_err(broken)?;
     }
     if let (Some(user), Some(password)) = (&config.user, &config.password) {
         let password = password.reveal().map_err(|missing| SendError::Locked { why: missing.to_string() })?;
-        let credentials = Credentials::new(user.clone(), password.expose().to_owned());
-        connection.auth(DEFAULT_MECHANISMS, &credentials).await.map_err(|error| {
-            let why = format!("{host} does not let `user` in: {}", words(&error));
-            match error.is_permanent() || error.is_client() {
-                true => SendError::Locked { why },
-                false => SendError::later(why),
+        connection.sign_in(user, password.expose()).await.map_err(|fault| {
+            let why = format!("{host} does not let `user` in: {fault}");
+            match fault {
+                Fault::Refused(reply) if reply.code >= 500 => SendError::Locked { why },
+                _ => SendError::later(why),
             }
         })?;
     }
     Ok(connection)
 }
 
-fn parameters(host: &str, config: &EmailConfig) -> Result<TlsParameters, SendError> {
-    let failed = |why: String| SendError::later(format!("no encryption: {why}"));
-    let mut builder = TlsParameters::builder(host.to_owned());
-    if let Some(path) = &config.ca_file {
-        let pem = std::fs::read(path).map_err(|error| failed(format!("{}: {error}", path.display())))?;
-        let certificate = Certificate::from_pem(&pem).map_err(|error| failed(error.to_string()))?;
-        builder = builder.add_root_certificate(certificate);
+/// Connects to the first address that answers; says also what we call ourselves there.
+async fn open(addresses: &[SocketAddr], settings: &Settings) -> Result<(TcpStream, String), String> {
+    let mut failed = "it has no address".to_owned();
+    for address in addresses {
+        let connecting = tokio::time::timeout(settings.timeout, TcpStream::connect(address));
+        match connecting.await {
+            Ok(Ok(stream)) => {
+                // Commands are short and wait for their answer: holding them back would only cost time.
+                stream.set_nodelay(true).map_err(|error| error.to_string())?;
+                let here = stream.local_addr().map_err(|error| error.to_string())?;
+                return Ok((stream, hello_name(id::host_name().as_deref(), here)));
+            }
+            Ok(Err(error)) => failed = error.to_string(),
+            Err(_) => failed = format!("no answer within {} s", settings.timeout.as_secs()),
+        }
     }
-    builder.build_rustls().map_err(|error| failed(error.to_string()))
+    Err(failed)
+}
+
+/// The name of this machine if it is one, else its address: RFC 5321, 4.1.3.
+fn hello_name(name: Option<&str>, here: SocketAddr) -> String {
+    let is_name = |name: &&str| {
+        name.len() <= 253 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte))
+    };
+    match (name.filter(|name| !name.is_empty()).filter(is_name), here) {
+        (Some(name), _) => name.to_owned(),
+        (None, SocketAddr::V4(here)) => format!("[{}]", here.ip()),
+        (None, SocketAddr::V6(here)) => format!("[IPv6:{}]", here.ip()),
+    }
+}
+
+async fn encrypt(
+    connection: Connection,
+    host: &str,
+    config: &EmailConfig,
+    outside: &Outside,
+) -> Result<Connection, SendError> {
+    let tls = outside.clients.mail_tls(config.ca_file.as_deref());
+    let tls = tls.map_err(|error| unsafe_line(host, &error.to_string()))?;
+    let name = ServerName::try_from(host.to_owned());
+    let name = name.map_err(|_| unsafe_line(host, "no certificate can have this name"))?;
+    let wire = connection.wire.encrypt(Arc::new(tls), name).await;
+    let wire = wire.map_err(|fault| unsafe_line(host, &fault.to_string()))?;
+    Ok(Connection { wire, offers: Vec::new(), is_encrypted: true })
+}
+
+/// It is no message's fault that a line cannot be encrypted.
+fn unsafe_line(host: &str, why: &str) -> SendError {
+    SendError::Unsafe {
+        why: format!("no encrypted connection to {host}: {why}; nothing is sent without encryption"),
+    }
 }
 
 /// Hands one mail in. Answers with what is to happen, and whether the connection may be used again.
 pub(super) async fn deliver(
-    connection: &mut AsyncSmtpConnection,
+    connection: &mut Connection,
     from: &Address,
     to: &Address,
     mail: &[u8],
     progress: &Progress,
 ) -> Result<Sent, (SendError, Reuse)> {
-    let mut options = Vec::new();
+    let mut options = "";
     if !from.to_string().is_ascii() || !to.to_string().is_ascii() {
-        let no = || SendError::refused("the mail server takes no addresses with such letters");
-        if !connection.server_info().supports_feature(Extension::SmtpUtfEight) {
-            return Err((no(), Reuse::Yes));
+        if !connection.offers("SMTPUTF8") {
+            let no = SendError::refused("the mail server takes no addresses with such letters");
+            return Err((no, Reuse::Yes));
         }
-        options.push(MailParameter::SmtpUtfEight);
+        options = " SMTPUTF8";
     }
+    let wire = &mut connection.wire;
     // What the server thinks of our sender address it thinks of every mail, so this is not the message's fault.
-    connection
-        .command(Mail::new(Some(from.clone()), options))
+    wire.command(&format!("MAIL FROM:<{from}>{options}"), 2)
         .await
-        .map_err(|error| judge(&error, "MAIL FROM", |why| SendError::Locked { why }))?;
-    if let Err(error) = connection.command(Rcpt::new(to.clone(), Vec::new())).await {
-        let judged = judge(&error, "RCPT TO", |why| SendError::Refused { why });
-        return Err(reset(connection, judged).await);
+        .map_err(|fault| judge(&fault, "MAIL FROM", |why| SendError::Locked { why }))?;
+    if let Err(fault) = wire.command(&format!("RCPT TO:<{to}>"), 2).await {
+        return Err(reset(wire, judge(&fault, "RCPT TO", |why| SendError::Refused { why })).await);
     }
     if !progress.may_go_on() {
         return Err((SendError::later("there was no time left to send it"), Reuse::No));
     }
-    if let Err(error) = connection.command(Data).await {
-        let judged = judge(&error, "DATA", |why| SendError::Refused { why });
-        return Err(reset(connection, judged).await);
+    if let Err(fault) = wire.command("DATA", 3).await {
+        return Err(reset(wire, judge(&fault, "DATA", |why| SendError::Refused { why })).await);
     }
     fail::point("email.before_text");
-    // The library asks for the next piece after it has written the last one, and writes the end of data when
-    // there is none: until then the server cannot have accepted anything.
-    let mut pieces = mail.chunks(PIECE_BYTES);
-    let text = std::iter::from_fn(|| {
-        let piece = pieces.next();
-        if piece.is_none() {
-            progress.hand_over();
-            fail::point("email.before_end");
-        }
-        piece
-    });
-    let answered = connection.message_iter(text).await;
+    // The last piece has the end of data with it: until it leaves, the server cannot have accepted anything.
+    let text = as_data(mail);
+    let mut pieces = text.chunks(PIECE_BYTES);
+    let last = pieces.next_back().unwrap_or_default();
+    let in_text = |fault| (SendError::later(format!("the connection broke in the text: {fault}")), Reuse::No);
+    for piece in pieces {
+        wire.write(piece).await.map_err(in_text)?;
+    }
+    wire.refuse_unasked().map_err(in_text)?;
+    progress.hand_over();
+    fail::point("email.before_end");
+    let answered = match wire.write(last).await {
+        Ok(()) => wire.reply(2).await,
+        Err(fault) => Err(fault),
+    };
     fail::point("email.after_end");
     match answered {
-        Ok(response) => {
-            let said = quote(&response.message().collect::<Vec<_>>().join(" "));
-            Ok(Sent { remote_id: Some(said).filter(|said| !said.is_empty()), rest_until: None })
+        Ok(reply) => {
+            Ok(Sent { remote_id: Some(reply.text()).filter(|said| !said.is_empty()), rest_until: None })
         }
-        Err(error) if error.status().is_some() => {
+        Err(fault @ Fault::Refused(_)) => {
             progress.take_back();
-            Err(judge(&error, "the text", |why| SendError::Refused { why }))
+            Err(judge(&fault, "the text", |why| SendError::Refused { why }))
         }
-        Err(error) if progress.is_handed_over() => {
-            let why = format!("no answer after the end of the text: {}", words(&error));
+        Err(Fault::Broken(why)) => {
+            let why = format!("no answer after the end of the text: {why}");
             Err((SendError::Unknown { why }, Reuse::No))
         }
-        Err(error) => {
-            Err((SendError::later(format!("the connection broke in the text: {}", words(&error))), Reuse::No))
-        }
     }
+}
+
+/// A mail as DATA wants it: CRLF at the end of every line, a dot before a first dot, and the end of data.
+fn as_data(mail: &[u8]) -> Vec<u8> {
+    let mut data = Vec::with_capacity(mail.len() + mail.len() / 64 + 8);
+    let mut rest = mail;
+    while !rest.is_empty() {
+        let end = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(rest.len());
+        if rest[0] == b'.' {
+            data.push(b'.');
+        }
+        data.extend_from_slice(&rest[..end]);
+        data.extend_from_slice(b"\r\n");
+        let ending = if rest[end..].starts_with(b"\r\n") { 2 } else { 1 };
+        rest = rest.get(end + ending..).unwrap_or_default();
+    }
+    data.extend_from_slice(b".\r\n");
+    data
 }
 
 /// Whether a connection is still good for the next mail.
@@ -158,41 +271,59 @@ pub(super) enum Reuse {
     No,
 }
 
-async fn reset(
-    connection: &mut AsyncSmtpConnection,
-    (error, reuse): (SendError, Reuse),
-) -> (SendError, Reuse) {
+async fn reset(wire: &mut Wire, (error, reuse): (SendError, Reuse)) -> (SendError, Reuse) {
     match reuse {
-        Reuse::Yes if connection.command(Rset).await.is_ok() => (error, Reuse::Yes),
+        Reuse::Yes if wire.command("RSET", 2).await.is_ok() => (error, Reuse::Yes),
         _ => (error, Reuse::No),
     }
 }
 
-/// What an error before the end of the text means; `final_no` says what a permanent refusal is.
-fn judge(
-    error: &lettre::transport::smtp::Error,
-    phase: &str,
-    final_no: impl FnOnce(String) -> SendError,
-) -> (SendError, Reuse) {
-    let why = format!("refused at {phase}: {}", words(error));
-    let Some(code) = error.status() else {
-        return (SendError::later(format!("the connection broke at {phase}: {}", words(error))), Reuse::No);
+/// What a fault before the end of the text means; `final_no` says what a permanent refusal is.
+fn judge(fault: &Fault, phase: &str, final_no: impl FnOnce(String) -> SendError) -> (SendError, Reuse) {
+    let Fault::Refused(reply) = fault else {
+        return (SendError::later(format!("the connection broke at {phase}: {fault}")), Reuse::No);
     };
-    let code = code.to_string();
-    match code.as_str() {
+    let why = format!("refused at {phase}: {reply}");
+    match reply.code {
         // "Authentication required" and "credentials invalid" may come at any point.
-        "530" | "535" => (SendError::Locked { why }, Reuse::No),
-        "421" => (SendError::later(why), Reuse::No),
-        _ if error.is_permanent() => (final_no(why), Reuse::Yes),
+        530 | 535 => (SendError::Locked { why }, Reuse::No),
+        421 => (SendError::later(why), Reuse::No),
+        500.. => (final_no(why), Reuse::Yes),
         _ => (SendError::later(why), Reuse::Yes),
     }
 }
 
-fn words(error: &lettre::transport::smtp::Error) -> String {
-    quote(&error.to_string())
+/// What a server said, on one short line and without our secrets.
+pub(super) fn quote(said: &str) -> String {
+    text::shorten(&redact(&text::one_line(said)), 200)
 }
 
-/// What a server said, on one short line and without our secrets.
-fn quote(said: &str) -> String {
-    text::shorten(&redact(&text::one_line(said)), 200)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_ends_before_its_end() {
+        for (mail, data) in [
+            ("a\r\nb\r\n", "a\r\nb\r\n.\r\n"),
+            ("a", "a\r\n.\r\n"),
+            ("", ".\r\n"),
+            (".\r\nMAIL FROM:<x>", "..\r\nMAIL FROM:<x>\r\n.\r\n"),
+            ("a\n.\nb\r.\rc", "a\r\n..\r\nb\r\n..\r\nc\r\n.\r\n"),
+            ("a\r\n\r\n..b\r\n", "a\r\n\r\n...b\r\n.\r\n"),
+            ("a\r\r\n", "a\r\n\r\n.\r\n"),
+        ] {
+            assert_eq!(String::from_utf8(as_data(mail.as_bytes())).unwrap(), data, "{mail:?}");
+        }
+    }
+
+    #[test]
+    fn we_say_hello_with_a_name_or_an_address() {
+        let (four, six) = ("192.0.2.7:5".parse().unwrap(), "[2001:db8::7]:5".parse().unwrap());
+        assert_eq!(hello_name(Some("mail-1.example.com"), four), "mail-1.example.com");
+        for name in [None, Some(""), Some("my_host"), Some("a b"), Some("a\r\nb"), Some("名前")] {
+            assert_eq!(hello_name(name, four), "[192.0.2.7]");
+            assert_eq!(hello_name(name, six), "[IPv6:2001:db8::7]");
+        }
+    }
 }

@@ -36,7 +36,7 @@ impl Due {
 }
 
 /// Whether a sender has anything to do for a channel; cheap, for the many times when it has not.
-pub(super) fn is_due(tx: &mut Tx<'_>, channel: &str, due: &Due, stale_before: Timestamp) -> db::Result<bool> {
+pub(super) fn is_due(tx: &mut Tx<'_>, channel: &str, due: &Due) -> db::Result<bool> {
     let now = tx.now();
     let leases = tx.list(
         sql!("SELECT lease_until, lease_uptime FROM outbox WHERE channel = ?1 AND state = 'sending'"),
@@ -50,14 +50,12 @@ pub(super) fn is_due(tx: &mut Tx<'_>, channel: &str, due: &Due, stale_before: Ti
         sql!(
             "SELECT CAST(EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'ready' AND not_before <= ?2)
                 OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'unknown' AND not_before <= ?2)
-                OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'unknown' AND not_before > ?5)
-                OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'ready' AND not_before > ?5
-                             AND (last_attempt_at IS NOT NULL OR COALESCE(readied_at, created_at) > ?4))
-                OR (EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'ready')
-                    AND NOT EXISTS (SELECT 1 FROM outbox_channels WHERE channel = ?1 AND looked_at > ?3))
+                OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'unknown' AND not_before > ?4)
+                OR EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND state = 'ready' AND not_before > ?4
+                             AND (last_attempt_at IS NOT NULL OR COALESCE(readied_at, created_at) > ?3))
               AS INTEGER)"
         ),
-        params![channel, due.by, stale_before, now, due.latest_wait],
+        params![channel, due.by, now, due.latest_wait],
     )?;
     Ok(is_due != 0)
 }
@@ -79,7 +77,6 @@ pub(super) fn find_next_due(tx: &mut Tx<'_>, channel: &str) -> db::Result<Option
 
 /// What senders remember about a channel.
 pub(super) struct Memory {
-    pub(super) looked_at: Option<Timestamp>,
     pub(super) last_attempt_at: Option<Timestamp>,
     pub(super) locked_with: Option<String>,
 }
@@ -88,34 +85,25 @@ pub(super) struct Memory {
 pub(super) fn lock_channel(tx: &mut Tx<'_>, channel: &str) -> db::Result<Memory> {
     let now = tx.now();
     restored::notice_restore(tx, now)?;
-    let is_new = tx.execute(
-        sql!("INSERT INTO outbox_channels (channel, looked_at) VALUES (?1, ?2) ON CONFLICT (channel) DO NOTHING"),
-        params![channel, now],
-    )? == 1;
-    let memory = tx.find(
-        sql!(
-            "SELECT looked_at, last_attempt_at, locked_with FROM outbox_channels WHERE channel = ?1 {for_update}"
-        ),
+    tx.execute(
+        sql!("INSERT INTO outbox_channels (channel) VALUES (?1) ON CONFLICT (channel) DO NOTHING"),
         params![channel],
-        |row| Ok(Memory { looked_at: row.get(0)?, last_attempt_at: row.get(1)?, locked_with: row.get(2)? }),
     )?;
-    let memory = memory.unwrap_or(Memory { looked_at: None, last_attempt_at: None, locked_with: None });
-    Ok(if is_new { Memory { looked_at: None, ..memory } } else { memory })
-}
-
-pub(super) fn put_looked_at(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<()> {
-    tx.execute(sql!("UPDATE outbox_channels SET looked_at = ?2 WHERE channel = ?1"), params![channel, now])?;
-    Ok(())
+    let memory = tx.find(
+        sql!("SELECT last_attempt_at, locked_with FROM outbox_channels WHERE channel = ?1 {for_update}"),
+        params![channel],
+        |row| Ok(Memory { last_attempt_at: row.get(0)?, locked_with: row.get(1)? }),
+    )?;
+    Ok(memory.unwrap_or(Memory { last_attempt_at: None, locked_with: None }))
 }
 
 pub(super) fn put_locked_with(tx: &mut Tx<'_>, channel: &str, print: Option<&str>) -> db::Result<()> {
-    let now = tx.now();
     tx.execute(
         sql!(
-            "INSERT INTO outbox_channels (channel, looked_at, locked_with) VALUES (?1, ?2, ?3)
+            "INSERT INTO outbox_channels (channel, locked_with) VALUES (?1, ?2)
              ON CONFLICT (channel) DO UPDATE SET locked_with = excluded.locked_with"
         ),
-        params![channel, now, print],
+        params![channel, print],
     )?;
     Ok(())
 }
@@ -142,17 +130,6 @@ pub(super) fn activity(
         )?,
     };
     Ok(Activity { last_attempt_at: memory.last_attempt_at, today: u32::try_from(today).unwrap_or(u32::MAX) })
-}
-
-/// Doubts what has waited since before the outbox was left alone; answers how many messages that is.
-pub(super) fn doubt_idle(tx: &mut Tx<'_>, channel: &str, readied_before: Timestamp) -> db::Result<u64> {
-    tx.execute(
-        sql!(
-            "UPDATE outbox SET state = 'unknown', doubt = 'idle'
-             WHERE channel = ?1 AND state = 'ready' AND COALESCE(readied_at, created_at) < ?2"
-        ),
-        params![channel, readied_before],
-    )
 }
 
 /// Makes due what waits for a moment that a clock wrote which was ahead; answers how many messages that is.
@@ -191,7 +168,7 @@ pub(super) fn mark_abandoned(
     for row in in_hand {
         let ended_at = row.lease().and_then(|lease| lease.ended_at(&due.moment));
         let Some(ended_at) = ended_at else { continue };
-        let not_before = decide::look_after(ended_at, settings);
+        let not_before = decide::look_after(ended_at, row.attempts, &row.key, settings);
         let changed = tx.execute(
             sql!(
                 "UPDATE outbox SET state = 'unknown', not_before = ?3,

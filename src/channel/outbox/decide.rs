@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::ToSpan as _;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, ToSpan as _};
 
 use super::model::{Attempted, Doubt, Row, State};
 use crate::channel::error::{Finding, SendError, Sent};
@@ -25,8 +25,8 @@ const BACK_OFF: [Duration; 7] = [
 ];
 /// The longest rest that the other side can impose on a channel.
 const LONGEST_REST: Duration = Duration::from_secs(24 * 3600);
-/// An outbox that nobody looked at for longer may be an old copy of the real one.
-pub const IDLE: Duration = Duration::from_secs(6 * 3600);
+/// How long a channel rests whose line cannot be encrypted, before it is tried again.
+const UNSAFE_REST: Duration = Duration::from_secs(900);
 
 /// What to do with a message that may have been sent, when the channel cannot find out.
 #[derive(
@@ -70,6 +70,8 @@ pub struct Step {
 pub enum Rest {
     /// Until a moment, because the other side asked for it.
     Until(Timestamp),
+    /// Until a moment, because the line could not be encrypted.
+    Unsafe(Timestamp),
     /// Until the credentials change or somebody says so.
     Locked,
 }
@@ -136,13 +138,25 @@ fn after_send(
         Err(SendError::Locked { .. }) => {
             Step { attempts: attempts.saturating_sub(1), rest: Some(Rest::Locked), ..step(State::Ready, now) }
         }
-        Err(SendError::Unknown { .. }) => step(State::Unknown, now.plus(settings.timeout * 2)),
+        Err(SendError::Unsafe { .. }) => {
+            let until = now.plus(UNSAFE_REST);
+            Step {
+                attempts: attempts.saturating_sub(1),
+                rest: Some(Rest::Unsafe(until)),
+                ..step(State::Ready, until)
+            }
+        }
+        Err(SendError::Unknown { .. }) => step(State::Unknown, look_after(now, attempts, key, settings)),
     }
 }
 
-/// When a message whose dead sender's lease ended at `ended_at` may be looked into: the other side may still be at it.
-pub fn look_after(ended_at: Timestamp, settings: &Settings) -> Timestamp {
-    ended_at.plus(settings.timeout * 2)
+/// When a message may be looked into whose attempt ended at `ended_at` without an answer: the other side may still be at it.
+///
+/// A look that finds nothing is followed by the next attempt at once, so the wait between attempts is here: an instance that
+/// cannot post at this moment must not use up all attempts within minutes.
+pub fn look_after(ended_at: Timestamp, attempts: u32, key: &str, settings: &Settings) -> Timestamp {
+    let between = if attempts >= 2 { back_off(attempts, key) } else { Duration::ZERO };
+    ended_at.plus(between.max(settings.timeout * 2))
 }
 
 /// No lease that is written at `now` ends later, give or take what clocks differ and other configs say: one that does
@@ -206,13 +220,6 @@ pub fn after_resolving(
             error: None,
             rest: None,
         }),
-        // One that failed twice in this way is put off like any other failure: an instance that cannot post at this
-        // moment must not use up all attempts within minutes.
-        Finding::NotSent if (2..settings.max_attempts).contains(&message.attempts) => step(
-            State::Ready,
-            now.plus(back_off(message.attempts, message.key)),
-            "no answer came, and it is not there",
-        ),
         Finding::NotSent => again(false, "it is not there"),
         Finding::CannotTell { why } => {
             let Attempted { since, is_certain } = message.attempted;
@@ -351,14 +358,6 @@ pub fn day_start(zone: &TimeZone, now: Timestamp) -> Timestamp {
 pub fn next_day(zone: &TimeZone, now: Timestamp) -> Timestamp {
     let tomorrow = now.date_in(zone).saturating_add(1.day()).to_datetime(jiff::civil::Time::midnight());
     zone.to_timestamp(tomorrow).map_or_else(|_| now.plus(HOUR * 24), Timestamp::from)
-}
-
-/// Whether messages that were waiting are to be doubted: nobody has looked at the outbox for hours.
-pub fn is_idle(looked_at: Option<Timestamp>, now: Timestamp) -> bool {
-    looked_at.is_some_and(|looked| {
-        now.to_jiff().duration_since(looked.to_jiff())
-            > SignedDuration::try_from(IDLE).unwrap_or(SignedDuration::MAX)
-    })
 }
 
 #[cfg(test)]

@@ -26,6 +26,8 @@ mod restored;
 mod sender;
 mod settle;
 mod store;
+#[cfg(test)]
+mod tests;
 
 pub use batch::{Batch, add_all};
 pub use by_hand::{Answer, approve, approve_job, resume_channel, retry, skip, skip_job};

@@ -66,9 +66,7 @@ impl State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Doubt {
-    /// Nobody has looked at this outbox for hours: it may be an old copy.
-    Idle,
-    /// The database was restored from a backup.
+    /// The database was restored from a backup, by us or by somebody else.
     Restored,
     /// The database was moved elsewhere, and is in use again.
     Reopened,
@@ -80,7 +78,6 @@ impl Doubt {
     /// As it stands in the database.
     pub fn as_str(self) -> &'static str {
         match self {
-            Doubt::Idle => "idle",
             Doubt::Restored => "restored",
             Doubt::Reopened => "reopened",
             Doubt::Retold => "retold",
@@ -90,7 +87,6 @@ impl Doubt {
     /// For people.
     pub(super) fn words(self) -> &'static str {
         match self {
-            Doubt::Idle => "nobody has looked at the outbox for hours",
             Doubt::Restored => "the database was restored from a backup",
             Doubt::Reopened => "the database was moved elsewhere, and is in use again",
             Doubt::Retold => "it may have been told between the backup and its restore",
@@ -98,9 +94,7 @@ impl Doubt {
     }
 
     pub(super) fn parse(text: &str) -> Option<Self> {
-        [Doubt::Idle, Doubt::Restored, Doubt::Reopened, Doubt::Retold]
-            .into_iter()
-            .find(|doubt| doubt.as_str() == text)
+        [Doubt::Restored, Doubt::Reopened, Doubt::Retold].into_iter().find(|doubt| doubt.as_str() == text)
     }
 }
 

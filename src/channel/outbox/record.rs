@@ -131,6 +131,7 @@ fn put_rest(tx: &mut Tx<'_>, row: &Row, rest: &Rest, print: &str, now: Timestamp
     let why = row.last_error.as_deref().unwrap_or("it asked us to wait");
     let (until, code) = match rest {
         Rest::Until(until) => (Some(*until), "asked_to_wait"),
+        Rest::Unsafe(until) => (Some(*until), "no_encryption"),
         Rest::Locked => (None, "credentials_rejected"),
     };
     if *rest == Rest::Locked {
@@ -152,6 +153,9 @@ fn say(row: &Row, step: &Step) {
             channel,
             "`{channel}` rejects our credentials and rests until they change: {why}"
         ),
+        (_, Some(Rest::Unsafe(until))) => {
+            tracing::error!(delivery = id, channel, "channel {channel} is paused until {until}: {why}");
+        }
         (State::Sent, _) => tracing::info!(delivery = id, channel, "Sent `{}` to {channel}", row.subject),
         (State::Failed, _) => tracing::error!(
             delivery = id,

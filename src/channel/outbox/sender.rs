@@ -31,9 +31,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const GRACE: Duration = Duration::from_secs(5);
 /// How often the loop looks when nothing wakes it.
 const BEAT: Duration = Duration::from_secs(5);
-/// How often it is noted, at least, that somebody looks after messages that wait; and at most.
-const LOOK_EVERY: Duration = Duration::from_secs(3600);
-const NOTE_EVERY: Duration = Duration::from_secs(60);
 
 /// Sends what is due; cheap to clone.
 #[derive(Clone)]
@@ -55,7 +52,7 @@ struct Until<'a> {
 }
 
 /// The answer to a claim.
-enum Taken {
+pub(super) enum Taken {
     Send(Row, Budget),
     LookInto(Row),
     Wait { until: Option<Timestamp>, is_pace: bool, is_locked: bool },
@@ -165,13 +162,12 @@ impl Sender {
     ///
     /// The commit of this transaction is the proof that a result can be written down: on a full disk it fails,
     /// and nothing is sent.
-    async fn claim(&self, channel: &Channel, began: Timestamp) -> db::Result<Taken> {
+    pub(super) async fn claim(&self, channel: &Channel, began: Timestamp) -> db::Result<Taken> {
         let (name, settings, owner) = (channel.name.clone(), channel.settings.clone(), self.owner.clone());
-        let stale_before = self.outside.clock.now().minus(LOOK_EVERY);
         let due = {
             let (name, settings, clock) = (name.clone(), settings.clone(), self.outside.clock.clone());
             let is_due = move |tx: &mut Tx<'_>| {
-                claim::is_due(tx, &name, &Due::new(began, &settings, tx.now(), clock.uptime()), stale_before)
+                claim::is_due(tx, &name, &Due::new(began, &settings, tx.now(), clock.uptime()))
             };
             self.db.read(is_due).await?
         };
@@ -184,12 +180,6 @@ impl Sender {
                 let now = tx.now();
                 let due = Due::new(began, &settings, now, clock.uptime());
                 let memory = claim::lock_channel(tx, &name)?;
-                if decide::is_idle(memory.looked_at, now) {
-                    claim::doubt_idle(tx, &name, now.minus(decide::IDLE))?;
-                }
-                if memory.looked_at.is_none_or(|looked| looked > now || now.since(looked) > NOTE_EVERY) {
-                    claim::put_looked_at(tx, &name, now)?;
-                }
                 claim::mark_mistimed(tx, &name, &due)?;
                 claim::mark_abandoned(tx, &name, &settings, &due)?;
                 if let Some(rest) = find_rest(tx, &name, &memory, &print, due.latest_wait)? {

@@ -8,10 +8,12 @@ use serde::Serialize;
 
 use super::{Column, Context, Error, Exit, Result, waiting};
 use crate::app::App;
+use crate::blogs;
 use crate::channel::outbox;
 use crate::config::{Colour, Config};
 use crate::db::{Open, Place};
 use crate::fetch::{Check, Wanted};
+use crate::ledger::Subject;
 use crate::ledger::pause;
 use crate::ledger::subject::Kind;
 use crate::text::counted;
@@ -198,10 +200,18 @@ async fn find_waiting(app: &App) -> Vec<Finding> {
     let now = app.parts.clock.now();
     let waiting = app.parts.db.read(move |tx| {
         let of_people = waiting::sum(waiting::list(tx, now)?.values());
-        Ok((outbox::list_orphans(tx, &names)?, pause::list(tx, now)?, of_people))
+        let waiting_blogs = blogs::look::list_waiting(tx, now)?;
+        Ok((outbox::list_orphans(tx, &names)?, pause::list(tx, now)?, of_people, waiting_blogs))
     });
     match waiting.await {
-        Ok((orphans, rests, of_people)) => {
+        Ok((orphans, rests, of_people, waiting_blogs)) => {
+            for (id, job, until) in waiting_blogs {
+                let is_there = app.jobs.iter().any(|job| job.work.relies_on().contains(&Subject::blog(&id)));
+                if is_there {
+                    let detail = format!("not checked before {until}: its server asked for it");
+                    findings.push(Finding::new(&format!("job {job}: {id}"), Verdict::Warning, detail));
+                }
+            }
             for sentence in [of_people.held_sentence(), of_people.failed_sentence()].into_iter().flatten() {
                 findings.push(Finding::new("messages", Verdict::Warning, sentence));
             }

@@ -55,7 +55,9 @@ impl<'a> Telling<'a> {
         let told = Told::new(job, finished);
         let is_news = match finished {
             Finished::Skipped(_) => !out.is_quiet() && self.held == Held::IsAnError,
-            Finished::Ran(report) => !out.is_quiet() || !report.problems.is_empty(),
+            Finished::Ran(report) => {
+                !out.is_quiet() || matches!(report.outcome(), Outcome::Partly | Outcome::Failed)
+            }
             Finished::Failed(_) => true,
         };
         if !is_news || out.is_json() {
@@ -186,6 +188,11 @@ mod tests {
             (vec![held()], Held::IsAnError, Exit::Held),
             (vec![Finished::Ran(Report { is_held: true, ..Report::default() })], Held::IsAnError, Exit::Held),
             (vec![ran(&["x"])], Held::IsFine, Exit::Partly),
+            (
+                vec![Finished::Ran(Report { is_incomplete: true, ..Report::default() })],
+                Held::IsFine,
+                Exit::Partly,
+            ),
             (vec![ran_in_vain()], Held::IsFine, Exit::Failed),
             (vec![ran_in_vain(), Finished::Skipped(Skipped::Disabled)], Held::IsFine, Exit::Failed),
             (vec![ran_in_vain(), ran(&[])], Held::IsFine, Exit::Partly),

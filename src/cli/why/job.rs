@@ -6,6 +6,7 @@ use super::super::run::why_skipped;
 use super::super::times::Times;
 use super::page::Page;
 use super::words;
+use crate::blogs;
 use crate::books::select;
 use crate::channel::outbox::{self, Filter, State};
 use crate::config::value::Span;
@@ -16,6 +17,7 @@ use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
 use crate::ledger::pause::{self, Pause};
 use crate::ledger::subject::Kind;
+use crate::text::counted;
 use crate::time::Timestamp;
 
 /// Runs, and lines of the story, that are told at most.
@@ -33,6 +35,8 @@ pub(super) struct JobStory {
     next_run_at: Option<Timestamp>,
     /// What rests that it needs: itself, its channels, its providers, its blogs.
     pauses: Vec<Pause>,
+    /// Blogs whose servers asked us to wait, and until when.
+    waiting_blogs: Vec<(String, Timestamp)>,
     /// When a books job makes its next digest, if it rests now because the last one was refused.
     next_digest_at: Option<Timestamp>,
     /// Its newest runs, oldest first.
@@ -96,7 +100,11 @@ pub(super) fn find_story(
         Ok(name) => select::next_digest_at(tx, &name, now)?,
         Err(_) => None,
     };
+    let mut waiting_blogs = blogs::look::list_waiting(tx, now)?;
+    // One that has left the config is not waited for.
+    waiting_blogs.retain(|(id, of_job, _)| of_job == name && needed.contains(&Subject::blog(id)));
     Ok(JobStory {
+        waiting_blogs: waiting_blogs.into_iter().map(|(id, _, until)| (id, until)).collect(),
         name: name.to_owned(),
         config: job.map(|job| Configured {
             kind: job.kind,
@@ -152,6 +160,12 @@ pub(super) fn tell(story: &JobStory, page: &mut Page<'_>) {
     tell_state(story, page);
     for rest in &story.pauses {
         page.fact("rests", tell_rest(rest, times));
+    }
+    for (id, until) in story.waiting_blogs.iter().take(TOLD) {
+        page.fact("waits", format!("blog {id} until {}: its server asked for it", times.line(*until)));
+    }
+    if let Some(more) = story.waiting_blogs.len().checked_sub(TOLD).filter(|more| *more > 0) {
+        page.fact("waits", format!("{} more", counted(more, "blog")));
     }
     if let Some(at) = story.next_digest_at {
         let until = times.line(at);

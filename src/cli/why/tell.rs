@@ -120,8 +120,19 @@ fn tell_blog(story: &BlogStory, page: &mut Page<'_>) {
         (None, None) => None,
     };
     page.fact("feed", searched(&story.feed_url, story.next_feed_discovery_at));
+    if !story.other_feeds.is_empty() {
+        let others = story.other_feeds.join(" ");
+        page.fact(
+            "other feeds",
+            format!("{others} (named by its page, not read; `feed` in the config chooses one)"),
+        );
+    }
     page.fact("sitemap", searched(&story.sitemap_url, story.next_sitemap_discovery_at));
     page.fact("last check", story.last_check_at.map(|at| times.line(at)));
+    page.fact(
+        "next check",
+        story.not_before.map(|at| format!("not before {}: its server asked for it", times.line(at))),
+    );
     page.fact("last change", story.last_change_at.map(|at| times.line(at)));
     if story.failures_in_a_row > 0 {
         page.fact("in a row", format!("{} failures", story.failures_in_a_row));

@@ -93,6 +93,7 @@ pub(super) fn meaning(kind: Option<Kind>, code: &str) -> Option<&'static str> {
         (Kind::Delivery, "repeated") => "a second one was asked for",
         (Kind::Delivery, "retried") => "to be tried again, by hand",
         (_, "asked_to_wait") => "asked us to wait",
+        (Kind::Channel, "no_encryption") => "cannot be reached encrypted, and is paused",
         (Kind::Channel, "credentials_rejected") => "rejects our credentials, and rests",
         (Kind::Channel, "credentials_changed") => "has new credentials, and is tried again",
         (Kind::Provider, "provider_busy") => "is busy, and rests",

@@ -20,7 +20,7 @@ pub(super) struct Table {
 }
 
 /// Tables that belong to a database and not to what is in it.
-pub(super) const OWN: [&str; 2] = ["schema_migrations", "db_move"];
+pub(super) const OWN: [&str; 3] = ["schema_migrations", "db_move", "db_copy"];
 
 /// Every table that a move copies, each after those that its rows point at.
 ///

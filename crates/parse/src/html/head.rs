@@ -47,33 +47,6 @@ pub(super) struct Head {
 /// Feeds that are kept of one page.
 const MAX_FEEDS: usize = 200;
 
-/// Where feeds of a site usually are, most usual first, when its pages name none.
-///
-/// Paths below the page come before those of the site: a blog can live in a folder.
-pub fn well_known_feed_paths(page: &Url) -> Vec<Url> {
-    const NAMES: [&str; 12] = [
-        "feed",
-        "feed/",
-        "rss",
-        "rss.xml",
-        "feed.xml",
-        "atom.xml",
-        "index.xml",
-        "feed.json",
-        "index.rdf",
-        "rss2.xml",
-        "feeds/posts/default",
-        "?feed=rss2",
-    ];
-    let folder = page.join("./").ok();
-    let site = page.join("/").ok().filter(|site| Some(site) != folder.as_ref());
-    [folder, site]
-        .into_iter()
-        .flatten()
-        .flat_map(|from| NAMES.iter().filter_map(move |name| from.join(name).ok()).collect::<Vec<_>>())
-        .collect()
-}
-
 /// Reads the head of tidied HTML.
 pub(super) fn read(html: &str, page: Option<&Url>) -> Head {
     let found = tree::tokenize(Collector::default(), html).sink.found.into_inner();

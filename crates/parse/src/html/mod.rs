@@ -19,7 +19,7 @@ use super::decode;
 use super::resolver::is_usable_base;
 use super::url::Url;
 
-pub use self::head::{FeedLink, Refresh, well_known_feed_paths};
+pub use self::head::{FeedLink, Refresh};
 pub use self::links::{Attachment, Link};
 
 /// Characters of a page that are read.

@@ -115,15 +115,6 @@ fn without_an_address_links_stay_as_written() {
 }
 
 #[test]
-fn usual_places_of_feeds_start_at_the_page() {
-    let paths = well_known_feed_paths(&Url::parse("https://example.com/blog/").unwrap());
-    assert_eq!(paths[0].as_str(), "https://example.com/blog/feed");
-    assert!(paths.iter().any(|path| path.as_str() == "https://example.com/feed.json"));
-    let root = well_known_feed_paths(&Url::parse("https://example.com").unwrap());
-    assert_eq!(root.len() * 2, paths.len());
-}
-
-#[test]
 fn titles_are_one_line_and_come_from_the_page() {
     for (html, title) in [
         ("<title>\n A &amp; <b>B</b>\t 続き </title><title>x</title>", Some("A & <b>B</b> 続き")),

@@ -1,10 +1,11 @@
 //! Decodes the bytes of streams, never to more than there is room for.
 
 use flate2::{Decompress, FlushDecompress, Status};
+use weezl::decode::Decoder;
+use weezl::{BitOrder, LzwStatus};
 
 use super::budget::Budget;
 use super::lexer::is_space;
-use super::lzw;
 use super::predictor::{self, Shape};
 
 /// The most filters on one stream.
@@ -61,7 +62,7 @@ pub(super) fn decode(raw: &[u8], filters: &[(Filter, Option<Shape>)], budget: &B
         let input = if number == 0 { raw } else { &decoded.bytes };
         let (bytes, is_cut) = match filter {
             Filter::Flate => inflate(input, room, budget)?,
-            Filter::Lzw { early } => paid(input, budget, |input| lzw::decode(input, *early, room))?,
+            Filter::Lzw { early } => paid(input, budget, |input| unlzw(input, *early, room))?,
             Filter::Hex => paid(input, budget, |input| unhex(input, room))?,
             Filter::Base85 => paid(input, budget, |input| base85(input, room))?,
             Filter::RunLength => paid(input, budget, |input| run_length(input, room))?,
@@ -128,6 +129,28 @@ fn inflate_as(input: &[u8], has_header: bool, room: usize) -> (Vec<u8>, bool) {
         }
         let is_stuck = count == 0 && state.total_in() == read;
         if is_stuck || !matches!(status, Ok(Status::Ok | Status::BufError)) {
+            return (out, false);
+        }
+    }
+}
+
+/// `early`: codes grow one code earlier than they must, as most writers do. Broken data gives what came before the break.
+fn unlzw(mut input: &[u8], early: bool, room: usize) -> (Vec<u8>, bool) {
+    let mut decoder = match early {
+        true => Decoder::with_tiff_size_switch(BitOrder::Msb, 8),
+        false => Decoder::new(BitOrder::Msb, 8),
+    };
+    let mut out = Vec::new();
+    let mut buffer = vec![0; 32 * 1024];
+    loop {
+        let step = decoder.decode_bytes(input, &mut buffer);
+        input = &input[step.consumed_in..];
+        let fits = step.consumed_out.min(room - out.len());
+        out.extend_from_slice(&buffer[..fits]);
+        if fits < step.consumed_out {
+            return (out, true);
+        }
+        if !matches!(step.status, Ok(LzwStatus::Ok)) {
             return (out, false);
         }
     }
@@ -213,14 +236,23 @@ fn run_length(mut input: &[u8], room: usize) -> (Vec<u8>, bool) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::io::Write as _;
 
     use flate2::Compression;
     use flate2::write::{DeflateEncoder, ZlibEncoder};
     use proptest::prelude::*;
+    use weezl::encode::Encoder;
 
     use super::*;
+
+    pub(crate) fn lzw(data: &[u8], early: bool) -> Vec<u8> {
+        let mut encoder = match early {
+            true => Encoder::with_tiff_size_switch(BitOrder::Msb, 8),
+            false => Encoder::new(BitOrder::Msb, 8),
+        };
+        encoder.encode(data).unwrap()
+    }
 
     fn through(filter: Filter, raw: &[u8]) -> Vec<u8> {
         decode(raw, &[(filter, None)], &room(1 << 20)).unwrap().bytes
@@ -242,6 +274,25 @@ mod tests {
         assert_eq!(through(Filter::Base85, b"<~87cURD]i,\"Ebo80~>"), b"Hello World!");
         assert_eq!(through(Filter::Base85, b"z87cUR~>"), b"\0\0\0\0Hell");
         assert_eq!(through(Filter::RunLength, &[2, b'a', b'b', b'c', 254, b'x', 128, 9]), b"abcxxx");
+    }
+
+    #[test]
+    fn lzw_decodes_whatever_the_moment_of_growing_and_survives_a_cut() {
+        // The example of the specification.
+        let encoded = [0x80, 0x0B, 0x60, 0x50, 0x22, 0x0C, 0x0C, 0x85, 0x01];
+        assert_eq!(through(Filter::Lzw { early: true }, &encoded), b"-----A---B");
+        let data: Vec<u8> = (0..60_000_u32).map(|n| (n * n / 97 % 23) as u8).collect();
+        for early in [true, false] {
+            let filter = Filter::Lzw { early };
+            let encoded = lzw(&data, early);
+            assert!(through(filter, &encoded) == data, "early: {early}");
+            let cut = through(filter, &encoded[..encoded.len() / 2]);
+            assert!(cut.len() > data.len() / 3 && data.starts_with(&cut), "early: {early}");
+            let mut broken = encoded.clone();
+            broken[encoded.len() / 2..].fill(0xFF);
+            let found = through(filter, &broken);
+            assert!(found.len() > data.len() / 3, "early: {early}");
+        }
     }
 
     #[test]
@@ -267,6 +318,7 @@ mod tests {
         let found = decode(&bomb, &twice, &room(100_000)).unwrap();
         assert_eq!((found.bytes.len(), found.is_cut), (100_000, true));
         for (filter, raw) in [
+            (Filter::Lzw { early: true }, lzw(&[0; 1000], true)),
             (Filter::Hex, b"00".repeat(1000)),
             (Filter::Base85, b"z".repeat(1000)),
             (Filter::RunLength, [129, 0].repeat(1000)),
@@ -298,7 +350,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_decode_to_something_within_bounds(raw: Vec<u8>, most in 1_usize..300) {
-            for filter in [Filter::Flate, Filter::Lzw { early: true }, Filter::Hex, Filter::Base85, Filter::RunLength] {
+            for filter in [Filter::Flate, Filter::Lzw { early: true }, Filter::Lzw { early: false }, Filter::Hex, Filter::Base85, Filter::RunLength] {
                 let found = decode(&raw, &[(filter, None)], &room(most)).unwrap();
                 prop_assert!(found.bytes.len() <= most, "{:?}", filter);
             }

@@ -60,13 +60,5 @@ pub(super) fn trim_end(bytes: &[u8], from: usize, to: usize) -> usize {
 
 /// Where `wanted` stands at or after `from`.
 pub(super) fn find(bytes: &[u8], from: usize, wanted: &[u8]) -> Option<usize> {
-    let first = *wanted.first()?;
-    let mut at = from;
-    loop {
-        at += bytes.get(at..)?.iter().position(|byte| *byte == first)?;
-        if bytes[at..].starts_with(wanted) {
-            return Some(at);
-        }
-        at += 1;
-    }
+    memchr::memmem::find(bytes.get(from..)?, wanted).map(|at| from + at)
 }

@@ -17,7 +17,6 @@ mod filter;
 mod font;
 mod layout;
 mod lexer;
-mod lzw;
 mod marks;
 mod matrix;
 mod object;

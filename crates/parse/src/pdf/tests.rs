@@ -76,8 +76,8 @@ fn every_filter_leads_to_the_text() {
         ("/Filter/FlateDecode", zlib(HELLO)),
         ("/Filter[/ASCIIHexDecode/FlateDecode]", format!("{}>", hex(&zlib(HELLO))).into_bytes()),
         ("/Filter/ASCIIHexDecode", hexadecimal),
-        ("/Filter/LZWDecode", lzw::tests::encode(HELLO, true)),
-        ("/Filter/LZWDecode/DecodeParms<</EarlyChange 0>>", lzw::tests::encode(HELLO, false)),
+        ("/Filter/LZWDecode", filter::tests::lzw(HELLO, true)),
+        ("/Filter/LZWDecode/DecodeParms<</EarlyChange 0>>", filter::tests::lzw(HELLO, false)),
         ("/Filter/RunLengthDecode", run),
         ("/Filter/FlateDecode/DecodeParms<</Predictor 12/Columns 6>>", zlib(&rows)),
     ] {

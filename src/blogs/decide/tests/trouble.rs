@@ -71,12 +71,14 @@ fn each_kind_of_trouble_has_its_consequence() {
     assert!(gone.pause.is_some() && gone.changes[0].code == Code::Gone);
     let later = settle(&blog(), &rules(), &state, &trouble(TroubleKind::Later(HOUR * 3)), &Seen::default());
     let later = later.state.unwrap();
-    assert!(!is_due(&blog(), Some(&later), Rest::None, now().plus(HOUR * 2)));
-    assert!(is_due(&blog(), Some(&later), Rest::None, now().plus(HOUR * 3)));
-    assert!(
-        is_due(&blog(), Some(&later), Rest::None, now().minus(HOUR)),
-        "a clock set back does not silence it"
-    );
+    let until = now().plus(HOUR * 3);
+    for (at, expected, what) in [
+        (now().plus(HOUR * 2), Due::NotBefore(until), "it is left alone"),
+        (until, Due::Now, "as long as its server asks"),
+        (now().minus(HOUR), Due::Now, "a clock set back does not silence it"),
+    ] {
+        assert_eq!(due(&blog(), Some(&later), Rest::None, at), expected, "{what}");
+    }
     for turn in 1..=3 {
         assert_eq!(
             target(&blog(), &state, Detector::Feed, now()),

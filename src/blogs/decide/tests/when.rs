@@ -83,11 +83,12 @@ fn everything_is_read_once_a_week_and_blogs_may_be_checked_less_often() {
     assert!(!may_skip(&blog(), &state, Detector::Html, now()), "another document has other validators");
     assert!(!may_skip(&blog(), &state, Detector::Feed, now().plus(DAY * 7)));
     let daily = Blog { every: crate::config::value::Span::from_secs(24 * 3600), ..blog() };
-    assert!(is_due(&daily, None, Rest::None, now()));
-    assert!(!is_due(&daily, Some(&state), Rest::None, now()));
-    assert!(is_due(&daily, Some(&state), Rest::None, now().plus(DAY - HOUR)));
-    assert!(
-        is_due(&daily, Some(&state), Rest::None, now().plus(DAY - HOUR - Duration::from_secs(60))),
+    assert_eq!(due(&daily, None, Rest::None, now()), Due::Now);
+    assert_eq!(due(&daily, Some(&state), Rest::None, now()), Due::NotNow);
+    assert_eq!(due(&daily, Some(&state), Rest::None, now().plus(DAY - HOUR)), Due::Now);
+    assert_eq!(
+        due(&daily, Some(&state), Rest::None, now().plus(DAY - HOUR - Duration::from_secs(60))),
+        Due::Now,
         "a run is never on the dot"
     );
 }
@@ -96,13 +97,13 @@ fn everything_is_read_once_a_week_and_blogs_may_be_checked_less_often() {
 fn a_blog_that_rests_is_left_alone_until_its_settings_change() {
     let known = |hash: &str| State { settings_hash: Some(hash.to_owned()), ..State::default() };
     let (same, other) = (known(&blog().settings_hash), known("of other settings"));
-    for (state, rest, due) in [
-        (None, Rest::None, true),
-        (Some(&same), Rest::None, true),
-        (Some(&same), Rest::Paused, false),
-        (Some(&other), Rest::Paused, true),
-        (None, Rest::Paused, true),
+    for (state, rest, expected) in [
+        (None, Rest::None, Due::Now),
+        (Some(&same), Rest::None, Due::Now),
+        (Some(&same), Rest::Paused, Due::NotNow),
+        (Some(&other), Rest::Paused, Due::Now),
+        (None, Rest::Paused, Due::Now),
     ] {
-        assert_eq!(is_due(&blog(), state, rest, now()), due, "{rest:?}");
+        assert_eq!(due(&blog(), state, rest, now()), expected, "{rest:?}");
     }
 }

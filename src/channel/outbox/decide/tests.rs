@@ -31,7 +31,8 @@ fn what_a_send_comes_to_decides_what_happens_next() {
         (3, Err(busy), State::Ready, 2, Some(SECOND * 90)),
         (3, Err(locked), State::Ready, 2, Some(Duration::ZERO)),
         (1, Err(SendError::unknown("?")), State::Unknown, 1, Some(SECOND * 60)),
-        (9, Err(SendError::unknown("?")), State::Unknown, 9, Some(SECOND * 60)),
+        (9, Err(SendError::unknown("?")), State::Unknown, 9, Some(back_off(9, "key"))),
+        (3, Err(SendError::Unsafe { why: "no STARTTLS".into() }), State::Ready, 2, Some(UNSAFE_REST)),
     ] {
         let step = after_send(attempts, "key", &result, &settings(), now());
         assert_eq!((step.state, step.attempts), (state, counted), "{attempts} {result:?}");
@@ -90,12 +91,12 @@ fn a_resolver_that_cannot_tell_leads_to_a_repeat_only_where_that_is_safe_or_want
         (cannot(), HOUR / 2, None, hour, resend, true),
         (cannot(), HOUR / 2, None, hour, hold, true),
         (cannot(), HOUR * 2, None, hour, resend, false),
-        (cannot(), HOUR / 2, Some(Doubt::Idle), hour, resend, false),
+        (cannot(), HOUR / 2, Some(Doubt::Retold), hour, resend, false),
         (cannot(), HOUR / 2, Some(Doubt::Restored), hour, resend, false),
         // Mail, Slack, webhooks: as the config says, but never blindly from a backup.
         (cannot(), HOUR * 9, None, None, resend, true),
         (cannot(), HOUR * 9, None, None, hold, false),
-        (cannot(), HOUR * 9, Some(Doubt::Idle), None, resend, true),
+        (cannot(), HOUR * 9, Some(Doubt::Retold), None, resend, true),
         (cannot(), HOUR * 9, Some(Doubt::Restored), None, resend, false),
         (cannot(), HOUR * 9, Some(Doubt::Reopened), None, resend, false),
     ] {
@@ -162,16 +163,16 @@ fn a_message_that_kills_its_senders_ends_with_a_person() {
 }
 
 #[test]
-fn a_post_that_is_not_there_is_sent_at_once_the_first_time_and_put_off_the_next_times() {
+fn a_post_that_is_not_there_is_sent_at_once_and_looked_for_later_each_time() {
     let settings = Settings { max_attempts: 8, ..Settings::default() };
     for attempts in 0..=9 {
         let message = unresolved(attempts, HOUR, None);
         let resolved = after_resolving(&message, &Finding::NotSent, Some(HOUR), &settings, now());
         match (attempts, resolved) {
-            (0 | 1, Resolved::SendAgain { is_blind: false }) => {}
-            (2..=7, Resolved::Step(step)) => {
-                assert_eq!((step.state, step.attempts), (State::Ready, attempts));
-                assert_eq!(step.not_before.since(now()), back_off(attempts, "key"));
+            (0..=7, Resolved::SendAgain { is_blind: false }) => {
+                let wait = look_after(now(), attempts, "key", &settings).since(now());
+                let between = if attempts < 2 { Duration::ZERO } else { back_off(attempts, "key") };
+                assert_eq!(wait, between.max(settings.timeout * 2));
             }
             (8 | 9, Resolved::Step(step)) => assert_eq!(step.state, State::Held),
             (_, other) => panic!("{attempts}: {other:?}"),
@@ -229,8 +230,8 @@ fn no_lease_and_no_wait_of_ours_looks_as_if_the_clock_had_been_ahead() {
         for attempts in 1..=20 {
             assert!(now().plus(back_off(attempts, "key")) < latest_wait(&settings, now()));
         }
-        assert_eq!(look_after(now(), &settings).since(now()), timeout * 2);
-        assert!(look_after(now(), &settings) < latest_wait(&settings, now()));
+        assert_eq!(look_after(now(), 1, "key", &settings).since(now()), timeout * 2);
+        assert!(look_after(now(), 1, "key", &settings) < latest_wait(&settings, now()));
     }
 }
 
@@ -280,12 +281,4 @@ fn a_flood_is_held_only_after_the_first_run() {
     assert!(!should_hold(50, 50, true));
     assert!(!should_hold(5000, 50, false));
     assert!(should_hold(1, 0, true));
-}
-
-#[test]
-fn an_outbox_that_nobody_looked_after_is_doubted() {
-    assert!(!is_idle(None, now()));
-    assert!(!is_idle(Some(now().minus(IDLE)), now()));
-    assert!(is_idle(Some(now().minus(IDLE + SECOND)), now()));
-    assert!(!is_idle(Some(now().plus(HOUR)), now()), "a clock that was set back says nothing");
 }

@@ -1,0 +1,158 @@
+//! Where a blog lives on its site: what is below its address, where its feed may be, and whether a feed is its own. Pure.
+
+use std::collections::HashSet;
+
+use super::model::url_key;
+use crate::parse::feed::Feed;
+use crate::parse::url::{Url, resolve_web};
+
+/// Entries of a feed that are compared with the links of a page.
+const COMPARED: usize = 10;
+/// Endings of addresses that are a page inside their folder and not a folder themselves. A name may have a dot, too.
+const PAGES: [&str; 10] =
+    [".html", ".htm", ".xhtml", ".shtml", ".php", ".asp", ".aspx", ".jsp", ".cgi", ".xml"];
+/// What feeds are usually called, most usual first.
+const NAMES: [&str; 13] = [
+    "feed",
+    "feed/",
+    "rss",
+    "rss.xml",
+    "feed.xml",
+    "atom.xml",
+    "index.xml",
+    "feed.json",
+    "feed.atom",
+    "index.rdf",
+    "rss2.xml",
+    "feeds/posts/default",
+    "?feed=rss2",
+];
+
+/// The address of a blog, and everything below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home {
+    url: Url,
+    folder: String,
+}
+
+impl Home {
+    /// The home of a blog with this page. `/user` is a folder like `/user/`.
+    pub fn new(page: &Url) -> Self {
+        let path = page.path();
+        let (above, name) = path.split_at(path.rfind('/').map_or(0, |slash| slash + 1));
+        let lower = name.to_ascii_lowercase();
+        let folder = match name.is_empty() || PAGES.iter().any(|ending| lower.ends_with(ending)) {
+            true => above.to_owned(),
+            false => format!("{path}/"),
+        };
+        Self { url: page.clone(), folder }
+    }
+
+    /// The home of a blog whose address led to `page`.
+    ///
+    /// A redirect along the path, to the user's posts or to the front page when there is no such user, changes nothing
+    /// about whose blog was meant. One to another place has moved it there.
+    pub fn behind(blog: &Url, page: &Url) -> Self {
+        let (named, found) = (Self::new(blog), Self::new(page));
+        match named.holds(page) || found.holds(blog) {
+            true => named,
+            false => found,
+        }
+    }
+
+    /// Its path, with a slash at the end.
+    pub fn folder(&self) -> &str {
+        &self.folder
+    }
+
+    fn is_whole_site(&self) -> bool {
+        self.folder == "/"
+    }
+
+    /// Whether `url` is the page itself or below it. Platforms do not care about the case of user names.
+    pub fn holds(&self, url: &Url) -> bool {
+        let path = format!("{}/", url.path());
+        let start = path.as_bytes().get(..self.folder.len());
+        same_site(&self.url, url)
+            && start.is_some_and(|start| start.eq_ignore_ascii_case(self.folder.as_bytes()))
+    }
+
+    /// Where its feed may be when its page names none: below the page, below the address in the config, beside the
+    /// page (`/user.atom`, `/feed/user`), and at last where the feed of the whole site is.
+    pub fn usual_feeds(&self, page: &Url) -> Vec<Url> {
+        let found = Self::new(page);
+        let mut folders = vec![found.folder.clone()];
+        if same_site(&self.url, page) {
+            folders.push(self.folder.clone());
+        }
+        let mut paths: Vec<String> = Vec::new();
+        for folder in &folders {
+            paths.extend(NAMES.iter().map(|name| format!("{folder}{name}")));
+        }
+        for folder in folders.iter().filter(|folder| *folder != "/") {
+            let path = folder.trim_end_matches('/');
+            paths.extend([format!("{path}.atom"), format!("{path}.rss"), format!("/feed{path}")]);
+        }
+        paths.extend(NAMES.iter().map(|name| format!("/{name}")));
+        let mut seen = HashSet::new();
+        paths.retain(|path| seen.insert(path.clone()));
+        paths.iter().filter_map(|path| page.join(path).ok()).collect()
+    }
+
+    /// Whether `feed`, which was found at `at`, is that of this blog, and not that of its whole site, of a neighbour or
+    /// of the comments.
+    pub fn owns(&self, feed: &Feed, at: &Url) -> bool {
+        if is_of_comments(feed) {
+            return false;
+        }
+        if self.is_whole_site() {
+            return true;
+        }
+        let own_words = feed.links.iter().filter(|link| matches!(&*link.rel, "self" | "alternate"));
+        let own_words = own_words.map(|link| &*link.href).chain(feed.link.as_deref());
+        let own_words: Vec<Url> = own_words.filter_map(|link| resolve_web(Some(at), link)).collect();
+        let entries = links_of(feed, at);
+        let below = entries.iter().filter(|url| self.holds(url)).count();
+        if own_words.iter().any(|url| self.holds(url)) || below * 2 > entries.len() {
+            return true;
+        }
+        // What it says of other sites, such as the author's own domain, is no word against the place where it is.
+        let is_of_site = own_words.iter().chain(&entries).any(|url| same_site(url, &self.url));
+        self.holds(at) && !is_of_site
+    }
+
+    /// Whether a page that names `feed` lists what is in it: posts need not be below the page that lists them.
+    pub fn is_listed(feed: &Feed, at: &Url, linked: &HashSet<String>) -> bool {
+        let mut entries = links_of(feed, at);
+        entries.truncate(COMPARED);
+        let listed = entries.iter().filter(|url| linked.contains(&url_key(url))).count();
+        !is_of_comments(feed) && listed > 0 && listed * 2 >= entries.len()
+    }
+}
+
+fn links_of(feed: &Feed, at: &Url) -> Vec<Url> {
+    let links = feed.entries.iter().filter_map(|entry| entry.link.as_deref());
+    links.filter_map(|link| resolve_web(Some(at), link)).collect()
+}
+
+/// Whether a feed is about comments: every entry is a place on a page where one stands, or there is none yet and the
+/// title says so.
+fn is_of_comments(feed: &Feed) -> bool {
+    let is_comment = |place: &str| {
+        let number = place.strip_prefix('c').unwrap_or_default();
+        place.starts_with("comment") || number.starts_with(|c: char| c.is_ascii_digit())
+    };
+    let links = feed.entries.iter().map(|entry| entry.link.as_deref().unwrap_or_default());
+    let mut places = links.map(|link| link.split_once('#').map_or("", |(_, place)| place));
+    if !feed.entries.is_empty() {
+        return places.all(is_comment);
+    }
+    let title = feed.title.as_deref().unwrap_or_default().to_lowercase();
+    title.starts_with("comments on") || title.starts_with("comments for ") || title.ends_with("へのコメント")
+}
+
+/// Whether both addresses are of one site; with and without `www.` are.
+pub fn same_site(one: &Url, other: &Url) -> bool {
+    let name = |url: &Url| url.host_str().map(|host| host.strip_prefix("www.").unwrap_or(host).to_owned());
+    name(one) == name(other) && one.port() == other.port()
+}

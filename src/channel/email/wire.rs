@@ -1,0 +1,219 @@
+//! One connection to a mail server, command by command: nothing is read without a limit, and nothing that came before the
+//! handshake is read after it.
+
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio_rustls::TlsConnector;
+
+use super::smtp::quote;
+
+/// RFC 5321 gives a line of an answer 512 bytes; some servers take more.
+const MAX_LINE: usize = 4096;
+/// No server has so much to offer.
+const MAX_LINES: usize = 128;
+
+/// A stream, encrypted or not.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin> Stream for S {}
+
+/// What the server answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Reply {
+    pub(super) code: u16,
+    pub(super) lines: Vec<String>,
+}
+
+impl Reply {
+    /// On one short line, without our secrets.
+    pub(super) fn text(&self) -> String {
+        quote(&self.lines.join(" "))
+    }
+}
+
+impl std::fmt::Display for Reply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.code, self.text())
+    }
+}
+
+/// Why a command has no good answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The server said no.
+    Refused(Reply),
+    /// There is no answer that could be used, and the connection is of no use either.
+    Broken(String),
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Fault::Refused(reply) => reply.fmt(f),
+            Fault::Broken(why) => f.write_str(why),
+        }
+    }
+}
+
+impl From<std::io::Error> for Fault {
+    fn from(error: std::io::Error) -> Self {
+        Fault::Broken(quote(&error.to_string()))
+    }
+}
+
+pub(super) struct Wire {
+    stream: Box<dyn Stream>,
+    /// What has arrived and was not read yet.
+    arrived: Vec<u8>,
+}
+
+impl Wire {
+    pub(super) fn new(stream: impl Stream + 'static) -> Self {
+        Self { stream: Box::new(stream), arrived: Vec::new() }
+    }
+
+    /// Turns to TLS. Whatever arrived in the clear and was not asked for, somebody else may have said.
+    pub(super) async fn encrypt(
+        self,
+        config: Arc<rustls::ClientConfig>,
+        name: ServerName<'static>,
+    ) -> Result<Self, Fault> {
+        if !self.arrived.is_empty() {
+            let why =
+                "somebody on the line spoke before the handshake, so that nothing it says can be trusted";
+            return Err(Fault::Broken(why.to_owned()));
+        }
+        Ok(Self::new(TlsConnector::from(config).connect(name, self.stream).await?))
+    }
+
+    /// Says a command and reads the answer, whose code has to begin with `wanted`.
+    pub(super) async fn command(&mut self, command: &str, wanted: u16) -> Result<Reply, Fault> {
+        if command.chars().any(char::is_control) {
+            return Err(Fault::Broken("a command of more than one line".to_owned()));
+        }
+        self.write(format!("{command}\r\n").as_bytes()).await?;
+        self.reply(wanted).await
+    }
+
+    /// An answer that nobody asked for must not be taken for the next one.
+    pub(super) fn refuse_unasked(&self) -> Result<(), Fault> {
+        match self.arrived.is_empty() {
+            true => Ok(()),
+            false => Err(Fault::Broken("the server answers what nobody asked".to_owned())),
+        }
+    }
+
+    /// Writes bytes, and sees them off.
+    pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        self.refuse_unasked()?;
+        self.stream.write_all(bytes).await?;
+        Ok(self.stream.flush().await?)
+    }
+
+    /// Reads an answer, whose code has to begin with `wanted`.
+    pub(super) async fn reply(&mut self, wanted: u16) -> Result<Reply, Fault> {
+        let mut reply = Reply { code: 0, lines: Vec::new() };
+        loop {
+            let line = self.line().await?;
+            let (code, is_last, text) = parse_line(&line)
+                .filter(|(code, ..)| reply.lines.is_empty() || *code == reply.code)
+                .ok_or_else(|| Fault::Broken(format!("this is no answer: {}", quote(&line))))?;
+            reply.code = code;
+            reply.lines.push(text.to_owned());
+            if is_last {
+                break;
+            }
+            if reply.lines.len() == MAX_LINES {
+                return Err(Fault::Broken(format!("the answer is too long: more than {MAX_LINES} lines")));
+            }
+        }
+        match reply.code / 100 {
+            class if class == wanted => Ok(reply),
+            4 | 5 => Err(Fault::Refused(reply)),
+            _ => Err(Fault::Broken(format!("this answers another command: {reply}"))),
+        }
+    }
+
+    /// The next line, as it arrives.
+    async fn line(&mut self) -> Result<String, Fault> {
+        let mut searched = 0;
+        loop {
+            if let Some(end) = self.arrived[searched..].iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.arrived.drain(..=searched + end).collect();
+                let line = String::from_utf8_lossy(&line);
+                return Ok(line.trim_end_matches(['\r', '\n']).to_owned());
+            }
+            searched = self.arrived.len();
+            if searched >= MAX_LINE {
+                return Err(Fault::Broken(format!(
+                    "the answer is too long: a line of over {MAX_LINE} bytes"
+                )));
+            }
+            let mut piece = [0; MAX_LINE];
+            match self.stream.read(&mut piece).await? {
+                0 => return Err(Fault::Broken("the server hung up".to_owned())),
+                count => self.arrived.extend_from_slice(&piece[..count]),
+            }
+        }
+    }
+}
+
+/// Code, whether it is the last line, and the rest.
+fn parse_line(line: &str) -> Option<(u16, bool, &str)> {
+    let (code, rest) = line.split_at_checked(3)?;
+    let code = code.parse().ok().filter(|code| (200..600).contains(code))?;
+    match rest.strip_prefix('-') {
+        Some(text) => Some((code, false, text)),
+        None if rest.is_empty() => Some((code, true, "")),
+        None => rest.strip_prefix(' ').map(|text| (code, true, text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn read(said: &str) -> Result<Reply, String> {
+        let (ours, mut theirs) = tokio::io::duplex(1 << 20);
+        theirs.write_all(said.as_bytes()).await.unwrap();
+        drop(theirs);
+        Wire::new(ours).reply(2).await.map_err(|fault| fault.to_string())
+    }
+
+    #[tokio::test]
+    async fn answers_are_read_as_they_are_meant() {
+        let long = |count: usize| format!("{}250 end\r\n", "250-x\r\n".repeat(count));
+        for (said, code, lines) in [
+            ("250 ok\r\n".to_owned(), 250, &["ok"][..]),
+            ("250-a\r\n250-B c\r\n250 d\r\n".to_owned(), 250, &["a", "B c", "d"]),
+            ("221\n".to_owned(), 221, &[""]),
+            (format!("250 {}\r\n", "x".repeat(4000)), 250, &[&"x".repeat(4000)]),
+            (long(127), 250, &[vec!["x"; 127], vec!["end"]].concat()),
+        ] {
+            let reply = read(&said).await.unwrap();
+            assert_eq!((reply.code, reply.lines), (code, lines.iter().map(ToString::to_string).collect()));
+        }
+        for (said, why) in [
+            ("550 5.1.1 no\r\n".to_owned(), "550 5.1.1 no"),
+            ("354 go\r\n".to_owned(), "this answers another command: 354 go"),
+            ("250-a\r\n550 b\r\n".to_owned(), "this is no answer: 550 b"),
+            ("hello\r\n".to_owned(), "this is no answer: hello"),
+            ("25é\r\n".to_owned(), "this is no answer: 25é"),
+            ("999 x\r\n".to_owned(), "this is no answer: 999 x"),
+            ("250 ok".to_owned(), "the server hung up"),
+            ("x".repeat(5000), "the answer is too long: a line of over 4096 bytes"),
+            (long(128), "the answer is too long: more than 128 lines"),
+        ] {
+            assert_eq!(read(&said).await.unwrap_err(), why);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_command_is_one_line() {
+        let (ours, _theirs) = tokio::io::duplex(64);
+        let fault = Wire::new(ours).command("MAIL FROM:<a>\r\nRCPT TO:<b>", 2).await;
+        assert!(matches!(fault, Err(Fault::Broken(_))));
+    }
+}

@@ -1,0 +1,90 @@
+//! A server that asks for patience gets it, and nobody is told that all is well meanwhile.
+
+use tsuzuki::demo::faults::Fault;
+use tsuzuki::demo::site::Site;
+use tsuzuki::engine::Outcome;
+
+use super::{HOUR, World, config_text, feed_only, site};
+use crate::desk::{Desk, code, ends_with, out, said};
+
+fn blog(id: &str, site: &Site) -> String {
+    format!("id = \"{id}\"\nurl = \"{}\"", site.url)
+}
+
+fn busy(seconds: &str) -> Fault {
+    Fault::Status(429, vec![("retry-after", seconds.to_owned())])
+}
+
+on_both_databases! {
+    async fn a_run_without_a_blog_that_waits_is_no_success(fixture) {
+        let (fine, asks) = (site(feed_only).await, site(feed_only).await);
+        let world = World::new(&fixture, &config_text("", &[blog("fine", &fine), blog("asks", &asks)]));
+        world.run().await;
+        fixture.clock.advance(HOUR);
+        asks.edit(|content| content.fault = Some(busy("20000")));
+        let until = fixture.clock.now().plus(std::time::Duration::from_secs(20_000));
+        let report = world.run().await;
+        assert_eq!(report.outcome(), Outcome::Partly, "{report:?}");
+        assert!(report.problems[0].contains(&format!("not checked before {until}")), "{report:?}");
+        asks.take_log();
+        for _ in 0..5 {
+            fixture.clock.advance(HOUR);
+            let report = world.run().await;
+            assert_eq!((report.outcome(), report.problems.len()), (Outcome::Partly, 0), "{report:?}");
+            assert_eq!(
+                report.summary,
+                format!("checked 1 of 2 blogs: 1 unchanged, 1 waiting as asked by their servers (asks until {until})")
+            );
+        }
+        assert!(asks.take_log().is_empty(), "it is left alone for as long as it asks");
+        asks.edit(|content| content.fault = None);
+        fixture.clock.advance(HOUR);
+        assert_eq!(world.run().await.outcome(), Outcome::Success);
+    }
+
+    async fn a_wait_that_no_server_asked_for_keeps_nobody_from_checking(fixture) {
+        let site = site(feed_only).await;
+        let world = World::new(&fixture, &config_text("", &[blog("b", &site)]));
+        world.run().await;
+        site.edit(|content| content.fault = Some(Fault::Status(503, vec![])));
+        world.run().await;
+        assert_eq!(world.state("b").await.not_before, None);
+        site.edit(|content| content.fault = None);
+        // Another process, which does not know of the pause of this one.
+        let again = World::new(&fixture, &config_text("", &[blog("b", &site)]));
+        assert_eq!(again.run().await.outcome(), Outcome::Success);
+    }
+}
+
+#[tokio::test]
+async fn every_command_says_what_waits_and_until_when() {
+    let asks = site(feed_only).await;
+    let desk = Desk::new(&format!(
+        "[app]\ntimezone = \"UTC\"\n[[job]]\nname = \"sites\"\nkind = \"blogs\"\nallow_private = [\"127.0.0.0/8\"]\n\
+         [[job.blog]]\n{}\n",
+        blog("asks", &asks)
+    ));
+    ends_with(&desk.run_beside(&["run", "sites"]).await, 0);
+    asks.edit(|content| content.fault = Some(busy("7200")));
+    ends_with(&desk.run_beside(&["run", "sites"]).await, 3);
+    asks.edit(|content| content.fault = None);
+    asks.take_log();
+    let quiet = desk.run_beside(&["run-due", "--force", "-q"]).await;
+    assert_eq!(code(&quiet), 3, "{}", said(&quiet));
+    assert_eq!(out(&quiet).lines().count(), 1, "{}", said(&quiet));
+    assert!(out(&quiet).starts_with("sites: partly: checked 0 of 1 blog: 1 waiting"), "{}", said(&quiet));
+    assert!(out(&quiet).contains("(asks until "), "{}", said(&quiet));
+    let by_name = ends_with(&desk.run_beside(&["run", "sites"]).await, 3);
+    assert!(by_name.contains("asked by their servers (asks until "), "{by_name}");
+    assert!(asks.take_log().is_empty(), "nobody asks a server that has forbidden it");
+    for (args, expected) in [
+        (&["status"][..], "partly"),
+        (&["why", "sites"], "blog asks until "),
+        (&["why", "asks"], "next check"),
+        (&["doctor", "--offline"], "not checked before "),
+        (&["run", "sites", "--dry-run"], "leave asks alone until "),
+    ] {
+        let said = ends_with(&desk.run_beside(args).await, 0);
+        assert!(said.contains(expected), "{args:?}: {said}");
+    }
+}
