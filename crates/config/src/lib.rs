@@ -9,6 +9,15 @@
 //!
 //! Nothing here knows a pipeline. The kinds that exist are handed in as a list of [`Kind`]s; with it the
 //! whole file is checked at once, and every problem is reported, not only the first.
+//!
+//! ```
+//! use std::path::Path;
+//! use tsuzuki_config::{Colour, Env, parse};
+//!
+//! let problems = parse("[app]\ntimezome = \"UTC\"", Path::new("tsuzuki.toml"), &[], &Env::of([])).unwrap_err();
+//! let text = problems.render(Colour::Never);
+//! assert!(text.contains("tsuzuki.toml:2:1") && text.contains("timezone"), "{text}");
+//! ```
 
 use std::collections::BTreeMap;
 use std::ops::Range;

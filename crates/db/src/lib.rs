@@ -8,6 +8,18 @@
 //!
 //! Store functions are plain synchronous functions over a [`Tx`], so no transaction can be held across an await.
 //! A closure may run more than once (it is `Fn`), and its answer leaves only after COMMIT.
+//!
+//! ```
+//! # use tsuzuki_db::{Db, Open, Place, params, sql};
+//! # use stdx::time::Clock;
+//! # #[tokio::main]
+//! # async fn main() -> tsuzuki_db::Result<()> {
+//! let db = Db::open(Place::Memory, Open::Create, Clock::system()).await?;
+//! let answer = db.write(|tx| tx.count(sql!("SELECT 6 * CAST(?1 AS BIGINT)"), params![7_i64])).await?;
+//! assert_eq!(answer, 42);
+//! # Ok(())
+//! # }
+//! ```
 
 mod backup;
 mod copy;

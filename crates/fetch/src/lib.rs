@@ -5,6 +5,15 @@
 //!   ▲      (address) (turn)  (names)  (size, time)     │                    (decoded, counted, timed)
 //!   └──────────────────────────────────────────────────┘ every hop from the start
 //! ```
+//!
+//! Private addresses are refused, whatever name they hide behind, unless the caller allows them:
+//!
+//! ```
+//! use tsuzuki_fetch::{AllowPrivate, guard};
+//!
+//! let verdict = guard::opinion("http://169.254.169.254/", &Default::default(), &AllowPrivate::default());
+//! assert_eq!(verdict.verdict, guard::Ruling::Deny);
+//! ```
 
 mod allow;
 mod body;

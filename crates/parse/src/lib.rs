@@ -1,6 +1,15 @@
 //! Pure readers of documents from the open web: bytes in, plain data or a named refusal out.
 //!
 //! Nothing here touches the network, the clock or the disk, and nothing panics on any input.
+//!
+//! ```
+//! use tsuzuki_parse::feed::{self, Context};
+//!
+//! let rss = b"<rss><channel><title>News</title><item><title>First &amp; best</title></item></channel></rss>";
+//! let feed = feed::parse(rss, &Context::default())?;
+//! assert_eq!(feed.entries[0].title.as_deref(), Some("First & best"));
+//! # Ok::<(), feed::Refused>(())
+//! ```
 
 pub mod codepage;
 pub mod decode;
