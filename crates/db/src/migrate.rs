@@ -107,6 +107,11 @@ impl SchemaState {
         }
     }
 
+    /// Whether nothing is left to do; a database without migrations still needs the tables of ours.
+    fn is_current(&self) -> bool {
+        self.found == self.known && self.known > 0
+    }
+
     pub(super) fn must_be_current(self) -> Result<()> {
         match self.found < self.known {
             true => Err(Error::Outdated { found: self.found, known: self.known }),
@@ -144,7 +149,7 @@ pub(super) fn migrate_sqlite(
     mark: impl Fn() -> Result<()>,
 ) -> Result<()> {
     if let Ok(state) = state_of_sqlite(connection)
-        && state.found == state.known
+        && state.is_current()
     {
         return Ok(());
     }
@@ -192,7 +197,7 @@ const ADVISORY_LOCK: &str = "1953725035";
 /// Brings a PostgreSQL schema up to date, one process at a time.
 pub(super) fn migrate_postgres(session: &mut Session, clock: &Clock) -> Result<()> {
     if let Ok(state) = state_of_postgres(session)
-        && state.found == state.known
+        && state.is_current()
     {
         return Ok(());
     }
