@@ -16,8 +16,10 @@ mod call;
 mod config;
 mod gemini;
 mod look;
+mod models;
 mod openai;
 mod prompt;
+mod schema;
 mod set;
 pub mod store;
 
@@ -26,7 +28,7 @@ use std::path::PathBuf;
 
 pub use answer::{Summary, Verdict, Worth, plain};
 pub use budget::Budget;
-pub use config::{BudgetKeys, GeminiConfig, OpenAiConfig};
+pub use config::{BudgetKeys, GeminiConfig, OpenAiConfig, Thinking};
 pub use set::LlmSet;
 
 use crate::config::Kind;
@@ -39,7 +41,8 @@ use crate::parse::pdf;
 use crate::text::Language;
 use crate::time::{Clock, Timestamp};
 use budget::Reserved;
-use call::{CallError, Reply};
+use call::{CallError, Question, Repair, Reply};
+use config::Tuning;
 use prompt::Prompt;
 
 /// The kinds of LLMs, for the config file.
@@ -52,6 +55,7 @@ pub struct Llm {
     provider: Provider,
     screen_model: String,
     summary_model: String,
+    tuning: Tuning,
     budget: Budget,
     db: Db,
     clock: Clock,
@@ -273,7 +277,7 @@ impl Llm {
         }
         let (budget, name, job, now) =
             (self.budget.clone(), self.name.clone(), job.clone(), self.clock.now());
-        let tokens = budget::estimate_from_sizes(purpose, sizes);
+        let tokens = budget::estimate_from_sizes(purpose, sizes, self.tuning.max_output_tokens);
         let refused = self.db.read(move |tx| budget.find_obstacle(tx, &name, &job, tokens, now)).await?;
         Ok(refused.map(Obstacle::from))
     }
@@ -302,14 +306,16 @@ impl Llm {
         if let Some(obstacle) = self.find_rest().await? {
             return Err(AskError::Resting(obstacle));
         }
+        let mut tuning = self.tuning;
         let mut complaint: Option<String> = None;
+        let mut is_repair = false;
         loop {
-            let reserved = self.reserve(job, prompt, files).await?;
+            let question = Question { model, prompt, files, tuning, complaint: complaint.as_deref() };
+            let reserved = self.reserve(job, &question).await?;
             fail::point("llm.reserved");
-            let called = self.call(model, prompt, files, complaint.as_deref()).await;
+            let called = self.call(&question).await;
             fail::point("llm.answered");
-            let is_repair = complaint.is_some();
-            match called {
+            let why = match called {
                 Ok(Reply { text, spent }) => match read(&text) {
                     Ok(answer) => {
                         let (tokens_in, tokens_out) = spent.said();
@@ -329,45 +335,43 @@ impl Llm {
                     }
                     Err(why) => {
                         self.settle(reserved, spent, None).await?;
-                        complaint = Some(why);
+                        complaint = Some(why.clone());
+                        why
                     }
                 },
-                Err(CallError::Unusable { why, spent, can_repair }) => {
+                Err(CallError::Unusable { why, spent, repair }) => {
                     self.settle(reserved, spent, None).await?;
-                    if !can_repair {
-                        return Err(AskError::Rejected { why });
+                    match (repair, tuning.with_more_room()) {
+                        (Repair::None, _) => return Err(AskError::Rejected { why }),
+                        (Repair::MoreRoom, Some(roomy)) => tuning = roomy,
+                        (Repair::MoreRoom | Repair::Complain, _) => complaint = Some(why.clone()),
                     }
-                    complaint = Some(why);
+                    why
                 }
                 Err(CallError::Rest(rest)) => {
                     return Err(AskError::Resting(self.rest(reserved, rest).await?));
                 }
-            }
+            };
             if is_repair {
-                let why = complaint.unwrap_or_default();
                 return Err(AskError::Rejected { why: format!("{why} (asked twice)") });
             }
+            is_repair = true;
         }
     }
 
-    async fn call(
-        &self,
-        model: &str,
-        prompt: &Prompt,
-        files: &[File],
-        complaint: Option<&str>,
-    ) -> Result<Reply, CallError> {
+    async fn call(&self, question: &Question<'_>) -> Result<Reply, CallError> {
         let line =
             call::Line { clients: &self.clients, allow_private: &self.allow_private, clock: &self.clock };
         match &self.provider {
-            Provider::Gemini(gemini) => gemini.call(&line, model, prompt, files, complaint).await,
-            Provider::OpenAi(openai) => openai.call(&line, model, prompt, files, complaint).await,
+            Provider::Gemini(gemini) => gemini.call(&line, question).await,
+            Provider::OpenAi(openai) => openai.call(&line, question).await,
         }
     }
 
-    async fn reserve(&self, job: &JobName, prompt: &Prompt, files: &[File]) -> Result<Reserved, AskError> {
+    async fn reserve(&self, job: &JobName, question: &Question<'_>) -> Result<Reserved, AskError> {
         let (budget, name, job) = (self.budget.clone(), self.name.clone(), job.clone());
-        let (tokens, now) = (budget::estimate(prompt, files), self.clock.now());
+        let Question { prompt, files, tuning, .. } = *question;
+        let (tokens, now) = (budget::estimate(prompt, files, tuning.max_output_tokens), self.clock.now());
         self.db
             .write(move |tx| budget.reserve(tx, &name, &job, tokens, now))
             .await?
