@@ -71,6 +71,8 @@ impl Spent {
 pub(super) enum CallError {
     /// The provider works; with this document it has no answer for us.
     Unusable { why: String, spent: Spent, repair: Repair },
+    /// The provider does not take what we sent, and does not say whether the document or the request is wrong.
+    Refused { why: String },
     /// The provider is to be left alone for a while.
     Rest(Rest),
 }
@@ -108,8 +110,9 @@ pub(super) enum Rest {
     Down { why: String, after: Option<Duration>, may_have_counted: bool },
     /// It does not accept our key, or we have none.
     Locked { why: String },
-    /// It does not know the model or the API: the config has to change, and not the key.
-    Lost { why: String },
+    /// It does not take such requests, whatever they are about: an unknown model, a key of the config that it does not
+    /// know. The config has to change, and not the key.
+    Refused { why: String },
 }
 
 impl Rest {

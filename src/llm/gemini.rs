@@ -324,15 +324,40 @@ fn judge(answer: &Answer) -> CallError {
         400 if is_bad_key => Rest::Locked { why }.into(),
         // No billing, or not from this country: nothing that another document would change.
         400 if code == "FAILED_PRECONDITION" => Rest::Locked { why }.into(),
-        404 => Rest::Lost { why: format!("there is no such model or API: {why}") }.into(),
+        404 => Rest::Refused { why: format!("there is no such model or API: {why}") }.into(),
         429 if is_about_the_day(details) => Rest::UsedUp { why }.into(),
         429 => {
             let after = retry_delay(details).or_else(|| answer.retry_after()).unwrap_or(USUAL_WAIT);
             Rest::Busy { why, after }.into()
         }
-        400 | 413 | 422 => CallError::Unusable { why, spent: Spent::Nothing, repair: Repair::None },
+        413 => CallError::Unusable { why, spent: Spent::Nothing, repair: Repair::None },
+        400 | 422 if is_about_a_field(details) => Rest::Refused { why }.into(),
+        400 | 422 if is_about_the_document(&message) => {
+            CallError::Unusable { why, spent: Spent::Nothing, repair: Repair::None }
+        }
+        400 | 422 => CallError::Refused { why },
         _ => Rest::Down { why, after: answer.retry_after(), may_have_counted: false }.into(),
     }
+}
+
+/// Whether fields of the request are wrong that have nothing to do with what is asked about.
+fn is_about_a_field(details: &[Json]) -> bool {
+    let mut fields = details
+        .iter()
+        .filter_map(|detail| detail["fieldViolations"].as_array())
+        .flatten()
+        .filter_map(|violation| violation["field"].as_str())
+        .filter(|field| !field.is_empty())
+        .peekable();
+    fields.peek().is_some() && fields.all(|field| !field.starts_with("contents"))
+}
+
+/// Whether it is the document that cannot be read.
+fn is_about_the_document(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["no pages", "unable to process input", "token count", "payload size", "mime type"]
+        .iter()
+        .any(|words| message.contains(words))
 }
 
 /// Whether a quota of the day, and not only one of the minute, is used up.

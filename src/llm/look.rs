@@ -79,13 +79,13 @@ fn failed(model: &str, error: CallError) -> Check {
 
 fn words(error: CallError) -> String {
     match error {
-        CallError::Unusable { why, .. } => why,
+        CallError::Unusable { why, .. } | CallError::Refused { why } => why,
         CallError::Rest(
             Rest::Busy { why, .. }
             | Rest::UsedUp { why }
             | Rest::Down { why, .. }
             | Rest::Locked { why }
-            | Rest::Lost { why },
+            | Rest::Refused { why },
         ) => why,
     }
 }

@@ -19,6 +19,7 @@ mod look;
 mod models;
 mod openai;
 mod prompt;
+mod refusal;
 mod schema;
 mod set;
 pub mod store;
@@ -41,9 +42,10 @@ use crate::parse::pdf;
 use crate::text::Language;
 use crate::time::{Clock, Timestamp};
 use budget::Reserved;
-use call::{CallError, Question, Repair, Reply};
+use call::{CallError, Question, Repair, Reply, Rest, Spent};
 use config::Tuning;
 use prompt::Prompt;
+use refusal::Blame;
 
 /// The kinds of LLMs, for the config file.
 pub const KINDS: &[Kind] = &[Kind::llm::<GeminiConfig>("gemini"), Kind::llm::<OpenAiConfig>("openai")];
@@ -126,6 +128,8 @@ pub enum Content {
 /// How the answer is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
+    /// What is asked about, by a name that stays when its content changes.
+    pub about: String,
     /// The language of the answer.
     pub language: Language,
     /// Instructions in place of ours.
@@ -188,10 +192,12 @@ pub enum Because {
     Down,
     /// It does not accept our key, so that waiting alone does not help.
     Locked,
+    /// It does not take our requests as such, so that the config has to change.
+    Refused,
 }
 
 impl Because {
-    const ALL: [Self; 4] = [Self::Busy, Self::UsedUp, Self::Down, Self::Locked];
+    const ALL: [Self; 5] = [Self::Busy, Self::UsedUp, Self::Down, Self::Locked, Self::Refused];
 
     /// As it stands in the database.
     pub fn as_str(self) -> &'static str {
@@ -200,6 +206,7 @@ impl Because {
             Because::UsedUp => "used_up",
             Because::Down => "down",
             Because::Locked => "locked",
+            Because::Refused => "refused",
         }
     }
 
@@ -329,24 +336,35 @@ impl Llm {
                             tokens_out,
                             job_name: job.clone(),
                         };
-                        self.settle(reserved, spent, Some(stored)).await?;
+                        self.settle(reserved, prompt.purpose, spent, Some(stored)).await?;
                         fail::point("llm.stored");
                         return Ok(Answered { answer, is_cached: false, tokens_in, tokens_out });
                     }
                     Err(why) => {
-                        self.settle(reserved, spent, None).await?;
+                        self.settle(reserved, prompt.purpose, spent, None).await?;
                         complaint = Some(why.clone());
                         why
                     }
                 },
                 Err(CallError::Unusable { why, spent, repair }) => {
-                    self.settle(reserved, spent, None).await?;
+                    self.settle(reserved, prompt.purpose, spent, None).await?;
                     match (repair, tuning.with_more_room()) {
                         (Repair::None, _) => return Err(AskError::Rejected { why }),
                         (Repair::MoreRoom, Some(roomy)) => tuning = roomy,
                         (Repair::MoreRoom | Repair::Complain, _) => complaint = Some(why.clone()),
                     }
                     why
+                }
+                Err(CallError::Refused { why }) => {
+                    return Err(match self.blame(prompt.purpose, &wish.about, &why).await? {
+                        Blame::Request => {
+                            AskError::Resting(self.rest(reserved, Rest::Refused { why }).await?)
+                        }
+                        Blame::Document => {
+                            self.settle(reserved, prompt.purpose, Spent::Nothing, None).await?;
+                            AskError::Rejected { why }
+                        }
+                    });
                 }
                 Err(CallError::Rest(rest)) => {
                     return Err(AskError::Resting(self.rest(reserved, rest).await?));

@@ -14,6 +14,14 @@ use super::schema::Schema;
 
 const API: &str = "https://api.openai.com/v1";
 const USUAL_WAIT: Duration = Duration::from_secs(60);
+/// Error codes that blame what was asked about.
+const ABOUT_THE_DOCUMENT: [&str; 5] = [
+    "context_length_exceeded",
+    "string_above_max_length",
+    "content_policy_violation",
+    "content_filter",
+    "invalid_prompt",
+];
 
 /// Whether files of this type are put into the prompt: text, and the text of PDFs.
 pub(super) fn takes(media_type: &str) -> bool {
@@ -209,13 +217,20 @@ fn judge(answer: &Answer) -> CallError {
     let body: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
     let message = body["error"]["message"].as_str().or_else(|| body["error"].as_str()).unwrap_or_default();
     let code = body["error"]["code"].as_str().unwrap_or_default();
+    let param = body["error"]["param"].as_str().unwrap_or_default();
     let why = quote(&format!("status {}: {message}", answer.status));
     match answer.status {
         401 | 403 => Rest::Locked { why }.into(),
-        404 => Rest::Lost { why: format!("there is no such model or API: {why}") }.into(),
+        404 => Rest::Refused { why: format!("there is no such model or API: {why}") }.into(),
         429 if code == "insufficient_quota" || message.contains("per day") => Rest::UsedUp { why }.into(),
         429 => Rest::Busy { why, after: answer.retry_after().unwrap_or(USUAL_WAIT) }.into(),
-        400 | 413 | 422 => CallError::Unusable { why, spent: Spent::Nothing, repair: Repair::None },
+        413 => CallError::Unusable { why, spent: Spent::Nothing, repair: Repair::None },
+        400 | 422 if ABOUT_THE_DOCUMENT.contains(&code) || message.contains("context length") => {
+            CallError::Unusable { why, spent: Spent::Nothing, repair: Repair::None }
+        }
+        400 | 422 if !param.is_empty() && !param.starts_with("messages") => Rest::Refused { why }.into(),
+        400 | 422 if code == "model_not_found" => Rest::Refused { why }.into(),
+        400 | 422 => CallError::Refused { why },
         _ => Rest::Down { why, after: answer.retry_after(), may_have_counted: false }.into(),
     }
 }
@@ -251,6 +266,32 @@ mod tests {
         }
         let unreadable = read_reply(b"<html>").unwrap_err();
         assert!(matches!(&unreadable, CallError::Rest(rest) if rest.may_have_counted()), "{unreadable:?}");
+    }
+
+    #[test]
+    fn a_refusal_says_whether_the_request_or_the_document_is_wrong() {
+        let error =
+            |code: Json, param: Json| json!({ "error": { "message": "m", "code": code, "param": param } });
+        for (status, body, blame) in [
+            (400, error(json!("unsupported_parameter"), json!("temperature")), "request"),
+            (400, error(json!(null), json!("response_format.json_schema")), "request"),
+            (400, error(json!("model_not_found"), json!(null)), "request"),
+            (404, error(json!("model_not_found"), json!(null)), "request"),
+            (400, error(json!("context_length_exceeded"), json!("messages")), "document"),
+            (413, json!({}), "document"),
+            (400, error(json!(null), json!(null)), "either"),
+            (422, json!({ "detail": [] }), "either"),
+        ] {
+            let at = "2026-01-15T00:00:00Z".parse().unwrap();
+            let headers = reqwest::header::HeaderMap::new();
+            let found = match judge(&Answer { status, headers, body: body.to_string().into(), at }) {
+                CallError::Rest(Rest::Refused { .. }) => "request",
+                CallError::Unusable { .. } => "document",
+                CallError::Refused { .. } => "either",
+                CallError::Rest(_) => "rest",
+            };
+            assert_eq!(found, blame, "{status} {body}");
+        }
     }
 
     #[test]

@@ -249,7 +249,7 @@ mod tests {
     use crate::llm::File;
 
     fn wish() -> Wish {
-        Wish { language: Language::Ja, instructions: None, max_chars: 200, anew: false }
+        Wish { about: String::new(), language: Language::Ja, instructions: None, max_chars: 200, anew: false }
     }
 
     #[test]

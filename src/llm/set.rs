@@ -8,7 +8,10 @@ use serde_json::json;
 use super::budget::{Budget, Reserved};
 use super::call::{Rest, Spent};
 use super::config::Tuning;
-use super::{Because, GeminiConfig, KINDS, Llm, Obstacle, OpenAiConfig, Provider, gemini, openai, store};
+use super::refusal::{self, Blame};
+use super::{
+    Because, GeminiConfig, KINDS, Llm, Obstacle, OpenAiConfig, Provider, Purpose, gemini, openai, store,
+};
 use crate::config::value::Zone;
 use crate::config::{self, Problems, Section};
 use crate::db::{self, Db};
@@ -25,7 +28,7 @@ const RESTS: [Duration; 4] = [
     Duration::from_secs(15 * 60),
     Duration::from_secs(3600),
 ];
-/// How long a provider rests that does not accept our key, unless the key changes.
+/// How long a provider rests that does not accept our key or our requests, unless the settings change.
 const LOCKED: Duration = Duration::from_secs(6 * 3600);
 
 /// The model providers of a config file.
@@ -218,9 +221,8 @@ impl Llm {
                     Rest::Down { why, after, .. } => {
                         (now.plus(after.unwrap_or(growing).max(growing)), Because::Down, why.clone())
                     }
-                    Rest::Locked { why } | Rest::Lost { why } => {
-                        (now.plus(LOCKED), Because::Locked, why.clone())
-                    }
+                    Rest::Locked { why } => (now.plus(LOCKED), Because::Locked, why.clone()),
+                    Rest::Refused { why } => (now.plus(LOCKED), Because::Refused, why.clone()),
                 };
                 let failed = i64::from(because == Because::Down);
                 store::put_health(tx, &name, failures + failed, Some((&print, because)))?;
@@ -239,6 +241,7 @@ impl Llm {
     pub(super) async fn settle(
         &self,
         reserved: Reserved,
+        purpose: Purpose,
         spent: Spent,
         answer: Option<store::NewAnswer>,
     ) -> db::Result<()> {
@@ -257,11 +260,32 @@ impl Llm {
                     store::put_answer(tx, answer, now)?;
                 }
                 store::put_health(tx, &name, 0, None)?;
+                // The model has worked on it, so that requests for this purpose are not refused as such.
+                if spent != Spent::Nothing {
+                    let mut refusals = store::find_refusals(tx, &name)?;
+                    if refusals.remove(purpose.as_str()).is_some() {
+                        store::put_refusals(tx, &name, &refusals)?;
+                    }
+                }
                 pause::reset(tx, &Subject::provider(&name))?;
                 Ok(())
             })
             .await?;
         Ok(())
+    }
+
+    /// Whom a refusal is about that does not say it, judged by the last one for the same purpose.
+    pub(super) async fn blame(&self, purpose: Purpose, about: &str, why: &str) -> db::Result<Blame> {
+        let (name, about, why) = (self.name.clone(), about.to_owned(), why.to_owned());
+        self.db
+            .write(move |tx| {
+                let mut refusals = store::find_refusals(tx, &name)?;
+                let (blame, next) = refusal::judge(refusals.get(purpose.as_str()), &why, &about);
+                refusals.insert(purpose.as_str().to_owned(), next);
+                store::put_refusals(tx, &name, &refusals)?;
+                Ok(blame)
+            })
+            .await
     }
 
     /// Tells whether key, models, address or the way to ask have changed, without telling anything about them: 16 bits of a hash.

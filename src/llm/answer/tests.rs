@@ -4,7 +4,7 @@ use super::*;
 use serde_json::json;
 
 fn wish(language: Language, max_chars: usize) -> Wish {
-    Wish { language, instructions: None, max_chars, anew: false }
+    Wish { about: String::new(), language, instructions: None, max_chars, anew: false }
 }
 
 fn summary(text: &str) -> String {

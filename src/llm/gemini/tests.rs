@@ -78,12 +78,19 @@ fn minute_and_day_are_told_apart() {
 #[test]
 fn a_status_says_who_is_to_blame() {
     let error = |status: &str, message: &str| json!({ "error": { "status": status, "message": message } });
+    let violation = |field: &str| {
+        json!({ "error": { "status": "INVALID_ARGUMENT", "message": "m", "details": [
+            { "@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": [{ "field": field }] }] } })
+    };
     for (status, body, blame) in [
         (401, json!({}), "locked"),
         (403, error("PERMISSION_DENIED", "no"), "locked"),
         (400, error("INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."), "locked"),
         (400, error("FAILED_PRECONDITION", "User location is not supported"), "locked"),
-        (404, error("NOT_FOUND", "models/x is not found"), "lost"),
+        (404, error("NOT_FOUND", "models/x is not found"), "refused"),
+        (400, violation("generation_config"), "refused"),
+        (400, violation("contents[0].parts[1]"), "either"),
+        (400, error("INVALID_ARGUMENT", "Request contains an invalid argument."), "either"),
         (400, error("INVALID_ARGUMENT", "The document has no pages."), "document"),
         (413, json!({}), "document"),
         (500, error("INTERNAL", "x"), "down"),
@@ -93,7 +100,8 @@ fn a_status_says_who_is_to_blame() {
         let found = match judged(status, body.clone()) {
             CallError::Unusable { .. } => "document",
             CallError::Rest(Rest::Locked { .. }) => "locked",
-            CallError::Rest(Rest::Lost { .. }) => "lost",
+            CallError::Refused { .. } => "either",
+            CallError::Rest(Rest::Refused { .. }) => "refused",
             CallError::Rest(Rest::Down { .. }) => "down",
             CallError::Rest(_) => "other",
         };

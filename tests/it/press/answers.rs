@@ -117,7 +117,7 @@ on_both_databases! {
 }
 
 /// Forgets everything, for the next case on the same database.
-async fn reset(fixture: &Fixture) {
+pub(super) async fn reset(fixture: &Fixture) {
     fixture
         .db
         .write(|tx| {
