@@ -298,6 +298,10 @@ impl Llm {
         wish: &Wish,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Answered<T>, AskError> {
+        let read = |text: &str| {
+            answer::check_leaks(text, &prompt.system)?;
+            read(text)
+        };
         let key = hash::sha256_parts(&[&prompt.content_hash, &prompt.version, model]);
         let wanted = key.clone();
         let known = match wish.anew {
