@@ -28,5 +28,7 @@ CREATE TABLE llm_health (
   provider TEXT PRIMARY KEY NOT NULL,
   failures_in_a_row INTEGER NOT NULL DEFAULT 0,
   rests_with TEXT,
-  rests_because TEXT CHECK (rests_because IN ('busy', 'used_up', 'down', 'locked'))
+  rests_because TEXT CHECK (rests_because IN ('busy', 'used_up', 'down', 'locked', 'refused')),
+  -- The last refusal of each purpose that did not say what it was about, as JSON.
+  refusals TEXT
 );

@@ -18,7 +18,8 @@ pub(super) fn inert(text: &str) -> String {
         let next = chars.peek().copied();
         let is_inside_word = before.is_some_and(|c| c.is_ascii_alphanumeric());
         let splits = match c {
-            '@' | '＠' | '#' | '＃' => !is_inside_word && next.is_some_and(is_word),
+            // Joiners, combining marks and variation selectors are parts of words to Mastodon: whatever follows counts.
+            '@' | '＠' | '#' | '＃' => !is_inside_word && next.is_some_and(|next| !next.is_whitespace()),
             // Every scheme that anything makes a link of, now or later: `https://`, `magnet:?`, `xmpp:a@b`.
             ':' => {
                 next == Some('/')
@@ -55,7 +56,21 @@ fn is_invisible(c: char) -> bool {
 }
 
 fn ends_with_scheme(text: &str) -> bool {
-    ["xmpp:", "magnet:", "mailto:", "javascript:", "data:"].iter().any(|scheme| {
+    [
+        "xmpp:",
+        "magnet:",
+        "mailto:",
+        "javascript:",
+        "data:",
+        "tel:",
+        "sms:",
+        "sip:",
+        "bitcoin:",
+        "acct:",
+        "web+ap:",
+    ]
+    .iter()
+    .any(|scheme| {
         text.len() >= scheme.len()
             && text.as_bytes()[text.len() - scheme.len()..].eq_ignore_ascii_case(scheme.as_bytes())
     })
@@ -74,6 +89,16 @@ mod tests {
             ("@admin@evil.example", "@\u{200b}admin@evil.example"),
             ("#spam ＃スパム", "#\u{200b}spam ＃\u{200b}スパム"),
             ("a@b.example と C# と 10:30", "a@b.example と C# と 10:30"),
+            (
+                "#\u{fe0f}spam #\u{200d}spam ＃\u{301}spam",
+                "#\u{200b}\u{fe0f}spam #\u{200b}\u{200d}spam ＃\u{200b}\u{301}spam",
+            ),
+            ("e\u{301}#spam @\u{200d}admin", "e\u{301}#\u{200b}spam @\u{200b}\u{200d}admin"),
+            (
+                "題 xmpp:a@host と XMPP:\u{fe0f}a@host",
+                "題 xmpp:\u{200b}a@host と XMPP:\u{200b}\u{fe0f}a@host",
+            ),
+            ("# 見出し", "# 見出し"),
             ("magnet:?xt=1", "magnet:\u{200b}?xt=1"),
             ("一行目\r\n二行目\u{202e}\0", "一行目\n二行目"),
             ("@\u{200b}\u{200b}admin", "@\u{200b}admin"),

@@ -17,6 +17,18 @@ use super::faults::Fault;
 /// The API key that it accepts.
 pub const KEY: &str = "loopback-gemini-key-0123456789";
 
+/// The models that it has, as the real one lists them: living aliases beside versions.
+const MODELS: [&str; 6] = [
+    "gemini-3.5-flash",
+    "gemini-flash-latest",
+    "gemini-3.1-flash-lite",
+    "gemini-flash-lite-latest",
+    "gemini-3.1-pro-preview",
+    "gemini-pro-latest",
+];
+/// How many models stand on a page of the list, whatever was asked for.
+const MODELS_PER_PAGE: usize = 2;
+
 /// How one question is answered.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
@@ -40,6 +52,10 @@ pub enum Reply {
     EchoKey(u16),
     /// This status.
     Status(u16),
+    /// The request has a field that it does not know or take.
+    BadField(&'static str),
+    /// 400 with this message, and nothing that says what it is about.
+    BadRequest(&'static str),
     /// A body that is no answer of this API.
     Garbage,
     /// As told.
@@ -168,17 +184,28 @@ async fn serve(State(desk): State<Desk>, request: Request) -> Response<Body> {
             400,
             "INVALID_ARGUMENT",
             "API key not valid.",
-            &json!([{ "reason": "API_KEY_INVALID" }]),
+            &json!([{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID",
+                      "domain": "googleapis.com", "metadata": { "service": "generativelanguage.googleapis.com" } }]),
         );
     }
     match (&parts.method, path.as_str()) {
         (&Method::POST, "/upload/v1beta/files") => begin_upload(&parts.headers),
         (&Method::POST, "/upload/session") => end_upload(&desk, &parts.headers, &bytes),
         (&Method::GET, path) if path.starts_with("/v1beta/files/") => find_file(&desk, path),
-        (&Method::GET, path) if path.starts_with("/v1beta/models/gemini-") => {
-            Response::new(Body::from(json!({ "name": path.trim_start_matches("/v1beta/") }).to_string()))
+        (&Method::GET, "/v1beta/models") => list_models(parts.uri.query().unwrap_or_default()),
+        (&Method::GET, path) if path.starts_with("/v1beta/models/") => {
+            match MODELS.into_iter().find(|name| path.ends_with(&format!("/{name}"))) {
+                Some(name) => good(&model(name)),
+                None => unknown_model(path),
+            }
         }
         (&Method::DELETE, path) if path.starts_with("/v1beta/files/") => delete_file(&desk, path),
+        (&Method::POST, path)
+            if path.ends_with(":generateContent")
+                && !MODELS.iter().any(|name| path.ends_with(&format!("/{name}:generateContent"))) =>
+        {
+            unknown_model(path)
+        }
         (&Method::POST, path) if path.ends_with(":generateContent") => {
             let reply = {
                 let mut shelf = desk.lock();
@@ -188,6 +215,37 @@ async fn serve(State(desk): State<Desk>, request: Request) -> Response<Body> {
         }
         _ => error(404, "NOT_FOUND", "no such method", &json!([])),
     }
+}
+
+fn model(name: &str) -> Json {
+    json!({ "name": format!("models/{name}"), "displayName": name,
+            "supportedGenerationMethods": ["generateContent", "countTokens"] })
+}
+
+/// One page of the models; what cannot be asked stands among them.
+fn list_models(query: &str) -> Response<Body> {
+    let token = url::form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "pageToken");
+    let from: usize = token.and_then(|(_, token)| token.parse().ok()).unwrap_or(0);
+    let mut models: Vec<Json> =
+        MODELS.iter().skip(from).take(MODELS_PER_PAGE).map(|name| model(name)).collect();
+    models.push(
+        json!({ "name": "models/gemini-embedding-001", "supportedGenerationMethods": ["embedContent"] }),
+    );
+    let next = from + MODELS_PER_PAGE;
+    let mut page = json!({ "models": models });
+    if next < MODELS.len() {
+        page["nextPageToken"] = json!(next.to_string());
+    }
+    good(&page)
+}
+
+fn unknown_model(path: &str) -> Response<Body> {
+    let name = path.trim_start_matches("/v1beta/").split(':').next().unwrap_or_default();
+    let message = format!(
+        "{name} is not found for API version v1beta, or is not supported for generateContent. Call ListModels to \
+         see the list of available models and their supported methods."
+    );
+    error(404, "NOT_FOUND", &message, &json!([]))
 }
 
 fn text(headers: &HeaderMap, name: &str) -> Option<String> {
@@ -248,22 +306,48 @@ async fn answer(reply: Reply, asked: &Asked) -> Response<Body> {
                                              "usageMetadata": { "promptTokenCount": 100 } })),
         Reply::NoCandidates => good(&json!({ "usageMetadata": { "promptTokenCount": 100 } })),
         Reply::PerMinute(secs) => {
-            exhausted("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", Some(secs))
+            exhausted("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", Some(secs), asked)
         }
-        Reply::PerDay => exhausted("GenerateRequestsPerDayPerProjectPerModel-FreeTier", Some(20)),
+        Reply::PerDay => exhausted("GenerateRequestsPerDayPerProjectPerModel-FreeTier", Some(20), asked),
         Reply::EchoKey(status) => {
             let key = asked.key.as_deref().unwrap_or_default();
             error(status, "INTERNAL", &format!("request ?key={key} failed"), &json!([{ "debug": key }]))
         }
-        Reply::Status(status) => error(status, "UNAVAILABLE", "the model is overloaded", &json!([])),
+        Reply::Status(status) => error(status, status_word(status), "the model is overloaded", &json!([])),
+        Reply::BadField(field) => {
+            let why = format!(
+                "Invalid JSON payload received. Unknown name \"{field}\" at 'generation_config': Cannot find field."
+            );
+            let details = json!([{ "@type": "type.googleapis.com/google.rpc.BadRequest",
+                                   "fieldViolations": [{ "field": "generation_config", "description": why }] }]);
+            error(400, "INVALID_ARGUMENT", &why, &details)
+        }
+        Reply::BadRequest(message) => error(400, "INVALID_ARGUMENT", message, &json!([])),
         Reply::Garbage => Response::builder().body(Body::from("<html>proxy</html>")).unwrap_or_default(),
         Reply::Fault(fault) => fault.play().await,
     }
 }
 
-fn exhausted(quota: &str, secs: Option<u32>) -> Response<Body> {
+/// The word that goes with a status.
+fn status_word(status: u16) -> &'static str {
+    match status {
+        400 | 413 | 422 => "INVALID_ARGUMENT",
+        401 => "UNAUTHENTICATED",
+        403 => "PERMISSION_DENIED",
+        404 => "NOT_FOUND",
+        429 => "RESOURCE_EXHAUSTED",
+        500 => "INTERNAL",
+        _ => "UNAVAILABLE",
+    }
+}
+
+fn exhausted(quota: &str, secs: Option<u32>, asked: &Asked) -> Response<Body> {
+    let model = asked.line.rsplit('/').next().and_then(|end| end.split(':').next()).unwrap_or_default();
     let mut details = vec![json!({ "@type": "type.googleapis.com/google.rpc.QuotaFailure",
-                                   "violations": [{ "quotaId": quota }] })];
+                                   "violations": [{
+                                       "quotaMetric": "generativelanguage.googleapis.com/generate_content_free_tier_requests",
+                                       "quotaId": quota, "quotaValue": "20",
+                                       "quotaDimensions": { "location": "global", "model": model } }] })];
     if let Some(secs) = secs {
         details.push(
             json!({ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": format!("{secs}s") }),

@@ -19,6 +19,8 @@ pub struct Asked {
     pub authorization: Option<String>,
     /// Its body.
     pub body: Json,
+    /// Its body as it came: the order of keys says something.
+    pub text: String,
 }
 
 /// The server; it ends with this value.
@@ -37,6 +39,7 @@ struct Desk(Arc<Mutex<Shelf>>);
 struct Shelf {
     next: VecDeque<(u16, Json)>,
     log: Vec<Asked>,
+    models: Vec<String>,
 }
 
 impl OpenAi {
@@ -46,8 +49,10 @@ impl OpenAi {
         let url =
             Url::parse(&format!("http://{}/v1", listener.local_addr()?)).map_err(std::io::Error::other)?;
         let desk = Desk::default();
-        let router =
-            Router::new().route("/v1/chat/completions", axum::routing::post(serve)).with_state(desk.clone());
+        let router = Router::new()
+            .route("/v1/chat/completions", axum::routing::post(serve))
+            .route("/v1/models", axum::routing::get(list_models))
+            .with_state(desk.clone());
         let task = tokio::spawn(async move {
             let _ = axum::serve(listener, router).await;
         });
@@ -69,6 +74,11 @@ impl OpenAi {
         self.desk.lock().next.push_back((status, body));
     }
 
+    /// It has these models; before, it lists none.
+    pub fn set_models(&self, models: &[&str]) {
+        self.desk.lock().models = models.iter().map(|&model| model.to_owned()).collect();
+    }
+
     /// Every question so far.
     pub fn log(&self) -> Vec<Asked> {
         self.desk.lock().log.clone()
@@ -87,20 +97,40 @@ impl Desk {
     }
 }
 
+async fn list_models(State(desk): State<Desk>) -> Response<Body> {
+    let models = desk.lock().models.clone();
+    let (status, body) = match models.is_empty() {
+        true => (404, json!({ "error": { "message": "Not Found" } })),
+        false => {
+            let data: Vec<Json> = models
+                .iter()
+                .map(|id| json!({ "id": id, "object": "model", "owned_by": "loopback" }))
+                .collect();
+            (200, json!({ "object": "list", "data": data }))
+        }
+    };
+    respond(status, &body)
+}
+
 async fn serve(State(desk): State<Desk>, headers: HeaderMap, body: Bytes) -> Response<Body> {
     let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let asked = Asked {
         authorization: authorization.map(str::to_owned),
         body: serde_json::from_slice(&body).unwrap_or_default(),
+        text: String::from_utf8_lossy(&body).into_owned(),
     };
     let (status, answer) = {
         let mut shelf = desk.lock();
         shelf.log.push(asked);
         shelf.next.pop_front().unwrap_or((503, json!({ "error": { "message": "nothing to say" } })))
     };
+    respond(status, &answer)
+}
+
+fn respond(status: u16, body: &Json) -> Response<Body> {
     Response::builder()
         .status(status)
         .header(header::CONTENT_TYPE, "application/json")
-        .body(Body::from(answer.to_string()))
+        .body(Body::from(body.to_string()))
         .unwrap_or_default()
 }

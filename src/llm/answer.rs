@@ -1,14 +1,21 @@
 //! What a model answered, checked: shape, length, language; and made plain before anybody sees it.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
+use serde_json::Value as Json;
 
 use super::Wish;
+use crate::config::redact;
 use crate::text::{self, Language};
 
 /// The longest reason that is kept, in columns.
 const MAX_REASON: usize = 400;
 /// Criteria and points beyond this many are dropped.
 const MAX_POINTS: usize = 20;
+
+/// So many characters of our instructions in a row, white space aside, are no accident.
+const ECHO_CHARS: usize = 50;
 
 /// What a model thinks of a page.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -45,6 +52,7 @@ pub struct Summary {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct VerdictShape {
     verdict: Worth,
     reason: String,
@@ -52,6 +60,7 @@ struct VerdictShape {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct SummaryShape {
     key_points: Vec<String>,
     #[allow(dead_code, reason = "wanted for the sake of the final text, and to see that it was written")]
@@ -63,7 +72,7 @@ struct SummaryShape {
 
 /// Reads a verdict, or says what is wrong with it.
 pub(super) fn read_verdict(answer: &str) -> Result<Verdict, String> {
-    let shape: VerdictShape = read_json(answer)?;
+    let shape: VerdictShape = parse_json(answer)?;
     Ok(Verdict { worth: shape.verdict, reason: line(&shape.reason), criteria: lines(&shape.criteria) })
 }
 
@@ -71,7 +80,7 @@ pub(super) fn read_verdict(answer: &str) -> Result<Verdict, String> {
 ///
 /// Models count badly: up to twice the wanted length is cut at a sentence, more is a mistake.
 pub(super) fn read_summary(answer: &str, wish: &Wish) -> Result<Summary, String> {
-    let shape: SummaryShape = read_json(answer)?;
+    let shape: SummaryShape = parse_json(answer)?;
     let text = plain(&shape.text);
     if text.is_empty() {
         return Err("`final` is empty".to_owned());
@@ -91,7 +100,7 @@ pub(super) fn read_summary(answer: &str, wish: &Wish) -> Result<Summary, String>
 }
 
 /// Some models wrap their JSON in a code fence; what is inside counts.
-fn read_json<T: serde::de::DeserializeOwned>(answer: &str) -> Result<T, String> {
+fn parse_json<T: serde::de::DeserializeOwned>(answer: &str) -> Result<T, String> {
     let trimmed = answer.trim();
     let inner = trimmed.strip_prefix("```json").or_else(|| trimmed.strip_prefix("```")).unwrap_or(trimmed);
     let inner = inner.strip_suffix("```").unwrap_or(inner).trim();
@@ -109,16 +118,48 @@ fn lines(texts: &[String]) -> Vec<String> {
     texts.iter().take(MAX_POINTS).map(|text| line(text)).filter(|text| !text.is_empty()).collect()
 }
 
+/// Refuses an answer that gives away what is not for others: our instructions, or a secret of the config.
+///
+/// `criteria` may name the criteria in our words.
+pub(super) fn check_leaks(answer: &str, system: &str) -> Result<(), String> {
+    if redact(answer) != answer {
+        return Err("the answer contains a secret".to_owned());
+    }
+    let said = match parse_json::<BTreeMap<String, Json>>(answer) {
+        Ok(fields) => fields
+            .into_iter()
+            .filter(|(name, _)| name != "criteria")
+            .map(|(_, value)| match value {
+                Json::String(text) => text,
+                other => other.to_string(),
+            })
+            .collect::<Vec<_>>(),
+        // Its shape is refused by whoever reads it.
+        Err(_) => return Ok(()),
+    };
+    let squeeze = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<Vec<char>>();
+    let said = said.iter().map(|text| squeeze(text).into_iter().collect::<String>()).collect::<Vec<_>>();
+    let ours = squeeze(system);
+    let is_echo = ours.windows(ECHO_CHARS).any(|run| {
+        let run: String = run.iter().collect();
+        said.iter().any(|text| text.contains(&run))
+    });
+    if is_echo { Err("the answer repeats its instructions".to_owned()) } else { Ok(()) }
+}
+
 /// `text` with nothing in it but words: no links, no mentions, no hashtags, no markup, no controls.
 pub fn plain(text: &str) -> String {
     let shown: String = text.chars().filter(|c| *c == '\n' || !is_hidden(*c)).collect();
-    let without_tags = remove_between(&shown, '<', '>');
+    let without_tags = without_tags(&shown);
     let mut paragraphs: Vec<String> = Vec::new();
     for paragraph in without_tags.split('\n') {
-        let words: Vec<String> =
-            unlinked(paragraph).split_whitespace().map(plain_word).filter(|word| !word.is_empty()).collect();
+        let words: Vec<String> = without_addresses(&unlinked(paragraph))
+            .split_whitespace()
+            .map(plain_word)
+            .filter(|word| !word.is_empty())
+            .collect();
         let line = words.join(" ");
-        let line = line.trim_start_matches(['>', '-', '*', '•']).trim().to_owned();
+        let line = line.trim_start_matches(['>', '-', '*', '•', '#', '＃']).trim().to_owned();
         if !line.is_empty() {
             paragraphs.push(line);
         }
@@ -146,13 +187,15 @@ fn unlinked(text: &str) -> String {
     out
 }
 
-/// A word without addresses, marks of markup, and what would make a mention or a hashtag of it.
+/// A word without marks of markup and without what would make a mention or a hashtag of it; `C#` and `5<6` stay.
 fn plain_word(word: &str) -> String {
-    let word = cut_address(word);
     let mut out = String::with_capacity(word.len());
-    for c in word.chars() {
+    let mut chars = word.chars().peekable();
+    while let Some(c) = chars.next() {
         match c {
-            '@' | '＠' | '#' | '＃' | '`' | '*' | '<' | '>' => {}
+            '`' | '*' => {}
+            '@' | '＠' | '#' | '＃'
+                if chars.peek().is_some() && !out.ends_with(|c: char| c.is_ascii_alphanumeric()) => {}
             '_' if out.is_empty() => {}
             c => out.push(c),
         }
@@ -160,53 +203,63 @@ fn plain_word(word: &str) -> String {
     out.trim_end_matches('_').to_owned()
 }
 
-/// What stands before an address in a word: Japanese puts no space between the two.
-fn cut_address(word: &str) -> &str {
-    let lower = word.to_ascii_lowercase();
-    let at = match (lower.find("://"), lower.find("www.")) {
-        (Some(scheme), www) => {
-            let bytes = lower.as_bytes();
-            let mut start = scheme;
-            while start > 0
-                && (bytes[start - 1].is_ascii_alphanumeric()
-                    || matches!(bytes[start - 1], b'+' | b'-' | b'.'))
-            {
-                start -= 1;
-            }
-            www.map_or(start, |www| www.min(start))
-        }
-        (None, Some(www)) => www,
-        (None, None) => {
-            return ["mailto:", "javascript:", "data:", "magnet:", "xmpp:"]
-                .iter()
-                .filter_map(|scheme| lower.find(scheme))
-                .min()
-                .map_or(word, |at| &word[..at]);
-        }
-    };
-    &word[..at]
-}
-
-/// `text` without what looks like tags; a lone mark stays for the next step.
-fn remove_between(text: &str, open: char, close: char) -> String {
+/// `text` with every address cut out, and only that: Japanese puts no space around it.
+fn without_addresses(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(start) = rest.find(open) {
-        let after = &rest[start + open.len_utf8()..];
-        let is_tag = after.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '!');
-        match after.find(close).filter(|_| is_tag) {
-            Some(end) => {
-                out.push_str(&rest[..start]);
-                rest = &after[end + close.len_utf8()..];
-            }
-            None => {
-                out.push_str(&rest[..start + open.len_utf8()]);
-                rest = after;
-            }
-        }
+    while let Some((start, end)) = find_address(rest) {
+        out.push_str(&rest[..start]);
+        rest = &rest[end..];
     }
     out.push_str(rest);
     out
+}
+
+/// Where the first address begins and ends.
+fn find_address(text: &str) -> Option<(usize, usize)> {
+    let lower = text.to_ascii_lowercase();
+    let scheme = lower.find("://").map(|at| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        lower[..at]
+            .rfind(|c| !is_part(c))
+            .map_or(0, |before| before + lower[before..].chars().next().map_or(1, char::len_utf8))
+    });
+    let words = ["www.", "mailto:", "javascript:", "data:", "magnet:", "xmpp:"];
+    let start = words.iter().filter_map(|word| lower.find(word)).chain(scheme).min()?;
+    let has_brackets = !lower[start..].starts_with("www.") && scheme != Some(start);
+    let is_part = |c: char| {
+        c.is_ascii_graphic()
+            && !matches!(c, '<' | '>' | '"' | '[' | ']' | '{' | '}' | '|' | '\\' | '^' | '`')
+            && (has_brackets || !matches!(c, '(' | ')'))
+    };
+    let whole = text[start..].find(|c| !is_part(c)).map_or(text.len(), |length| start + length);
+    // The end of a sentence is not part of an address in it.
+    let address = text[start..whole].trim_end_matches(['.', ',', ';', ':', '!', '?', '\'']);
+    Some((start, start + address.len().max(1)))
+}
+
+/// `text` without tags, also those that appear when others have gone; `a<b` is none.
+fn without_tags(text: &str) -> String {
+    let mut text = text.to_owned();
+    while let Some((start, end)) = find_tag(&text) {
+        text.replace_range(start..end, "");
+    }
+    text
+}
+
+fn find_tag(text: &str) -> Option<(usize, usize)> {
+    text.match_indices('<').find_map(|(start, _)| {
+        let inner = &text[start + 1..];
+        let length = inner.find(['<', '>']).filter(|at| inner[*at..].starts_with('>'))?;
+        let inner = &inner[..length];
+        let name = inner.strip_prefix('/').unwrap_or(inner);
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        let after = name.trim_start_matches(is_name);
+        let is_tag = inner.starts_with('!')
+            || (name.starts_with(|c: char| c.is_ascii_alphabetic())
+                && (after.is_empty() || after.starts_with(|c: char| c.is_whitespace() || c == '/')));
+        is_tag.then_some((start, start + 1 + length + 1))
+    })
 }
 
 /// Controls, and marks that hide between letters or turn their direction.

@@ -1,7 +1,7 @@
 //! What may be asked of a provider: reserved before a request leaves, corrected after its answer.
 
 use super::config::BudgetKeys;
-use super::prompt::{Prompt, max_output_tokens};
+use super::prompt::{Prompt, likely_output_tokens};
 use super::{Because, Content, File, Obstacle, Purpose, store};
 use crate::config;
 use crate::db::{self, Tx};
@@ -121,7 +121,7 @@ const BYTES_PER_PAGE: u64 = 8 * 1024;
 const MAX_PAGES: u64 = 1000;
 
 /// The most tokens that a request is likely to take: one per character, pages by size, and the whole answer.
-pub(super) fn estimate(prompt: &Prompt, files: &[File]) -> i64 {
+pub(super) fn estimate(prompt: &Prompt, files: &[File], max_output: Option<u32>) -> i64 {
     let words = (prompt.system.chars().count() + prompt.text.chars().count()) as u64;
     let saved = files.iter().filter(|file| matches!(file.content, Content::Saved { .. }));
     let pages: u64 = saved.map(|file| tokens_of_file(file.bytes.unwrap_or(0))).sum();
@@ -129,13 +129,18 @@ pub(super) fn estimate(prompt: &Prompt, files: &[File]) -> i64 {
         Content::Read { text, .. } => Some(text.chars().count() as u64),
         _ => None,
     });
-    to_signed(words + pages + read.sum::<u64>() + u64::from(prompt.max_output_tokens))
+    to_signed(
+        words
+            + pages
+            + read.sum::<u64>()
+            + u64::from(max_output.unwrap_or_else(|| likely_output_tokens(prompt.purpose))),
+    )
 }
 
 /// The same before anything was fetched but the sizes of the files.
-pub(super) fn estimate_from_sizes(purpose: Purpose, sizes: &[u64]) -> i64 {
+pub(super) fn estimate_from_sizes(purpose: Purpose, sizes: &[u64], max_output: Option<u32>) -> i64 {
     let files: u64 = sizes.iter().map(|bytes| tokens_of_file(*bytes)).sum();
-    to_signed(u64::from(max_output_tokens(purpose)) + files)
+    to_signed(u64::from(max_output.unwrap_or_else(|| likely_output_tokens(purpose))) + files)
 }
 
 fn tokens_of_file(bytes: u64) -> u64 {

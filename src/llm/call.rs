@@ -7,6 +7,9 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::Value as Json;
 use url::Url;
 
+use super::File;
+use super::config::Tuning;
+use super::prompt::Prompt;
 use crate::config::{Secret, redact};
 use crate::fetch::{AllowPrivate, Clients, deepest, header};
 use crate::text;
@@ -67,9 +70,33 @@ impl Spent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CallError {
     /// The provider works; with this document it has no answer for us.
-    Unusable { why: String, spent: Spent, can_repair: bool },
+    Unusable { why: String, spent: Spent, repair: Repair },
+    /// The provider does not take what we sent, and does not say whether the document or the request is wrong.
+    Refused { why: String },
     /// The provider is to be left alone for a while.
     Rest(Rest),
+}
+
+/// What may bring a better answer to the same question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Repair {
+    /// Nothing.
+    None,
+    /// To say what was wrong.
+    Complain,
+    /// More room: the answer was cut off.
+    MoreRoom,
+}
+
+/// One question, and how it is put this time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Question<'a> {
+    pub(super) model: &'a str,
+    pub(super) prompt: &'a Prompt,
+    pub(super) files: &'a [File],
+    pub(super) tuning: Tuning,
+    /// What was wrong with the first answer.
+    pub(super) complaint: Option<&'a str>,
 }
 
 /// Why a provider rests.
@@ -83,8 +110,9 @@ pub(super) enum Rest {
     Down { why: String, after: Option<Duration>, may_have_counted: bool },
     /// It does not accept our key, or we have none.
     Locked { why: String },
-    /// It does not know the model or the API: the config has to change, and not the key.
-    Lost { why: String },
+    /// It does not take such requests, whatever they are about: an unknown model, a key of the config that it does not
+    /// know. The config has to change, and not the key.
+    Refused { why: String },
 }
 
 impl Rest {

@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use url::Url;
 
-use super::call::{Answer, CallError, Line, Reply, Rest, Spent, quote, secret_header};
-use super::config::GeminiConfig;
-use super::prompt::Prompt;
-use super::{Content, File};
+use super::Content;
+use super::call::{Answer, CallError, Line, Question, Repair, Reply, Rest, Spent, quote, secret_header};
+use super::config::{GeminiConfig, Tuning};
+use super::schema::Schema;
 use crate::config::value::ByteSize;
 
 mod files;
@@ -21,6 +21,8 @@ const API: &str = "https://generativelanguage.googleapis.com";
 const KEY_HEADER: &str = "x-goog-api-key";
 /// What fits into one request together with the rest of it.
 const INLINE_MAX: u64 = 15 * 1024 * 1024;
+/// More pages of models than this are not read.
+const MAX_MODEL_PAGES: usize = 20;
 /// How long to wait when it is too much at this moment and it does not say how long.
 const USUAL_WAIT: Duration = Duration::from_secs(60);
 
@@ -49,23 +51,53 @@ impl Gemini {
         self.config.base_url.as_ref().map_or(API, |url| url.as_str())
     }
 
-    /// Whether the provider takes our key and knows the model; nothing is asked of it.
-    pub(super) async fn look(&self, line: &Line<'_>, model: &str, within: Duration) -> Result<(), CallError> {
-        let url = Url::parse(&format!("{}/v1beta/models/{model}", self.address().trim_end_matches('/')))
-            .map_err(|error| Rest::down(format!("`base_url` does not work: {error}")))?;
-        let key = secret_header(&self.config.api_key, "")?;
-        let answer = line.send(line.client(&url)?.get(url).header(KEY_HEADER, key), within).await?;
-        if answer.is_success() { Ok(()) } else { Err(judge(&answer)) }
+    /// The models that can be asked, as the provider lists them; nothing is asked of them.
+    pub(super) async fn list_models(
+        &self,
+        line: &Line<'_>,
+        within: Duration,
+    ) -> Result<Vec<String>, CallError> {
+        let mut names = Vec::new();
+        let mut page: Option<String> = None;
+        for _ in 0..MAX_MODEL_PAGES {
+            let mut url = self.url("v1beta/models?pageSize=1000")?;
+            if let Some(token) = &page {
+                url.query_pairs_mut().append_pair("pageToken", token);
+            }
+            let request = line.client(&url)?.get(url).header(KEY_HEADER, self.key()?);
+            let answer = line.send(request, within).await?;
+            if !answer.is_success() {
+                return Err(judge(&answer));
+            }
+            let listed: Listed = serde_json::from_slice(&answer.body).map_err(|_| Rest::unclear())?;
+            names.extend(listed.models.into_iter().filter(Model::answers).map(Model::into_name));
+            page = listed.next_page_token.filter(|token| !token.is_empty());
+            if page.is_none() {
+                break;
+            }
+        }
+        Ok(names)
     }
 
-    pub(super) async fn call(
+    /// Whether the provider knows the model, also when it does not list it.
+    pub(super) async fn knows(
         &self,
         line: &Line<'_>,
         model: &str,
-        prompt: &Prompt,
-        files: &[File],
-        complaint: Option<&str>,
-    ) -> Result<Reply, CallError> {
+        within: Duration,
+    ) -> Result<bool, CallError> {
+        let url = self.url(&format!("v1beta/models/{model}"))?;
+        let request = line.client(&url)?.get(url).header(KEY_HEADER, self.key()?);
+        let answer = line.send(request, within).await?;
+        match answer.status {
+            404 => Ok(false),
+            _ if answer.is_success() => Ok(true),
+            _ => Err(judge(&answer)),
+        }
+    }
+
+    pub(super) async fn call(&self, line: &Line<'_>, question: &Question<'_>) -> Result<Reply, CallError> {
+        let Question { prompt, files, .. } = *question;
         let inline_max = self.config.inline_max.map_or(INLINE_MAX, ByteSize::as_u64);
         let saved = || {
             files.iter().filter(
@@ -91,7 +123,7 @@ impl Gemini {
                     uploaded.push(upload);
                 }
             }
-            self.generate(line, model, prompt, parts, complaint).await
+            self.generate(line, question, parts).await
         }
         .await;
         for upload in uploaded {
@@ -103,21 +135,14 @@ impl Gemini {
     async fn generate(
         &self,
         line: &Line<'_>,
-        model: &str,
-        prompt: &Prompt,
+        question: &Question<'_>,
         parts: Vec<Json>,
-        complaint: Option<&str>,
     ) -> Result<Reply, CallError> {
-        let system = prompt.system_with(complaint);
+        let Question { model, prompt, tuning, complaint, .. } = *question;
         let body = json!({
-            "systemInstruction": { "parts": [{ "text": system }] },
+            "systemInstruction": { "parts": [{ "text": prompt.system_with(complaint) }] },
             "contents": [{ "role": "user", "parts": parts }],
-            "generationConfig": {
-                "responseMimeType": "application/json",
-                "responseSchema": to_gemini_schema(&prompt.schema),
-                "maxOutputTokens": prompt.max_output_tokens,
-                "temperature": 0.2,
-            },
+            "generationConfig": generation_config(prompt.schema, tuning),
         });
         let url = self.url(&format!("v1beta/models/{model}:generateContent"))?;
         let request = line.client(&url)?.post(url).header(KEY_HEADER, self.key()?).json(&body);
@@ -142,19 +167,47 @@ fn lost(error: &std::io::Error) -> CallError {
     Rest::down(format!("a fetched file cannot be read: {error}")).into()
 }
 
-/// Our JSON schema in the words of the API: types in capitals, nothing that it does not know.
-fn to_gemini_schema(schema: &Json) -> Json {
-    match schema {
-        Json::Object(fields) => fields
-            .iter()
-            .filter(|(key, _)| *key != "additionalProperties")
-            .map(|(key, value)| match value {
-                Json::String(word) if key == "type" => (key.clone(), Json::String(word.to_uppercase())),
-                value => (key.clone(), to_gemini_schema(value)),
-            })
-            .collect(),
-        Json::Array(values) => values.iter().map(to_gemini_schema).collect(),
-        other => other.clone(),
+/// How the answer is wanted. What is not set is left to the model: newer ones answer badly at temperatures not theirs.
+fn generation_config(schema: Schema, tuning: Tuning) -> Json {
+    let mut config = json!({
+        "responseMimeType": "application/json",
+        "responseSchema": schema.to_gemini(),
+    });
+    if let Some(temperature) = tuning.temperature {
+        config["temperature"] = json!(temperature);
+    }
+    if let Some(tokens) = tuning.max_output_tokens {
+        config["maxOutputTokens"] = json!(tokens);
+    }
+    if let Some(thinking) = tuning.thinking {
+        config["thinkingConfig"] = json!({ "thinkingLevel": thinking });
+    }
+    config
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    #[serde(default)]
+    models: Vec<Model>,
+    next_page_token: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Model {
+    name: String,
+    #[serde(default)]
+    supported_generation_methods: Vec<String>,
+}
+
+impl Model {
+    fn answers(&self) -> bool {
+        self.supported_generation_methods.iter().any(|method| method == "generateContent")
+    }
+
+    fn into_name(self) -> String {
+        self.name.strip_prefix("models/").map(str::to_owned).unwrap_or(self.name)
     }
 }
 
@@ -199,25 +252,30 @@ fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
     let generated: Generated = serde_json::from_slice(body).map_err(|_| Rest::unclear())?;
     let outputs = ["candidatesTokenCount", "thoughtsTokenCount"];
     let spent = Spent::read(&generated.usage_metadata, "promptTokenCount", &outputs);
-    let unusable = |why: String, can_repair| Err(CallError::Unusable { why: quote(&why), spent, can_repair });
+    let unusable = |why: String, repair| Err(CallError::Unusable { why: quote(&why), spent, repair });
     if let Some(reason) = generated.prompt_feedback.and_then(|feedback| feedback.block_reason) {
-        return unusable(format!("the prompt was blocked ({reason})"), false);
+        return unusable(format!("the prompt was blocked ({reason})"), Repair::None);
     }
     let Some(candidate) = generated.candidates.into_iter().next() else {
-        return unusable("the answer is empty: no candidate".to_owned(), true);
+        return unusable("the answer is empty: no candidate".to_owned(), Repair::Complain);
     };
     match candidate.finish_reason.as_deref() {
         Some("STOP") | None => {}
-        Some("MAX_TOKENS") => return unusable("the answer was cut off (MAX_TOKENS)".to_owned(), true),
+        Some("MAX_TOKENS") => {
+            return unusable("the answer was cut off (MAX_TOKENS)".to_owned(), Repair::MoreRoom);
+        }
         Some("RECITATION") => {
-            return unusable("the answer repeated its source word by word (RECITATION)".to_owned(), true);
+            return unusable(
+                "the answer repeated its source word by word (RECITATION)".to_owned(),
+                Repair::Complain,
+            );
         }
         Some(
             reason @ ("SAFETY" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY" | "LANGUAGE"),
         ) => {
-            return unusable(format!("the answer was blocked ({reason})"), false);
+            return unusable(format!("the answer was blocked ({reason})"), Repair::None);
         }
-        Some(reason) => return unusable(format!("the answer ended early ({reason})"), true),
+        Some(reason) => return unusable(format!("the answer ended early ({reason})"), Repair::Complain),
     }
     let text: String = candidate
         .content
@@ -228,7 +286,7 @@ fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
         .filter_map(|part| part.text)
         .collect();
     if text.trim().is_empty() {
-        return unusable("the answer is empty".to_owned(), true);
+        return unusable("the answer is empty".to_owned(), Repair::Complain);
     }
     Ok(Reply { text, spent })
 }
@@ -266,15 +324,40 @@ fn judge(answer: &Answer) -> CallError {
         400 if is_bad_key => Rest::Locked { why }.into(),
         // No billing, or not from this country: nothing that another document would change.
         400 if code == "FAILED_PRECONDITION" => Rest::Locked { why }.into(),
-        404 => Rest::Lost { why: format!("there is no such model or API: {why}") }.into(),
+        404 => Rest::Refused { why: format!("there is no such model or API: {why}") }.into(),
         429 if is_about_the_day(details) => Rest::UsedUp { why }.into(),
         429 => {
             let after = retry_delay(details).or_else(|| answer.retry_after()).unwrap_or(USUAL_WAIT);
             Rest::Busy { why, after }.into()
         }
-        400 | 413 | 422 => CallError::Unusable { why, spent: Spent::Nothing, can_repair: false },
+        413 => CallError::Unusable { why, spent: Spent::Nothing, repair: Repair::None },
+        400 | 422 if is_about_a_field(details) => Rest::Refused { why }.into(),
+        400 | 422 if is_about_the_document(&message) => {
+            CallError::Unusable { why, spent: Spent::Nothing, repair: Repair::None }
+        }
+        400 | 422 => CallError::Refused { why },
         _ => Rest::Down { why, after: answer.retry_after(), may_have_counted: false }.into(),
     }
+}
+
+/// Whether fields of the request are wrong that have nothing to do with what is asked about.
+fn is_about_a_field(details: &[Json]) -> bool {
+    let mut fields = details
+        .iter()
+        .filter_map(|detail| detail["fieldViolations"].as_array())
+        .flatten()
+        .filter_map(|violation| violation["field"].as_str())
+        .filter(|field| !field.is_empty())
+        .peekable();
+    fields.peek().is_some() && fields.all(|field| !field.starts_with("contents"))
+}
+
+/// Whether it is the document that cannot be read.
+fn is_about_the_document(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["no pages", "unable to process input", "token count", "payload size", "mime type"]
+        .iter()
+        .any(|words| message.contains(words))
 }
 
 /// Whether a quota of the day, and not only one of the minute, is used up.

@@ -16,8 +16,11 @@ mod call;
 mod config;
 mod gemini;
 mod look;
+mod models;
 mod openai;
 mod prompt;
+mod refusal;
+mod schema;
 mod set;
 pub mod store;
 
@@ -26,7 +29,7 @@ use std::path::PathBuf;
 
 pub use answer::{Summary, Verdict, Worth, plain};
 pub use budget::Budget;
-pub use config::{BudgetKeys, GeminiConfig, OpenAiConfig};
+pub use config::{BudgetKeys, GeminiConfig, OpenAiConfig, Thinking};
 pub use set::LlmSet;
 
 use crate::config::Kind;
@@ -39,8 +42,10 @@ use crate::parse::pdf;
 use crate::text::Language;
 use crate::time::{Clock, Timestamp};
 use budget::Reserved;
-use call::{CallError, Reply};
+use call::{CallError, Question, Repair, Reply, Rest, Spent};
+use config::Tuning;
 use prompt::Prompt;
+use refusal::Blame;
 
 /// The kinds of LLMs, for the config file.
 pub const KINDS: &[Kind] = &[Kind::llm::<GeminiConfig>("gemini"), Kind::llm::<OpenAiConfig>("openai")];
@@ -52,6 +57,7 @@ pub struct Llm {
     provider: Provider,
     screen_model: String,
     summary_model: String,
+    tuning: Tuning,
     budget: Budget,
     db: Db,
     clock: Clock,
@@ -122,6 +128,8 @@ pub enum Content {
 /// How the answer is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
+    /// What is asked about, by a name that stays when its content changes.
+    pub about: String,
     /// The language of the answer.
     pub language: Language,
     /// Instructions in place of ours.
@@ -184,10 +192,12 @@ pub enum Because {
     Down,
     /// It does not accept our key, so that waiting alone does not help.
     Locked,
+    /// It does not take our requests as such, so that the config has to change.
+    Refused,
 }
 
 impl Because {
-    const ALL: [Self; 4] = [Self::Busy, Self::UsedUp, Self::Down, Self::Locked];
+    const ALL: [Self; 5] = [Self::Busy, Self::UsedUp, Self::Down, Self::Locked, Self::Refused];
 
     /// As it stands in the database.
     pub fn as_str(self) -> &'static str {
@@ -196,6 +206,7 @@ impl Because {
             Because::UsedUp => "used_up",
             Because::Down => "down",
             Because::Locked => "locked",
+            Because::Refused => "refused",
         }
     }
 
@@ -273,7 +284,7 @@ impl Llm {
         }
         let (budget, name, job, now) =
             (self.budget.clone(), self.name.clone(), job.clone(), self.clock.now());
-        let tokens = budget::estimate_from_sizes(purpose, sizes);
+        let tokens = budget::estimate_from_sizes(purpose, sizes, self.tuning.max_output_tokens);
         let refused = self.db.read(move |tx| budget.find_obstacle(tx, &name, &job, tokens, now)).await?;
         Ok(refused.map(Obstacle::from))
     }
@@ -287,6 +298,10 @@ impl Llm {
         wish: &Wish,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Answered<T>, AskError> {
+        let read = |text: &str| {
+            answer::check_leaks(text, &prompt.system)?;
+            read(text)
+        };
         let key = hash::sha256_parts(&[&prompt.content_hash, &prompt.version, model]);
         let wanted = key.clone();
         let known = match wish.anew {
@@ -302,14 +317,16 @@ impl Llm {
         if let Some(obstacle) = self.find_rest().await? {
             return Err(AskError::Resting(obstacle));
         }
+        let mut tuning = self.tuning;
         let mut complaint: Option<String> = None;
+        let mut is_repair = false;
         loop {
-            let reserved = self.reserve(job, prompt, files).await?;
+            let question = Question { model, prompt, files, tuning, complaint: complaint.as_deref() };
+            let reserved = self.reserve(job, &question).await?;
             fail::point("llm.reserved");
-            let called = self.call(model, prompt, files, complaint.as_deref()).await;
+            let called = self.call(&question).await;
             fail::point("llm.answered");
-            let is_repair = complaint.is_some();
-            match called {
+            let why = match called {
                 Ok(Reply { text, spent }) => match read(&text) {
                     Ok(answer) => {
                         let (tokens_in, tokens_out) = spent.said();
@@ -323,51 +340,60 @@ impl Llm {
                             tokens_out,
                             job_name: job.clone(),
                         };
-                        self.settle(reserved, spent, Some(stored)).await?;
+                        self.settle(reserved, prompt.purpose, spent, Some(stored)).await?;
                         fail::point("llm.stored");
                         return Ok(Answered { answer, is_cached: false, tokens_in, tokens_out });
                     }
                     Err(why) => {
-                        self.settle(reserved, spent, None).await?;
-                        complaint = Some(why);
+                        self.settle(reserved, prompt.purpose, spent, None).await?;
+                        complaint = Some(why.clone());
+                        why
                     }
                 },
-                Err(CallError::Unusable { why, spent, can_repair }) => {
-                    self.settle(reserved, spent, None).await?;
-                    if !can_repair {
-                        return Err(AskError::Rejected { why });
+                Err(CallError::Unusable { why, spent, repair }) => {
+                    self.settle(reserved, prompt.purpose, spent, None).await?;
+                    match (repair, tuning.with_more_room()) {
+                        (Repair::None, _) => return Err(AskError::Rejected { why }),
+                        (Repair::MoreRoom, Some(roomy)) => tuning = roomy,
+                        (Repair::MoreRoom | Repair::Complain, _) => complaint = Some(why.clone()),
                     }
-                    complaint = Some(why);
+                    why
+                }
+                Err(CallError::Refused { why }) => {
+                    return Err(match self.blame(prompt.purpose, &wish.about, &why).await? {
+                        Blame::Request => {
+                            AskError::Resting(self.rest(reserved, Rest::Refused { why }).await?)
+                        }
+                        Blame::Document => {
+                            self.settle(reserved, prompt.purpose, Spent::Nothing, None).await?;
+                            AskError::Rejected { why }
+                        }
+                    });
                 }
                 Err(CallError::Rest(rest)) => {
                     return Err(AskError::Resting(self.rest(reserved, rest).await?));
                 }
-            }
+            };
             if is_repair {
-                let why = complaint.unwrap_or_default();
                 return Err(AskError::Rejected { why: format!("{why} (asked twice)") });
             }
+            is_repair = true;
         }
     }
 
-    async fn call(
-        &self,
-        model: &str,
-        prompt: &Prompt,
-        files: &[File],
-        complaint: Option<&str>,
-    ) -> Result<Reply, CallError> {
+    async fn call(&self, question: &Question<'_>) -> Result<Reply, CallError> {
         let line =
             call::Line { clients: &self.clients, allow_private: &self.allow_private, clock: &self.clock };
         match &self.provider {
-            Provider::Gemini(gemini) => gemini.call(&line, model, prompt, files, complaint).await,
-            Provider::OpenAi(openai) => openai.call(&line, model, prompt, files, complaint).await,
+            Provider::Gemini(gemini) => gemini.call(&line, question).await,
+            Provider::OpenAi(openai) => openai.call(&line, question).await,
         }
     }
 
-    async fn reserve(&self, job: &JobName, prompt: &Prompt, files: &[File]) -> Result<Reserved, AskError> {
+    async fn reserve(&self, job: &JobName, question: &Question<'_>) -> Result<Reserved, AskError> {
         let (budget, name, job) = (self.budget.clone(), self.name.clone(), job.clone());
-        let (tokens, now) = (budget::estimate(prompt, files), self.clock.now());
+        let Question { prompt, files, tuning, .. } = *question;
+        let (tokens, now) = (budget::estimate(prompt, files, tuning.max_output_tokens), self.clock.now());
         self.db
             .write(move |tx| budget.reserve(tx, &name, &job, tokens, now))
             .await?

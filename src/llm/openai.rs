@@ -4,17 +4,24 @@ pub(super) mod files;
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use url::Url;
 
-use super::File;
-use super::call::{Answer, CallError, Line, Reply, Rest, Spent, quote, secret_header};
-use super::config::OpenAiConfig;
-use super::prompt::Prompt;
+use super::call::{Answer, CallError, Line, Question, Repair, Reply, Rest, Spent, quote, secret_header};
+use super::config::{OpenAiConfig, Thinking};
+use super::schema::Schema;
 
 const API: &str = "https://api.openai.com/v1";
 const USUAL_WAIT: Duration = Duration::from_secs(60);
+/// Error codes that blame what was asked about.
+const ABOUT_THE_DOCUMENT: [&str; 5] = [
+    "context_length_exceeded",
+    "string_above_max_length",
+    "content_policy_violation",
+    "content_filter",
+    "invalid_prompt",
+];
 
 /// Whether files of this type are put into the prompt: text, and the text of PDFs.
 pub(super) fn takes(media_type: &str) -> bool {
@@ -42,59 +49,125 @@ impl OpenAi {
         self.config.base_url.as_ref().map_or(API, |url| url.as_str())
     }
 
-    /// Whether the provider takes our key and knows the model; nothing is asked of it. Many compatible services list
-    /// no models, so a 404 says nothing.
-    pub(super) async fn look(&self, line: &Line<'_>, model: &str, within: Duration) -> Result<(), CallError> {
-        let mut url = Url::parse(&format!("{}/models/", self.address().trim_end_matches('/')))
-            .map_err(|error| Rest::down(format!("`base_url` does not work: {error}")))?;
-        if let Ok(mut path) = url.path_segments_mut() {
-            path.pop_if_empty().push(model);
+    /// The models that can be asked, as the provider lists them; `None` if it lists none, as some local ones do.
+    pub(super) async fn list_models(
+        &self,
+        line: &Line<'_>,
+        within: Duration,
+    ) -> Result<Option<Vec<String>>, CallError> {
+        let url = self.url("models")?;
+        let answer = line.send(self.signed(line.client(&url)?.get(url))?, within).await?;
+        match answer.status {
+            404 | 405 => Ok(None),
+            _ if answer.is_success() => {
+                let listed: Option<Listed> = serde_json::from_slice(&answer.body).ok();
+                Ok(listed.map(|listed| listed.data.into_iter().map(|model| model.id).collect()))
+            }
+            _ => Err(judge(&answer)),
         }
-        let mut request = line.client(&url)?.get(url);
-        if let Some(key) = &self.config.api_key {
-            request = request.header(reqwest::header::AUTHORIZATION, secret_header(key, "Bearer ")?);
-        }
-        let answer = line.send(request, within).await?;
-        if answer.is_success() || matches!(answer.status, 404 | 405) { Ok(()) } else { Err(judge(&answer)) }
     }
 
-    pub(super) async fn call(
+    /// Whether the provider knows the model, also when it does not list it.
+    pub(super) async fn knows(
         &self,
         line: &Line<'_>,
         model: &str,
-        prompt: &Prompt,
-        files: &[File],
-        complaint: Option<&str>,
-    ) -> Result<Reply, CallError> {
+        within: Duration,
+    ) -> Result<bool, CallError> {
+        let mut url = self.url("models/")?;
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().push(model);
+        }
+        let answer = line.send(self.signed(line.client(&url)?.get(url))?, within).await?;
+        match answer.status {
+            404 | 405 => Ok(false),
+            _ if answer.is_success() => Ok(true),
+            _ => Err(judge(&answer)),
+        }
+    }
+
+    pub(super) async fn call(&self, line: &Line<'_>, question: &Question<'_>) -> Result<Reply, CallError> {
+        let Question { model, prompt, files, tuning, complaint } = *question;
         let mut text = prompt.text.clone();
         for shown in files::show(files)? {
             text.push_str(&prompt.fenced("FILE", &shown));
         }
-        let body = json!({
-            "model": model,
-            "messages": [
-                { "role": "system", "content": prompt.system_with(complaint) },
-                { "role": "user", "content": text },
+        let body = Body {
+            model,
+            messages: [
+                json!({ "role": "system", "content": prompt.system_with(complaint) }),
+                json!({ "role": "user", "content": text }),
             ],
-            "temperature": 0.2,
-            "max_tokens": prompt.max_output_tokens,
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": { "name": prompt.purpose.as_str(), "strict": true, "schema": prompt.schema },
+            temperature: tuning.temperature,
+            max_completion_tokens: tuning.max_output_tokens,
+            reasoning_effort: tuning.thinking,
+            response_format: ResponseFormat {
+                kind: "json_schema",
+                json_schema: NamedSchema {
+                    name: prompt.purpose.as_str(),
+                    strict: true,
+                    schema: prompt.schema,
+                },
             },
-        });
-        let url = Url::parse(&format!("{}/chat/completions", self.address().trim_end_matches('/')))
-            .map_err(|error| Rest::down(format!("`base_url` does not work: {error}")))?;
-        let mut request = line.client(&url)?.post(url).json(&body);
-        if let Some(key) = &self.config.api_key {
-            request = request.header(reqwest::header::AUTHORIZATION, secret_header(key, "Bearer ")?);
-        }
+        };
+        let url = self.url("chat/completions")?;
+        let request = self.signed(line.client(&url)?.post(url).json(&body))?;
         let answer = line.send(request, self.timeout).await?;
         if !answer.is_success() {
             return Err(judge(&answer));
         }
         read_reply(&answer.body)
     }
+
+    fn url(&self, path: &str) -> Result<Url, CallError> {
+        Url::parse(&format!("{}/{path}", self.address().trim_end_matches('/')))
+            .map_err(|error| Rest::down(format!("`base_url` does not work: {error}")).into())
+    }
+
+    fn signed(&self, request: reqwest::RequestBuilder) -> Result<reqwest::RequestBuilder, CallError> {
+        Ok(match &self.config.api_key {
+            Some(key) => request.header(reqwest::header::AUTHORIZATION, secret_header(key, "Bearer ")?),
+            None => request,
+        })
+    }
+}
+
+/// A question. A struct and no map, so that the fields of the schema leave in their order.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: [Json; 2],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<Thinking>,
+    response_format: ResponseFormat,
+}
+
+#[derive(Serialize)]
+struct ResponseFormat {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    json_schema: NamedSchema,
+}
+
+#[derive(Serialize)]
+struct NamedSchema {
+    name: &'static str,
+    strict: bool,
+    schema: Schema,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    data: Vec<Model>,
+}
+
+#[derive(Deserialize)]
+struct Model {
+    id: String,
 }
 
 #[derive(Deserialize)]
@@ -120,23 +193,23 @@ struct Message {
 fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
     let completion: Completion = serde_json::from_slice(body).map_err(|_| Rest::unclear())?;
     let spent = Spent::read(&completion.usage, "prompt_tokens", &["completion_tokens"]);
-    let unusable = |why: String, can_repair| Err(CallError::Unusable { why: quote(&why), spent, can_repair });
+    let unusable = |why: String, repair| Err(CallError::Unusable { why: quote(&why), spent, repair });
     let Some(choice) = completion.choices.into_iter().next() else {
-        return unusable("the answer is empty: no choice".to_owned(), true);
+        return unusable("the answer is empty: no choice".to_owned(), Repair::Complain);
     };
     if let Some(refusal) = choice.message.refusal.filter(|refusal| !refusal.is_empty()) {
-        return unusable(format!("the model refused: {refusal}"), false);
+        return unusable(format!("the model refused: {refusal}"), Repair::None);
     }
     match choice.finish_reason.as_deref() {
-        Some("length") => return unusable("the answer was cut off (length)".to_owned(), true),
+        Some("length") => return unusable("the answer was cut off (length)".to_owned(), Repair::MoreRoom),
         Some("content_filter") => {
-            return unusable("the answer was blocked (content_filter)".to_owned(), false);
+            return unusable("the answer was blocked (content_filter)".to_owned(), Repair::None);
         }
         _ => {}
     }
     match choice.message.content.filter(|text| !text.trim().is_empty()) {
         Some(text) => Ok(Reply { text, spent }),
-        None => unusable("the answer is empty".to_owned(), true),
+        None => unusable("the answer is empty".to_owned(), Repair::Complain),
     }
 }
 
@@ -144,13 +217,20 @@ fn judge(answer: &Answer) -> CallError {
     let body: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
     let message = body["error"]["message"].as_str().or_else(|| body["error"].as_str()).unwrap_or_default();
     let code = body["error"]["code"].as_str().unwrap_or_default();
+    let param = body["error"]["param"].as_str().unwrap_or_default();
     let why = quote(&format!("status {}: {message}", answer.status));
     match answer.status {
         401 | 403 => Rest::Locked { why }.into(),
-        404 => Rest::Lost { why: format!("there is no such model or API: {why}") }.into(),
+        404 => Rest::Refused { why: format!("there is no such model or API: {why}") }.into(),
         429 if code == "insufficient_quota" || message.contains("per day") => Rest::UsedUp { why }.into(),
         429 => Rest::Busy { why, after: answer.retry_after().unwrap_or(USUAL_WAIT) }.into(),
-        400 | 413 | 422 => CallError::Unusable { why, spent: Spent::Nothing, can_repair: false },
+        413 => CallError::Unusable { why, spent: Spent::Nothing, repair: Repair::None },
+        400 | 422 if ABOUT_THE_DOCUMENT.contains(&code) || message.contains("context length") => {
+            CallError::Unusable { why, spent: Spent::Nothing, repair: Repair::None }
+        }
+        400 | 422 if !param.is_empty() && !param.starts_with("messages") => Rest::Refused { why }.into(),
+        400 | 422 if code == "model_not_found" => Rest::Refused { why }.into(),
+        400 | 422 => CallError::Refused { why },
         _ => Rest::Down { why, after: answer.retry_after(), may_have_counted: false }.into(),
     }
 }
@@ -172,20 +252,46 @@ mod tests {
     fn a_finished_answer_is_read_and_others_say_why_not() {
         let good = reply(choice(json!({ "content": "{}" }), "stop")).unwrap();
         assert_eq!((good.text.as_str(), good.spent), ("{}", Spent::Tokens { input: 7, output: 3 }));
-        for (body, can_repair) in [
-            (choice(json!({ "content": "{" }), "length"), true),
-            (choice(json!({ "content": "" }), "stop"), true),
-            (choice(json!({ "content": null, "refusal": "no" }), "stop"), false),
-            (choice(json!({ "content": "x" }), "content_filter"), false),
-            (json!({ "choices": [] }), true),
+        for (body, repair) in [
+            (choice(json!({ "content": "{" }), "length"), Repair::MoreRoom),
+            (choice(json!({ "content": "" }), "stop"), Repair::Complain),
+            (choice(json!({ "content": null, "refusal": "no" }), "stop"), Repair::None),
+            (choice(json!({ "content": "x" }), "content_filter"), Repair::None),
+            (json!({ "choices": [] }), Repair::Complain),
         ] {
             match reply(body.clone()) {
-                Err(CallError::Unusable { can_repair: found, .. }) => assert_eq!(found, can_repair, "{body}"),
+                Err(CallError::Unusable { repair: found, .. }) => assert_eq!(found, repair, "{body}"),
                 other => panic!("{body}: {other:?}"),
             }
         }
         let unreadable = read_reply(b"<html>").unwrap_err();
         assert!(matches!(&unreadable, CallError::Rest(rest) if rest.may_have_counted()), "{unreadable:?}");
+    }
+
+    #[test]
+    fn a_refusal_says_whether_the_request_or_the_document_is_wrong() {
+        let error =
+            |code: Json, param: Json| json!({ "error": { "message": "m", "code": code, "param": param } });
+        for (status, body, blame) in [
+            (400, error(json!("unsupported_parameter"), json!("temperature")), "request"),
+            (400, error(json!(null), json!("response_format.json_schema")), "request"),
+            (400, error(json!("model_not_found"), json!(null)), "request"),
+            (404, error(json!("model_not_found"), json!(null)), "request"),
+            (400, error(json!("context_length_exceeded"), json!("messages")), "document"),
+            (413, json!({}), "document"),
+            (400, error(json!(null), json!(null)), "either"),
+            (422, json!({ "detail": [] }), "either"),
+        ] {
+            let at = "2026-01-15T00:00:00Z".parse().unwrap();
+            let headers = reqwest::header::HeaderMap::new();
+            let found = match judge(&Answer { status, headers, body: body.to_string().into(), at }) {
+                CallError::Rest(Rest::Refused { .. }) => "request",
+                CallError::Unusable { .. } => "document",
+                CallError::Refused { .. } => "either",
+                CallError::Rest(_) => "rest",
+            };
+            assert_eq!(found, blame, "{status} {body}");
+        }
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! What the model is told: our instructions, and the page as fenced data that it is not to obey.
 
-use serde_json::{Value as Json, json};
-
+use super::schema::{Field, Schema};
 use super::{Content, Document, Purpose, Wish};
 use crate::config::value::ByteSize;
 use crate::hash;
@@ -23,8 +22,7 @@ pub(super) struct Prompt {
     pub(super) purpose: Purpose,
     pub(super) system: String,
     pub(super) text: String,
-    pub(super) schema: Json,
-    pub(super) max_output_tokens: u32,
+    pub(super) schema: Schema,
     /// Changes with the instructions and the wanted shape of the answer.
     pub(super) version: String,
     /// Changes with what the model is shown, files included.
@@ -33,51 +31,43 @@ pub(super) struct Prompt {
     language: Language,
 }
 
-/// The most tokens of an answer, what the model thinks to itself included.
-pub(super) fn max_output_tokens(purpose: Purpose) -> u32 {
+/// The tokens that an answer is expected to take at most, what the model thinks to itself included.
+pub(super) fn likely_output_tokens(purpose: Purpose) -> u32 {
     match purpose {
         Purpose::Screen => 2048,
         Purpose::Summary => 8192,
     }
 }
 
+const VERDICT: Schema = Schema(&[
+    ("criteria", Field::Texts),
+    ("reason", Field::Text),
+    ("verdict", Field::OneOf(&["worth", "not_worth", "not_ready"])),
+]);
+
+const SUMMARY: Schema = Schema(&[
+    ("key_points", Field::Texts),
+    ("draft", Field::Text),
+    ("missing", Field::Texts),
+    ("final", Field::Text),
+]);
+
 /// Asks whether a page is worth telling.
 pub(super) fn screening(document: &Document, wish: &Wish) -> Prompt {
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "criteria": { "type": "array", "items": { "type": "string" } },
-            "reason": { "type": "string" },
-            "verdict": { "type": "string", "enum": ["worth", "not_worth", "not_ready"] },
-        },
-        "required": ["criteria", "reason", "verdict"],
-        "additionalProperties": false,
-    });
     let instructions = match wish.language {
         Language::Ja => SCREEN_JA,
         Language::En => SCREEN_EN,
     };
-    build(Purpose::Screen, document, wish, instructions, schema, |_| false)
+    build(Purpose::Screen, document, wish, instructions, VERDICT, |_| false)
 }
 
 /// Asks for a summary; `takes` says which media types the provider reads.
 pub(super) fn summary(document: &Document, wish: &Wish, takes: impl Fn(&str) -> bool) -> Prompt {
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "key_points": { "type": "array", "items": { "type": "string" } },
-            "draft": { "type": "string" },
-            "missing": { "type": "array", "items": { "type": "string" } },
-            "final": { "type": "string" },
-        },
-        "required": ["key_points", "draft", "missing", "final"],
-        "additionalProperties": false,
-    });
     let instructions = match wish.language {
         Language::Ja => SUMMARY_JA,
         Language::En => SUMMARY_EN,
     };
-    build(Purpose::Summary, document, wish, instructions, schema, takes)
+    build(Purpose::Summary, document, wish, instructions, SUMMARY, takes)
 }
 
 fn build(
@@ -85,7 +75,7 @@ fn build(
     document: &Document,
     wish: &Wish,
     instructions: &str,
-    schema: Json,
+    schema: Schema,
     takes: impl Fn(&str) -> bool,
 ) -> Prompt {
     let instructions = wish.instructions.as_deref().unwrap_or(instructions);
@@ -108,13 +98,12 @@ fn build(
     let content_hash = hash::sha256_parts(&hashes);
     // Nobody who writes a page knows the hash of that page, so nobody can write the end of the fence into it.
     let fence = hash::short(&content_hash).to_owned();
-    let version = hash::sha256_parts(&[VERSION, purpose.as_str(), &system, &schema.to_string()]);
+    let version = hash::sha256_parts(&[VERSION, purpose.as_str(), &system, &schema.to_gemini().to_string()]);
     let mut prompt = Prompt {
         purpose,
         system,
         text: String::new(),
         schema,
-        max_output_tokens: max_output_tokens(purpose),
         version,
         content_hash,
         fence,
@@ -260,7 +249,7 @@ mod tests {
     use crate::llm::File;
 
     fn wish() -> Wish {
-        Wish { language: Language::Ja, instructions: None, max_chars: 200, anew: false }
+        Wish { about: String::new(), language: Language::Ja, instructions: None, max_chars: 200, anew: false }
     }
 
     #[test]

@@ -7,7 +7,11 @@ use serde_json::json;
 
 use super::budget::{Budget, Reserved};
 use super::call::{Rest, Spent};
-use super::{Because, GeminiConfig, KINDS, Llm, Obstacle, OpenAiConfig, Provider, gemini, openai, store};
+use super::config::Tuning;
+use super::refusal::{self, Blame};
+use super::{
+    Because, GeminiConfig, KINDS, Llm, Obstacle, OpenAiConfig, Provider, Purpose, gemini, openai, store,
+};
 use crate::config::value::Zone;
 use crate::config::{self, Problems, Section};
 use crate::db::{self, Db};
@@ -24,7 +28,7 @@ const RESTS: [Duration; 4] = [
     Duration::from_secs(15 * 60),
     Duration::from_secs(3600),
 ];
-/// How long a provider rests that does not accept our key, unless the key changes.
+/// How long a provider rests that does not accept our key or our requests, unless the settings change.
 const LOCKED: Duration = Duration::from_secs(6 * 3600);
 
 /// The model providers of a config file.
@@ -79,11 +83,12 @@ fn read_one(
         AllowPrivate::parse(entries)
             .map_err(|error| Problems::from(section.problem("allow_private", error.to_string())))
     };
-    let llm = |provider, models: (String, String), budget, allow_private| Llm {
+    let llm = |provider, models: (String, String), tuning, budget, allow_private| Llm {
         name: section.name.clone(),
         provider,
         screen_model: models.0,
         summary_model: models.1,
+        tuning,
         budget,
         db: db.clone(),
         clock: db.clock().clone(),
@@ -99,8 +104,8 @@ fn read_one(
                 ..budget(section, keys.quota.as_deref(), quotas, &pacific)?
             };
             let models = (
-                keys.screen_model.clone().unwrap_or_else(|| "gemini-2.5-flash-lite".to_owned()),
-                keys.summary_model.clone().unwrap_or_else(|| "gemini-2.5-flash".to_owned()),
+                keys.screen_model.clone().unwrap_or_else(|| "gemini-flash-lite-latest".to_owned()),
+                keys.summary_model.clone().unwrap_or_else(|| "gemini-flash-latest".to_owned()),
             );
             for (key, model) in [("screen_model", &models.0), ("summary_model", &models.1)] {
                 if !model.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')) {
@@ -108,8 +113,15 @@ fn read_one(
                 }
             }
             let allow_private = allow(&keys.allow_private)?;
+            let tuning = check_tuning(section, Tuning::from(&keys))?;
             let timeout = keys.timeout.map_or(TIMEOUT, Into::into);
-            Ok(llm(Provider::Gemini(gemini::Gemini::new(keys, timeout)), models, budget, allow_private))
+            Ok(llm(
+                Provider::Gemini(gemini::Gemini::new(keys, timeout)),
+                models,
+                tuning,
+                budget,
+                allow_private,
+            ))
         }
         "openai" => {
             let keys: OpenAiConfig = section.read()?;
@@ -118,13 +130,32 @@ fn read_one(
             let screen = keys.screen_model.clone();
             let models = (screen.clone(), keys.summary_model.clone().unwrap_or(screen));
             let allow_private = allow(&keys.allow_private)?;
+            let tuning = check_tuning(section, Tuning::from(&keys))?;
             let timeout = keys.timeout.map_or(TIMEOUT, Into::into);
-            Ok(llm(Provider::OpenAi(openai::OpenAi::new(keys, timeout)), models, budget, allow_private))
+            Ok(llm(
+                Provider::OpenAi(openai::OpenAi::new(keys, timeout)),
+                models,
+                tuning,
+                budget,
+                allow_private,
+            ))
         }
         other => {
             Err(section.unknown_name("kind", "kind of LLM", other, KINDS.iter().map(|kind| kind.name)).into())
         }
     }
+}
+
+fn check_tuning(section: &Section, tuning: Tuning) -> Result<Tuning, Problems> {
+    if tuning.temperature.is_some_and(|value| !(0.0..=2.0).contains(&value)) {
+        return Err(section.problem("temperature", "a temperature is between 0 and 2".to_owned()).into());
+    }
+    if tuning.max_output_tokens.is_some_and(|tokens| tokens == 0) {
+        return Err(section
+            .problem("max_output_tokens", "an answer needs at least 1 token".to_owned())
+            .into());
+    }
+    Ok(tuning)
 }
 
 /// The budget without its own keys: how requests are counted, and when the provider's day begins.
@@ -153,7 +184,7 @@ fn budget(
 }
 
 impl Llm {
-    /// The rest of the provider, if it takes one. A rest ends early when its key, a model or its address changes.
+    /// The rest of the provider, if it takes one. A rest ends early when its key, a model, its address or the way to ask changes.
     pub(super) async fn find_rest(&self) -> db::Result<Option<Obstacle>> {
         let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
         let found = self
@@ -190,9 +221,8 @@ impl Llm {
                     Rest::Down { why, after, .. } => {
                         (now.plus(after.unwrap_or(growing).max(growing)), Because::Down, why.clone())
                     }
-                    Rest::Locked { why } | Rest::Lost { why } => {
-                        (now.plus(LOCKED), Because::Locked, why.clone())
-                    }
+                    Rest::Locked { why } => (now.plus(LOCKED), Because::Locked, why.clone()),
+                    Rest::Refused { why } => (now.plus(LOCKED), Because::Refused, why.clone()),
                 };
                 let failed = i64::from(because == Because::Down);
                 store::put_health(tx, &name, failures + failed, Some((&print, because)))?;
@@ -211,6 +241,7 @@ impl Llm {
     pub(super) async fn settle(
         &self,
         reserved: Reserved,
+        purpose: Purpose,
         spent: Spent,
         answer: Option<store::NewAnswer>,
     ) -> db::Result<()> {
@@ -229,6 +260,13 @@ impl Llm {
                     store::put_answer(tx, answer, now)?;
                 }
                 store::put_health(tx, &name, 0, None)?;
+                // The model has worked on it, so that requests for this purpose are not refused as such.
+                if spent != Spent::Nothing {
+                    let mut refusals = store::find_refusals(tx, &name)?;
+                    if refusals.remove(purpose.as_str()).is_some() {
+                        store::put_refusals(tx, &name, &refusals)?;
+                    }
+                }
                 pause::reset(tx, &Subject::provider(&name))?;
                 Ok(())
             })
@@ -236,14 +274,35 @@ impl Llm {
         Ok(())
     }
 
-    /// Tells whether key, models or address have changed, without telling anything about them: 16 bits of a hash.
+    /// Whom a refusal is about that does not say it, judged by the last one for the same purpose.
+    pub(super) async fn blame(&self, purpose: Purpose, about: &str, why: &str) -> db::Result<Blame> {
+        let (name, about, why) = (self.name.clone(), about.to_owned(), why.to_owned());
+        self.db
+            .write(move |tx| {
+                let mut refusals = store::find_refusals(tx, &name)?;
+                let (blame, next) = refusal::judge(refusals.get(purpose.as_str()), &why, &about);
+                refusals.insert(purpose.as_str().to_owned(), next);
+                store::put_refusals(tx, &name, &refusals)?;
+                Ok(blame)
+            })
+            .await
+    }
+
+    /// Tells whether key, models, address or the way to ask have changed, without telling anything about them: 16 bits of a hash.
     fn print(&self) -> String {
         let (key, address) = match &self.provider {
             Provider::Gemini(gemini) => (gemini.key_text(), gemini.address()),
             Provider::OpenAi(openai) => (openai.key_text(), openai.address()),
         };
-        let whole =
-            crate::hash::sha256_parts(&[&self.name, &key, address, &self.screen_model, &self.summary_model]);
+        let tuning = format!("{:?}", self.tuning);
+        let whole = crate::hash::sha256_parts(&[
+            &self.name,
+            &key,
+            address,
+            &self.screen_model,
+            &self.summary_model,
+            &tuning,
+        ]);
         whole.get(..4).unwrap_or_default().to_owned()
     }
 }

@@ -1,5 +1,6 @@
 //! The SQL of answers, usage and health.
 
+use super::refusal::Refusals;
 use super::{Because, Purpose};
 use crate::db::{self, Tx};
 use crate::id::JobName;
@@ -179,6 +180,28 @@ pub fn put_health(
             rests.map(|(with, _)| with),
             rests.map(|(_, because)| because.as_str())
         ],
+    )?;
+    Ok(())
+}
+
+/// The last refusals of a provider that did not say what they were about.
+pub(super) fn find_refusals(tx: &mut Tx<'_>, provider: &str) -> db::Result<Refusals> {
+    let found =
+        tx.find(sql!("SELECT refusals FROM llm_health WHERE provider = ?1"), params![provider], |row| {
+            row.get::<Option<String>>(0)
+        })?;
+    Ok(found.flatten().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
+}
+
+/// Keeps them.
+pub(super) fn put_refusals(tx: &mut Tx<'_>, provider: &str, refusals: &Refusals) -> db::Result<()> {
+    let text = serde_json::to_string(refusals).unwrap_or_default();
+    tx.execute(
+        sql!(
+            "INSERT INTO llm_health (provider, refusals) VALUES (?1, ?2)
+             ON CONFLICT (provider) DO UPDATE SET refusals = excluded.refusals"
+        ),
+        params![provider, text],
     )?;
     Ok(())
 }

@@ -322,8 +322,16 @@ impl Press {
         Failure::Credentials(format!("[llm.{}]: {why}", self.llm))
     }
 
+    /// That the model cannot be asked in the way that the config says.
+    fn refused(&self, why: &str) -> Failure {
+        let hint =
+            "hint: `tsuzuki doctor` says which models there are; what else is sent stands in that table";
+        Failure::Config(format!("[llm.{}]: {why}; {hint}", self.llm))
+    }
+
     fn wish(&self, item: &Item, instructions: Option<&String>) -> Wish {
         Wish {
+            about: item.url.clone(),
             language: self.parts.app.language,
             instructions: instructions.cloned(),
             max_chars: usize::try_from(self.keys.summary_chars).unwrap_or(usize::MAX),
@@ -343,6 +351,7 @@ struct Seen {
 fn no_answer(press: &Press, error: AskError) -> Result<Result<Step, String>, Failure> {
     match error {
         AskError::Resting(Obstacle { why, because: Because::Locked, .. }) => Err(press.locked(&why)),
+        AskError::Resting(Obstacle { why, because: Because::Refused, .. }) => Err(press.refused(&why)),
         AskError::Resting(Obstacle { until, why, .. }) => Ok(Ok(Step::Waiting { until, why })),
         AskError::Rejected { why } => Ok(Err(why)),
         AskError::Db(error) => Err(error.into()),

@@ -79,6 +79,7 @@ pub(super) async fn without_model(
     let may_post = item.status == Status::Pending && press.keys.on_budget == OnBudget::PostWithoutSummary;
     match because {
         Because::Locked => Err(press.locked(&why)),
+        Because::Refused => Err(press.refused(&why)),
         Because::UsedUp if may_post => post::queue(press, turn, item, &Text::None { why }, None).await,
         Because::UsedUp | Because::Busy | Because::Down => Ok(Step::Waiting { until, why }),
     }

@@ -28,6 +28,7 @@ impl Telling {
         };
         match failure {
             Failure::Credentials(why) => Failure::Credentials(after(why)),
+            Failure::Config(why) => Failure::Config(after(why)),
             Failure::Failed(why) => Failure::Failed(after(why)),
             other => other,
         }

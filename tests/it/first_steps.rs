@@ -203,6 +203,38 @@ fn dead_address() -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_says_which_models_exist_and_what_to_take_instead() {
+    let gemini = Gemini::start().await.unwrap();
+    let openai = tsuzuki::demo::openai::OpenAi::start().await.unwrap();
+    openai.set_models(&["small-2", "large-2"]);
+    let allow = "allow_private = [\"127.0.0.1\"]";
+    let desk = Desk::new(&format!(
+        "[llm.gemini]\nkind = \"gemini\"\napi_key = \"{KEY}\"\nbase_url = \"{}\"\nsummary_model = \"gemini-2.5-flash\"\n{allow}\n\
+         [llm.local]\nkind = \"openai\"\nbase_url = \"{}\"\nscreen_model = \"small-2\"\nsummary_model = \"large-1\"\n{allow}\n",
+        gemini.url, openai.url
+    ));
+    let mut command = desk.command(&["doctor"]);
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    let told = ends_with(&output, 1);
+    for (start, verdict, words) in [
+        ("llm gemini: gemini-flash-lite-latest", " ok ", "has the model"),
+        (
+            "llm gemini: gemini-2.5-flash ",
+            " error ",
+            "hint: set `summary_model = \"gemini-flash-latest\"` in [llm.gemini]",
+        ),
+        ("llm local: small-2", " ok ", "has the model"),
+        ("llm local: large-1", " error ", "hint: set `summary_model = \"large-2\"` in [llm.local]"),
+    ] {
+        let line =
+            told.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}: {told}"));
+        assert!(line.contains(verdict) && line.contains(words), "{words}: {line}");
+    }
+    assert!(gemini.log().iter().any(|asked| asked.line.contains("pageToken=")), "every page is read");
+    assert!(gemini.questions().is_empty() && openai.log().is_empty(), "nothing that costs");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_doctor_asks_every_address_and_sends_nothing() {
     let (gemini, gitlab) = (Gemini::start().await.unwrap(), GitLab::start().await.unwrap());
     gitlab.add_synthetic(7, "team/code", 3);
@@ -233,7 +265,8 @@ async fn the_doctor_asks_every_address_and_sends_nothing() {
     let well = doctor(&config(&gitlab.url(), &feed), KEY, TOKEN, "glpat-the-right-one").await;
     let told = ends_with(&well, 0);
     for words in [
-        "llm gemini: gemini-2.5-flash-lite",
+        "llm gemini: gemini-flash-lite-latest",
+        "llm gemini: gemini-flash-latest",
         "channel toot: token",
         "channel hook: server",
         "takes mail",

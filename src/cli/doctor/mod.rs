@@ -221,6 +221,11 @@ async fn find_waiting(app: &App) -> Vec<Finding> {
                 findings.push(Finding::new(&format!("channel {channel}"), Verdict::Warning, detail));
             }
             for rest in rests {
+                if let Some(provider) = rest.name.name_of(Kind::Provider) {
+                    let until = rest.paused_until.map_or("further notice".to_owned(), |at| at.to_string());
+                    let detail = format!("paused until {until}: {}", rest.reason);
+                    findings.push(Finding::new(&format!("llm {provider}"), Verdict::Warning, detail));
+                }
                 let Some(channel) = rest.name.name_of(Kind::Channel) else { continue };
                 let until =
                     rest.paused_until.map_or("its credentials change".to_owned(), |at| at.to_string());

@@ -100,6 +100,7 @@ pub(super) fn meaning(kind: Option<Kind>, code: &str) -> Option<&'static str> {
         (Kind::Provider, "provider_used_up") => "is used up, and rests",
         (Kind::Provider, "provider_down") => "does not work, and rests",
         (Kind::Provider, "provider_locked") => "refuses our key, and rests",
+        (Kind::Provider, "provider_refused") => "refuses our requests, and rests",
         (Kind::Job, "feed_gone") => "its feed is gone, and rests",
         (Kind::Job, "feed_changed") => "its feed has another address, and is read again",
         (Kind::Job, "exhausted") => "the search was read to its end",

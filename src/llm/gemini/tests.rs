@@ -29,20 +29,20 @@ fn a_finished_answer_is_read_without_its_thoughts() {
 
 #[test]
 fn an_answer_without_use_says_whether_asking_again_helps() {
-    for (body, can_repair, word) in [
-        (json!({ "promptFeedback": { "blockReason": "SAFETY" } }), false, "prompt was blocked"),
-        (candidate("SAFETY", ""), false, "SAFETY"),
-        (candidate("PROHIBITED_CONTENT", ""), false, "PROHIBITED_CONTENT"),
-        (candidate("MAX_TOKENS", "{"), true, "MAX_TOKENS"),
-        (candidate("RECITATION", ""), true, "RECITATION"),
-        (candidate("OTHER", ""), true, "OTHER"),
-        (candidate("STOP", " "), true, "empty"),
-        (json!({ "candidates": [] }), true, "no candidate"),
-        (json!({}), true, "no candidate"),
+    for (body, repair, word) in [
+        (json!({ "promptFeedback": { "blockReason": "SAFETY" } }), Repair::None, "prompt was blocked"),
+        (candidate("SAFETY", ""), Repair::None, "SAFETY"),
+        (candidate("PROHIBITED_CONTENT", ""), Repair::None, "PROHIBITED_CONTENT"),
+        (candidate("MAX_TOKENS", "{"), Repair::MoreRoom, "MAX_TOKENS"),
+        (candidate("RECITATION", ""), Repair::Complain, "RECITATION"),
+        (candidate("OTHER", ""), Repair::Complain, "OTHER"),
+        (candidate("STOP", " "), Repair::Complain, "empty"),
+        (json!({ "candidates": [] }), Repair::Complain, "no candidate"),
+        (json!({}), Repair::Complain, "no candidate"),
     ] {
         match reply(body.clone()) {
-            Err(CallError::Unusable { why, can_repair: found, .. }) => {
-                assert_eq!(found, can_repair, "{body}");
+            Err(CallError::Unusable { why, repair: found, .. }) => {
+                assert_eq!(found, repair, "{body}");
                 assert!(why.contains(word), "{why}");
             }
             other => panic!("{body}: {other:?}"),
@@ -78,12 +78,19 @@ fn minute_and_day_are_told_apart() {
 #[test]
 fn a_status_says_who_is_to_blame() {
     let error = |status: &str, message: &str| json!({ "error": { "status": status, "message": message } });
+    let violation = |field: &str| {
+        json!({ "error": { "status": "INVALID_ARGUMENT", "message": "m", "details": [
+            { "@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": [{ "field": field }] }] } })
+    };
     for (status, body, blame) in [
         (401, json!({}), "locked"),
         (403, error("PERMISSION_DENIED", "no"), "locked"),
         (400, error("INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."), "locked"),
         (400, error("FAILED_PRECONDITION", "User location is not supported"), "locked"),
-        (404, error("NOT_FOUND", "models/x is not found"), "lost"),
+        (404, error("NOT_FOUND", "models/x is not found"), "refused"),
+        (400, violation("generation_config"), "refused"),
+        (400, violation("contents[0].parts[1]"), "either"),
+        (400, error("INVALID_ARGUMENT", "Request contains an invalid argument."), "either"),
         (400, error("INVALID_ARGUMENT", "The document has no pages."), "document"),
         (413, json!({}), "document"),
         (500, error("INTERNAL", "x"), "down"),
@@ -93,7 +100,8 @@ fn a_status_says_who_is_to_blame() {
         let found = match judged(status, body.clone()) {
             CallError::Unusable { .. } => "document",
             CallError::Rest(Rest::Locked { .. }) => "locked",
-            CallError::Rest(Rest::Lost { .. }) => "lost",
+            CallError::Refused { .. } => "either",
+            CallError::Rest(Rest::Refused { .. }) => "refused",
             CallError::Rest(Rest::Down { .. }) => "down",
             CallError::Rest(_) => "other",
         };
@@ -102,9 +110,16 @@ fn a_status_says_who_is_to_blame() {
 }
 
 #[test]
-fn the_schema_is_written_as_the_api_wants_it() {
-    let ours = json!({ "type": "object", "properties": { "type": { "type": "string", "enum": ["a"] } },
-                       "required": ["type"], "additionalProperties": false });
-    let theirs = json!({ "type": "OBJECT", "properties": { "type": { "type": "STRING", "enum": ["a"] } }, "required": ["type"] });
-    assert_eq!(to_gemini_schema(&ours), theirs);
+fn what_is_not_set_is_not_sent() {
+    let schema = Schema(&[]);
+    let bare = generation_config(schema, Tuning::default());
+    let keys: Vec<&String> = bare.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["responseMimeType", "responseSchema"]);
+    let thinking = Some(crate::llm::config::Thinking::Low);
+    let tuned =
+        generation_config(schema, Tuning { temperature: Some(1.0), max_output_tokens: Some(9000), thinking });
+    assert_eq!(
+        (&tuned["temperature"], &tuned["maxOutputTokens"], &tuned["thinkingConfig"]),
+        (&json!(1.0), &json!(9000), &json!({ "thinkingLevel": "low" }))
+    );
 }

@@ -114,10 +114,38 @@ on_both_databases! {
             assert_eq!(asked.text().matches("<<<END PAGE").count(), 1, "{}", asked.text());
         }
     }
+
+    async fn a_link_inside_a_japanese_sentence_is_all_that_is_cut_out(fixture) {
+        let world = World::new(&fixture, &More { job: "items_per_run = 2", ..More::default() }).await;
+        world.publish("a", files(&[2000]));
+        let text = "総務省はhttps://www.soumu.go.jp/main_1.htmlで公表した。C# の利用は5<6である。";
+        world.gemini.next(Reply::Usual);
+        world.gemini.next(Reply::Text(serde_json::json!({ "key_points": [], "draft": "", "missing": [], "final": text }).to_string()));
+        world.live(1).await;
+        let post = world.posts().pop().unwrap();
+        assert!(post.contains("総務省はで公表した。C# の利用は5<6である。"), "{post}");
+    }
+
+    async fn an_answer_that_gives_away_what_is_ours_is_refused(fixture) {
+        let world = World::new(&fixture, &More { job: "items_per_run = 1", ..More::default() }).await;
+        world.publish("a", files(&[2000]));
+        world.live(1).await;
+        assert_eq!(world.standing("a").await, "2/-/0");
+        let system = world.gemini.questions()[0].body["systemInstruction"]["parts"][0]["text"].as_str().unwrap().to_owned();
+        let rules = system.lines().last().unwrap().to_owned();
+        let answer = |text: &str| Reply::Text(serde_json::json!({ "key_points": [], "draft": "", "missing": [], "final": text }).to_string());
+        world.gemini.next(answer(&rules));
+        world.gemini.next(answer(&format!("鍵は{}です。", gemini::KEY)));
+        world.live(1).await;
+        assert_eq!(world.standing("a").await, "1/5/1");
+        assert!(world.posts().is_empty());
+        let told = world.everything_told().await;
+        assert!(told.contains("the answer contains a secret") && !told.contains(gemini::KEY), "{told}");
+    }
 }
 
 /// Forgets everything, for the next case on the same database.
-async fn reset(fixture: &Fixture) {
+pub(super) async fn reset(fixture: &Fixture) {
     fixture
         .db
         .write(|tx| {

@@ -229,6 +229,109 @@ on_both_databases! {
         assert!(text.contains("scan.pdf） (2 KiB／画像のみで文字情報がないため内容なし)"), "or why there is none: {text}");
     }
 
+    async fn a_refusal_of_the_request_as_such_buries_nothing(fixture) {
+        // What the provider says, and where the first item stands after two days of it.
+        for (reply, first) in [
+            (Reply::BadField("thinking_budget"), "0/-/0"),
+            (Reply::Status(404), "0/-/0"),
+            (Reply::BadRequest("Request contains an invalid argument."), "1/5/1"),
+        ] {
+            let fixture = &fixture;
+            fixture.clock.set(crate::databases::test_start());
+            crate::press::answers::reset(fixture).await;
+            let world = World::new(fixture, &More { job: "items_per_run = 3", ..More::default() }).await;
+            for slug in ["a", "b", "c"] {
+                world.publish(slug, files(&[2000]));
+            }
+            world.gemini.always(Some(reply.clone()));
+            let failure = failed(world.finish().await);
+            assert!(matches!(&failure, Failure::Config(why) if why.contains("[llm.gemini]: ") && why.contains("doctor")), "{failure:?}");
+            for _ in 0..48 {
+                world.clock.advance(HOUR);
+                assert!(matches!(failed(world.finish().await), Failure::Config(_)), "{reply:?}: it is said every time");
+            }
+            let mut standings = vec![world.standing("a").await, world.standing("b").await, world.standing("c").await];
+            standings.sort();
+            assert_eq!(standings, ["0/-/0", "0/-/0", first], "{reply:?}");
+            let asked = world.gemini.questions().len();
+            assert!((7..=11).contains(&asked), "{reply:?}: asked {asked} times in two days");
+            world.gemini.always(None);
+            world.clock.advance(DAY);
+            world.live(3).await;
+            assert_eq!(world.posts().len(), 3, "{reply:?}");
+        }
+    }
+
+    async fn a_document_that_alone_is_refused_costs_the_provider_nothing(fixture) {
+        let world = World::new(&fixture, &More { job: "items_per_run = 9", ..More::default() }).await;
+        world.publish("a", files(&[2000]));
+        world.gemini.next(Reply::BadRequest("Request contains an invalid argument."));
+        world.live(1).await;
+        assert_eq!(world.standing("a").await, "1/5/1");
+        // Somebody else's answer lies between the two refusals.
+        world.publish("b", files(&[2000]));
+        world.live(1).await;
+        assert_eq!(world.standing("b").await, "3/0/0");
+        world.publish("c", files(&[2000]));
+        world.gemini.next(Reply::BadRequest("Request contains an invalid argument."));
+        let report = world.run().await;
+        assert_eq!(report.waiting_until, None, "{report:?}");
+    }
+
+    async fn what_is_not_set_is_left_to_the_model(fixture) {
+        let mut world = World::new(&fixture, &More { job: "items_per_run = 2", ..More::default() }).await;
+        world.publish("a", files(&[2000]));
+        world.live(1).await;
+        let questions = world.gemini.questions();
+        assert!(questions[0].line.contains("/gemini-flash-lite-latest:"), "{}", questions[0].line);
+        assert!(questions[1].line.contains("/gemini-flash-latest:"), "{}", questions[1].line);
+        for asked in &questions {
+            let keys: Vec<&String> = asked.body["generationConfig"].as_object().unwrap().keys().collect();
+            assert_eq!(keys, ["responseMimeType", "responseSchema"]);
+        }
+        let order = &questions[1].body["generationConfig"]["responseSchema"]["propertyOrdering"];
+        assert_eq!(order, &serde_json::json!(["key_points", "draft", "missing", "final"]));
+        // What is set is sent; an answer that was cut off gets more room, once.
+        let llm = "temperature = 0.5\nmax_output_tokens = 3000\nthinking = \"low\"";
+        world.reconfigure(&More { llm, job: "items_per_run = 1", ..More::default() }, &fixture);
+        world.publish("b", files(&[2000]));
+        world.gemini.next(Reply::Finish("MAX_TOKENS"));
+        world.live(1).await;
+        assert_eq!(world.standing("b").await, "2/-/0");
+        let questions = world.gemini.questions().split_off(2);
+        let sent: Vec<_> = questions.iter().map(|asked| &asked.body["generationConfig"]).collect();
+        assert_eq!((&sent[0]["maxOutputTokens"], &sent[1]["maxOutputTokens"]), (&serde_json::json!(3000), &serde_json::json!(12000)));
+        for sent in sent {
+            assert_eq!((&sent["temperature"], &sent["thinkingConfig"]["thinkingLevel"]), (&serde_json::json!(0.5), &serde_json::json!("low")));
+        }
+    }
+
+    async fn a_compatible_service_is_told_the_order_and_only_what_is_set(fixture) {
+        let openai = tsuzuki::demo::openai::OpenAi::start().await.unwrap();
+        let mut world = World::new(&fixture, &More::default()).await;
+        let verdict = "{\"verdict\":\"not_ready\",\"reason\":\"\",\"criteria\":[]}";
+        let tables = |more: &str| format!(
+            "[llm.local]\nkind = \"openai\"\nbase_url = \"{}\"\nscreen_model = \"small\"\nallow_private = [\"127.0.0.1\"]\n{more}\n",
+            openai.url
+        );
+        for (slug, more) in [("a", ""), ("b", "temperature = 1\nmax_output_tokens = 700\nthinking = \"minimal\"")] {
+            world.publish(slug, files(&[2000]));
+            world.reconfigure(&More { tables: &tables(more), job: "llm = \"local\"", ..More::default() }, &fixture);
+            openai.next(verdict);
+            world.live(1).await;
+        }
+        let log = openai.log();
+        let keys: Vec<&String> = log[0].body.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["messages", "model", "response_format"]);
+        let at = |word: &str| log[0].text.rfind(&format!("\"{word}\":{{\"")).unwrap_or_else(|| panic!("{word}: {}", log[0].text));
+        assert!(at("criteria") < at("reason") && at("reason") < at("verdict"), "{}", log[0].text);
+        let set = &log[1].body;
+        assert_eq!(
+            (&set["temperature"], &set["max_completion_tokens"], &set["reasoning_effort"]),
+            (&serde_json::json!(1.0), &serde_json::json!(700), &serde_json::json!("minimal"))
+        );
+    }
+
     async fn a_run_that_is_told_to_stop_does_not_wait_for_the_model(fixture) {
         let world = World::new(&fixture, &More::default()).await;
         world.publish("a", files(&[2000]));

@@ -1,0 +1,89 @@
+//! The shape of an answer, its fields in the order in which they are to be thought: a verdict after its reason.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Value as Json, json};
+
+/// The fields of an answer; all of them are wanted, and no others.
+///
+/// Models write the fields in the order in which the schema names them, and a JSON map of ours would sort them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Schema(pub(super) &'static [(&'static str, Field)]);
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Field {
+    Text,
+    Texts,
+    OneOf(&'static [&'static str]),
+}
+
+impl Schema {
+    fn names(self) -> Vec<&'static str> {
+        self.0.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// In the words of Gemini: types in capitals, the order in a key of its own, nothing that it does not know.
+    pub(super) fn to_gemini(self) -> Json {
+        let properties: Json = self
+            .0
+            .iter()
+            .map(|(name, field)| ((*name).to_owned(), field.to_json(str::to_uppercase)))
+            .collect();
+        json!({
+            "type": "OBJECT",
+            "properties": properties,
+            "required": self.names(),
+            "propertyOrdering": self.names(),
+        })
+    }
+}
+
+impl Field {
+    fn to_json(self, write: impl Fn(&str) -> String) -> Json {
+        match self {
+            Field::Text => json!({ "type": write("string") }),
+            Field::Texts => json!({ "type": write("array"), "items": { "type": write("string") } }),
+            Field::OneOf(words) => json!({ "type": write("string"), "enum": words }),
+        }
+    }
+}
+
+/// As JSON Schema, which says the order by the order of its text alone.
+impl Serialize for Schema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        struct Properties(Schema);
+        impl Serialize for Properties {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer
+                    .collect_map(self.0.0.iter().map(|(name, field)| (name, field.to_json(str::to_owned))))
+            }
+        }
+        let mut map = serializer.serialize_map(Some(4))?;
+        map.serialize_entry("type", "object")?;
+        map.serialize_entry("properties", &Properties(*self))?;
+        map.serialize_entry("required", &self.names())?;
+        map.serialize_entry("additionalProperties", &false)?;
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCHEMA: Schema =
+        Schema(&[("reason", Field::Text), ("points", Field::Texts), ("kind", Field::OneOf(&["a", "b"]))]);
+
+    #[test]
+    fn both_providers_are_told_the_order() {
+        let theirs = json!({ "type": "OBJECT",
+            "properties": { "reason": { "type": "STRING" }, "points": { "type": "ARRAY", "items": { "type": "STRING" } },
+                            "kind": { "type": "STRING", "enum": ["a", "b"] } },
+            "required": ["reason", "points", "kind"], "propertyOrdering": ["reason", "points", "kind"] });
+        assert_eq!(SCHEMA.to_gemini(), theirs);
+        assert_eq!(
+            serde_json::to_string(&SCHEMA).unwrap(),
+            r#"{"type":"object","properties":{"reason":{"type":"string"},"points":{"items":{"type":"string"},"type":"array"},"kind":{"enum":["a","b"],"type":"string"}},"required":["reason","points","kind"],"additionalProperties":false}"#
+        );
+    }
+}
