@@ -122,7 +122,7 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, turn: &Turn) -> Result<Coll
         };
         let answer = tokio::select! {
             () = turn.stop.cancelled() => return Err(Failure::Interrupted),
-            answer = plan.search.fetch(fetcher, &plan.quota, ask, turn.now()) => answer,
+            answer = plan.search.fetch(fetcher, ask, turn.now()) => answer,
         };
         number += 1;
         fail::point("books.page_fetched");

@@ -50,11 +50,16 @@ pub struct GoogleBooks {
     /// Only volumes in this language, by its two letters.
     pub lang_restrict: Option<String>,
     /// What comes first.
+    #[serde(alias = "order_by")]
     pub order_by: Option<OrderBy>,
+    /// Only volumes that can be read or bought in this way.
+    pub filter: Option<Filter>,
+    /// The country whose offers count, by its two letters such as JP; default: that of the address we ask from.
+    pub country: Option<String>,
     /// Where the API is. Default: that of Google.
     #[serde(rename = "api_url")]
     pub api_url: Option<HttpUrl>,
-    /// The key of your project; it works without one, but not for long. `GOOGLE_BOOKS_API_KEY` overrides it.
+    /// The key of your project; Google allows no requests without one. `GOOGLE_BOOKS_API_KEY` overrides it.
     #[serde(rename = "api_key")]
     pub api_key: Option<Secret>,
 }
@@ -98,6 +103,35 @@ impl OrderBy {
         match self {
             OrderBy::Relevance => "relevance",
             OrderBy::Newest => "newest",
+        }
+    }
+}
+
+/// How a volume can be read or bought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Filter {
+    /// Some of its text can be read.
+    Partial,
+    /// All of its text can be read.
+    Full,
+    /// It is a free e-book.
+    FreeEbooks,
+    /// It is an e-book with a price.
+    PaidEbooks,
+    /// It is an e-book.
+    Ebooks,
+}
+
+impl Filter {
+    /// The word of the API.
+    pub fn word(self) -> &'static str {
+        match self {
+            Filter::Partial => "partial",
+            Filter::Full => "full",
+            Filter::FreeEbooks => "free-ebooks",
+            Filter::PaidEbooks => "paid-ebooks",
+            Filter::Ebooks => "ebooks",
         }
     }
 }

@@ -7,20 +7,30 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use url::Url;
 
-use super::config::{GoogleBooks, OrderBy, PrintType};
+use super::config::{Filter, GoogleBooks, OrderBy, PrintType};
 use super::decide::Ask;
 use super::model::Book;
 use super::volume;
 use crate::config::value::HttpUrl;
 use crate::fetch::{self, AllowPrivate, Answer, Fetcher, Limits, Manners, Request, header};
-use crate::ledger::quota::Quota;
 use crate::text;
 use crate::time::Timestamp;
 
 /// Where the volumes are, unless the config says otherwise.
 pub const API_URL: &str = "https://www.googleapis.com/books/v1/volumes";
-/// How long the provider rests when it complains without saying for how long.
+/// How long the provider is paused when it complains without saying for how long.
 const USUAL_REST: Duration = Duration::from_secs(60 * 60);
+/// The same when a limit per minute is reached.
+const MINUTE: Duration = Duration::from_secs(60);
+/// Google's quota days begin at midnight here, whatever day we count by.
+const GOOGLE_ZONE: &str = "America/Los_Angeles";
+/// What a request without a key is told today: the quota of all who ask without one is 0.
+pub const NEEDS_KEY: &str = "Google Books needs an API key: without one it allows no requests (hint: enable the Books API \
+     at https://console.cloud.google.com/apis/library/books.googleapis.com, make a key at \
+     https://console.cloud.google.com/apis/credentials, and set `api_key` in `google_books` or GOOGLE_BOOKS_API_KEY)";
+/// What we read of an answer; Google leaves the rest out, which is most of it.
+const FIELDS: &str = "totalItems,items(volumeInfo(title,subtitle,authors,publisher,publishedDate,description,\
+     industryIdentifiers,imageLinks,infoLink,previewLink,canonicalVolumeLink))";
 /// Columns of a provider's own words that we repeat.
 const MESSAGE_COLUMNS: usize = 200;
 
@@ -80,6 +90,9 @@ impl Search {
                 ("printType", options.print_type.map(PrintType::word)),
                 ("langRestrict", options.lang_restrict.as_deref()),
                 ("orderBy", options.order_by.map(OrderBy::word)),
+                ("filter", options.filter.map(Filter::word)),
+                ("country", options.country.as_deref()),
+                ("fields", Some(FIELDS)),
             ] {
                 if let Some(value) = value {
                     pairs.append_pair(name, value);
@@ -108,13 +121,7 @@ impl Search {
     }
 
     /// Asks for one page. The request must have been counted before.
-    pub async fn fetch(
-        &self,
-        fetcher: &Fetcher,
-        quota: &Quota,
-        ask: Ask,
-        now: Timestamp,
-    ) -> Result<Page, Trouble> {
+    pub async fn fetch(&self, fetcher: &Fetcher, ask: Ask, now: Timestamp) -> Result<Page, Trouble> {
         let mut request = Request::get(self.page_url(ask))
             .accept("application/json")
             .allow_private(&self.allow_private)
@@ -126,7 +133,7 @@ impl Search {
             request = request.secret_query("key", key);
         }
         match fetcher.fetch_api(&request).await {
-            Ok(answer) => read(&answer, quota, now),
+            Ok(answer) => read(&answer, self.key.is_some(), now),
             Err(error) => Err(from_fetch(&error, now)),
         }
     }
@@ -151,8 +158,16 @@ fn from_fetch(error: &fetch::Error, now: Timestamp) -> Trouble {
     }
 }
 
+/// What people are told when a credential is missing or not accepted.
+pub fn refused_key(why: &str) -> String {
+    match why == NEEDS_KEY {
+        true => why.to_owned(),
+        false => format!("Google Books refuses the key: {why}"),
+    }
+}
+
 /// What an answer of the API means.
-fn read(answer: &Answer, quota: &Quota, now: Timestamp) -> Result<Page, Trouble> {
+fn read(answer: &Answer, has_key: bool, now: Timestamp) -> Result<Page, Trouble> {
     if answer.head.is_success() {
         return read_page(&answer.body).map_err(Trouble::Failed);
     }
@@ -162,11 +177,17 @@ fn read(answer: &Answer, quota: &Quota, now: Timestamp) -> Result<Page, Trouble>
         true => format!("status {status}"),
         false => format!("status {status}: {}", complaint.message),
     };
-    let wait = header::retry_after(&answer.head.headers, now);
+    let wait = header::retry_after(&answer.head.headers, now).or(complaint.retry_delay);
     match status {
-        429 => Err(Trouble::Quota { until: rest_until(wait, &complaint, quota, now), why }),
+        // A quota of 0 does not grow overnight: somebody has to act.
+        429 | 403 if complaint.allows_nothing && !has_key => Err(Trouble::Credentials(NEEDS_KEY.to_owned())),
+        429 | 403 if complaint.allows_nothing => Err(Trouble::Credentials(format!(
+            "{why} (hint: the quota of your project is 0; enable the Books API for it or raise the quota in the Google \
+             Cloud console)"
+        ))),
+        429 => Err(Trouble::Quota { until: paused_until(wait, &complaint, now), why }),
         403 if complaint.is_quota() => {
-            Err(Trouble::Quota { until: rest_until(wait, &complaint, quota, now), why })
+            Err(Trouble::Quota { until: paused_until(wait, &complaint, now), why })
         }
         401 => Err(Trouble::Credentials(why)),
         400 | 403 if complaint.is_credential() => Err(Trouble::Credentials(why)),
@@ -174,12 +195,20 @@ fn read(answer: &Answer, quota: &Quota, now: Timestamp) -> Result<Page, Trouble>
     }
 }
 
-fn rest_until(wait: Option<Duration>, complaint: &Complaint, quota: &Quota, now: Timestamp) -> Timestamp {
-    match wait {
-        Some(wait) => now.plus(wait),
-        None if complaint.is_daily() => quota.resets_at(now),
-        None => now.plus(USUAL_REST),
+/// A used-up day lasts until Google's next one, whatever `Retry-After` says; a minute for as long as it says.
+fn paused_until(wait: Option<Duration>, complaint: &Complaint, now: Timestamp) -> Timestamp {
+    match (complaint.period(), wait) {
+        (Some(Period::Day), _) => next_google_day(now),
+        (_, Some(wait)) => now.plus(wait),
+        (Some(Period::Minute), None) => now.plus(MINUTE),
+        (None, None) => now.plus(USUAL_REST),
     }
+}
+
+fn next_google_day(now: Timestamp) -> Timestamp {
+    let Ok(zone) = jiff::tz::TimeZone::get(GOOGLE_ZONE) else { return now.plus(USUAL_REST) };
+    let tomorrow = now.date_in(&zone).saturating_add(jiff::Span::new().days(1));
+    tomorrow.to_zoned(zone).map_or_else(|_| now.plus(USUAL_REST), |midnight| midnight.timestamp().into())
 }
 
 #[derive(Deserialize)]
@@ -217,6 +246,19 @@ struct Complaint {
     message: String,
     /// Every reason that it gives, in lower case.
     reasons: Vec<String>,
+    /// What the limit counts by, such as `1/d/{project}`, and its name, such as `defaultPerDayPerProject`; lower case.
+    limits: Vec<String>,
+    /// Whether the limit is 0.
+    allows_nothing: bool,
+    /// What `google.rpc.RetryInfo` asks for.
+    retry_delay: Option<Duration>,
+}
+
+/// What a limit counts by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Period {
+    Day,
+    Minute,
 }
 
 impl Complaint {
@@ -234,7 +276,16 @@ impl Complaint {
             .map(str::to_ascii_lowercase)
             .collect();
         let message = text::one_line(error["message"].as_str().unwrap_or_default());
-        Self { message: text::shorten(&message, MESSAGE_COLUMNS), reasons }
+        let details = error["details"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let told = |key: &'static str| details.iter().filter_map(move |one| one["metadata"][key].as_str());
+        let limits = told("quota_unit").chain(told("quota_limit")).map(str::to_ascii_lowercase).collect();
+        Self {
+            message: text::shorten(&message, MESSAGE_COLUMNS),
+            reasons,
+            limits,
+            allows_nothing: told("quota_limit_value").any(|value| value == "0"),
+            retry_delay: details.iter().find_map(|one| retry_delay(one["retryDelay"].as_str()?)),
+        }
     }
 
     fn any(&self, test: impl Fn(&str) -> bool) -> bool {
@@ -249,8 +300,19 @@ impl Complaint {
         })
     }
 
-    fn is_daily(&self) -> bool {
-        self.any(|reason| reason.starts_with("dailylimit") || reason.contains("quotaexceeded"))
+    /// The metadata of the error says it; where there is none, the older reasons do.
+    fn period(&self) -> Option<Period> {
+        let names =
+            |pieces: [&str; 2]| self.limits.iter().any(|one| pieces.iter().any(|piece| one.contains(piece)));
+        if names(["/d/", "perday"]) {
+            Some(Period::Day)
+        } else if names(["/min/", "perminute"]) {
+            Some(Period::Minute)
+        } else if self.any(|reason| reason.starts_with("dailylimit") || reason.contains("quotaexceeded")) {
+            Some(Period::Day)
+        } else {
+            None
+        }
     }
 
     fn is_credential(&self) -> bool {
@@ -269,20 +331,17 @@ impl Complaint {
     }
 }
 
+/// A duration as Google's JSON writes it: `34s`, `1.5s`.
+fn retry_delay(text: &str) -> Option<Duration> {
+    let secs: f64 = text.strip_suffix('s')?.parse().ok()?;
+    Duration::try_from_secs_f64(secs).ok().map(|wait| wait.min(header::LONGEST_WAIT))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use reqwest::header::{HeaderMap, RETRY_AFTER};
     use serde_json::json;
-
-    fn quota() -> Quota {
-        let rule = crate::config::Quota {
-            per_day: 100,
-            day_starts: "00:00".parse().unwrap(),
-            zone: "Asia/Tokyo".parse().unwrap(),
-        };
-        Quota { provider: "google_books".into(), rule }
-    }
 
     fn answer(status: u16, retry_after: Option<&str>, body: &str) -> Answer {
         let mut headers = HeaderMap::new();
@@ -310,9 +369,9 @@ mod tests {
         for (status, wait, body, rests_until, credentials) in [
             (429, Some("120"), complaint("rateLimitExceeded"), until("2026-01-15T00:02:00Z"), false),
             (429, None, complaint("rateLimitExceeded"), until("2026-01-15T01:00:00Z"), false),
-            (429, None, complaint("dailyLimitExceeded"), until("2026-01-15T15:00:00Z"), false),
+            (429, None, complaint("dailyLimitExceeded"), until("2026-01-15T08:00:00Z"), false),
             (429, None, "<html>busy</html>".to_owned(), until("2026-01-15T01:00:00Z"), false),
-            (403, None, complaint("quotaExceeded"), until("2026-01-15T15:00:00Z"), false),
+            (403, None, complaint("quotaExceeded"), until("2026-01-15T08:00:00Z"), false),
             (403, None, complaint("userRateLimitExceeded"), until("2026-01-15T01:00:00Z"), false),
             (403, None, complaint("unknownLocation"), None, false),
             (403, None, complaint("accessNotConfigured"), None, true),
@@ -322,7 +381,7 @@ mod tests {
             (503, Some("60"), complaint("backendError"), None, false),
             (404, None, String::new(), None, false),
         ] {
-            let trouble = read(&answer(status, wait, &body), &quota(), now).unwrap_err();
+            let trouble = read(&answer(status, wait, &body), true, now).unwrap_err();
             match (&trouble, rests_until, credentials) {
                 (Trouble::Quota { until, .. }, Some(expected), _) => {
                     assert_eq!(*until, expected, "{status} {body}");
@@ -331,6 +390,41 @@ mod tests {
                 other => panic!("{status} {body}: {other:?}"),
             }
             assert!(!format!("{trouble:?}").contains("no\\n"), "one line: {trouble:?}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_told_by_the_metadata_of_the_error() {
+        let now: Timestamp = "2026-07-15T00:00:00Z".parse().unwrap();
+        let quota = |unit: &str, value: &str, delay: Option<&str>| {
+            let info = json!({
+                "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "RATE_LIMIT_EXCEEDED",
+                "metadata": { "quota_unit": unit, "quota_limit_value": value },
+            });
+            let retry = json!({ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay });
+            let errors = json!([{ "domain": "global", "reason": "rateLimitExceeded" }]);
+            json!({ "error": { "code": 429, "message": "m", "errors": errors, "details": [info, retry] } })
+                .to_string()
+        };
+        let until = |text: &str| text.parse::<Timestamp>().unwrap();
+        for (wait, body, expected) in [
+            // Midnight in California, in summer; a short Retry-After does not bring the day back.
+            (None, quota("1/d/{project}", "1000", None), until("2026-07-15T07:00:00Z")),
+            (Some("5"), quota("1/d/{project}", "1000", None), until("2026-07-15T07:00:00Z")),
+            (None, quota("1/min/{project}/{user}", "100", None), until("2026-07-15T00:01:00Z")),
+            (Some("20"), quota("1/min/{project}", "100", None), until("2026-07-15T00:00:20Z")),
+            (None, quota("1/min/{project}", "100", Some("7.5s")), until("2026-07-15T00:00:07.500Z")),
+        ] {
+            match read(&answer(429, wait, &body), true, now) {
+                Err(Trouble::Quota { until, .. }) => assert_eq!(until, expected, "{body}"),
+                other => panic!("{body}: {other:?}"),
+            }
+        }
+        let nothing = answer(429, None, &quota("1/d/{project}", "0", None));
+        assert_eq!(read(&nothing, false, now), Err(Trouble::Credentials(NEEDS_KEY.to_owned())));
+        match read(&nothing, true, now) {
+            Err(Trouble::Credentials(why)) => assert!(why.contains("quota of your project is 0"), "{why}"),
+            other => panic!("{other:?}"),
         }
     }
 
@@ -360,13 +454,21 @@ mod tests {
     #[test]
     fn several_queries_are_one_search() {
         let queries = crate::hash::normalized_queries(&["rust  book", "intitle:経営", "rust book"]);
-        let options = GoogleBooks { lang_restrict: Some("ja".into()), ..GoogleBooks::default() };
+        let options = GoogleBooks {
+            lang_restrict: Some("ja".into()),
+            country: Some("JP".into()),
+            filter: Some(Filter::PaidEbooks),
+            ..GoogleBooks::default()
+        };
         let search = Search::new(&queries, &options, None, AllowPrivate::none());
         let url = search.page_url(Ask { start_index: 40, max_results: 7 });
         let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
         let expected = [
             ("q", "intitle:経営 OR rust book"),
             ("langRestrict", "ja"),
+            ("filter", "paid-ebooks"),
+            ("country", "JP"),
+            ("fields", FIELDS),
             ("startIndex", "40"),
             ("maxResults", "7"),
         ];

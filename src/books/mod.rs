@@ -170,7 +170,7 @@ impl Books {
         let mut problems = funnel.queued.problems;
         match funnel.collected.trouble {
             Some(Wrong::Credentials(why)) => {
-                return Err(Failure::Credentials(format!("Google Books refuses the key: {why}")));
+                return Err(Failure::Credentials(google::refused_key(&why)));
             }
             Some(Wrong::Failed(why)) => problems.insert(0, format!("Google Books: {why}")),
             None => {}
