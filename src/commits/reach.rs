@@ -78,7 +78,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn sha(number: u32) -> String {
-        crate::hash::sha256_hex(&number.to_string())
+        crate::hash::sha256_hex(number.to_string())
     }
 
     fn graph(edges: &[(u32, u32)]) -> Graph {

@@ -14,7 +14,7 @@ use crate::time::Timestamp;
 
 /// Rows read at once; a reader keeps nobody waiting, but shutting down waits for it.
 const READ_AT_ONCE: usize = 20_000;
-/// Rows written in one transaction: some milliseconds, so that other writers do not notice.
+/// Rows written in one transaction: few, so that other writers get in between.
 pub(super) const WRITTEN_AT_ONCE: usize = 1_000;
 
 impl Collector {
@@ -70,7 +70,7 @@ impl Collector {
             }
         }
         let head = head.to_owned();
-        // A second of work for a million commits: not on a thread that others wait for.
+        // Work that grows with the history: not on a thread that others wait for.
         let reached = tokio::task::spawn_blocking(move || graph.reached_from(&head)).await;
         reached.map_err(|error| Halt::Db(db::Error::Statement(error.to_string())))
     }
