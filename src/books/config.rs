@@ -5,6 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::decide::MOST_RETRIES;
 use crate::config::value::{HttpUrl, Span};
 use crate::config::{Problems, Secret, Section};
 
@@ -33,6 +34,10 @@ pub struct Keys {
     /// `DAILY_BOOKS_API_LIMIT` overrides that of `google_books`.
     #[serde(default = "quota")]
     pub quota: String,
+    /// How often a request is repeated in a run when Google is out of order (5xx) or does not answer in time, after 15 and
+    /// 45 s. Each counts against the quota.
+    #[serde(default = "retries")]
+    pub retries: u32,
     /// How many days the link to a prompt works.
     #[serde(default = "token_days")]
     pub token_days: u32,
@@ -200,6 +205,10 @@ fn quota() -> String {
     super::model::GOOGLE_BOOKS.to_owned()
 }
 
+fn retries() -> u32 {
+    2
+}
+
 fn token_days() -> u32 {
     30
 }
@@ -243,6 +252,9 @@ impl Keys {
             } else if value > most {
                 problems.push(section.problem(key, format!("`{key}` is at most {most}")));
             }
+        }
+        if self.retries > MOST_RETRIES {
+            problems.push(section.problem("retries", format!("`retries` is at most {MOST_RETRIES}")));
         }
         if self.fallback_limit > MAX_MAIL_LIMIT {
             problems.push(

@@ -67,6 +67,13 @@ pub enum Trouble {
     },
     /// The key is refused: somebody has to look.
     Credentials(String),
+    /// The provider is out of order for the moment: the same request may do better.
+    Passing {
+        /// What happened.
+        why: String,
+        /// How long it wants to be left alone.
+        retry_after: Option<Duration>,
+    },
     /// Anything else: the next run tries again.
     Failed(String),
 }
@@ -154,6 +161,10 @@ pub(super) fn volumes_url(configured: Option<&Url>) -> Url {
 fn from_fetch(error: &fetch::Error, now: Timestamp) -> Trouble {
     match (error.status(), error.retry_after()) {
         (Some(429), Some(after)) => Trouble::Quota { until: now.plus(after), why: error.to_string() },
+        (Some(500..=599), retry_after) => Trouble::Passing { why: error.to_string(), retry_after },
+        _ if matches!(error, fetch::Error::TooSlow { .. }) => {
+            Trouble::Passing { why: error.to_string(), retry_after: None }
+        }
         _ => Trouble::Failed(error.to_string()),
     }
 }
@@ -191,6 +202,7 @@ fn read(answer: &Answer, has_key: bool, now: Timestamp) -> Result<Page, Trouble>
         }
         401 => Err(Trouble::Credentials(why)),
         400 | 403 if complaint.is_credential() => Err(Trouble::Credentials(why)),
+        500..=599 => Err(Trouble::Passing { why, retry_after: wait }),
         _ => Err(Trouble::Failed(why)),
     }
 }
@@ -378,7 +390,8 @@ mod tests {
             (400, None, complaint("API_KEY_INVALID"), None, true),
             (400, None, complaint("invalidParameter"), None, false),
             (401, None, String::new(), None, true),
-            (503, Some("60"), complaint("backendError"), None, false),
+            (503, Some("60"), complaint("backendFailed"), None, false),
+            (500, None, String::new(), None, false),
             (404, None, String::new(), None, false),
         ] {
             let trouble = read(&answer(status, wait, &body), true, now).unwrap_err();
@@ -386,7 +399,11 @@ mod tests {
                 (Trouble::Quota { until, .. }, Some(expected), _) => {
                     assert_eq!(*until, expected, "{status} {body}");
                 }
-                (Trouble::Credentials(_), None, true) | (Trouble::Failed(_), None, false) => {}
+                (Trouble::Passing { retry_after, .. }, None, false) => {
+                    assert_eq!((status >= 500, retry_after.is_some()), (true, wait.is_some()), "{status}");
+                }
+                (Trouble::Credentials(_), None, true) => {}
+                (Trouble::Failed(_), None, false) => assert!(status < 500, "{status} may pass"),
                 other => panic!("{status} {body}: {other:?}"),
             }
             assert!(!format!("{trouble:?}").contains("no\\n"), "one line: {trouble:?}");

@@ -142,6 +142,7 @@ impl Books {
             max_per_run: self.keys.max_per_run,
             recheck_after: self.keys.recheck_after.0,
             first_run: self.first_run,
+            retries: self.keys.retries,
             quota: self.quota.clone(),
         })
     }

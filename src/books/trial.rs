@@ -57,7 +57,9 @@ pub(super) async fn look(
         Err(Trouble::Credentials(why)) => {
             return Err(Failure::Credentials(google::refused_key(&why)));
         }
-        Err(Trouble::Quota { why, .. } | Trouble::Failed(why)) => Look::failed(what, why),
+        Err(Trouble::Quota { why, .. } | Trouble::Passing { why, .. } | Trouble::Failed(why)) => {
+            Look::failed(what, why)
+        }
     };
     Ok(Trial { looks: vec![look], notes })
 }

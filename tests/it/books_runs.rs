@@ -90,7 +90,7 @@ on_both_databases! {
         let world = World::new(&fixture, volumes(0, 100)).await;
         world.google.reply(Reply::Volumes);
         world.google.reply(Reply::Raw { status: 500, headers: Vec::new(), body: String::new() });
-        let report = world.run("max_per_run = 80").await;
+        let report = world.run("max_per_run = 80\nretries = 0").await;
         assert_eq!(report.problems, ["Google Books: status 500"]);
         assert_eq!(world.cursors().await, [(40, false)]);
         let report = world.run("max_per_run = 80").await;
