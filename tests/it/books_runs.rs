@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 use tsuzuki::books::{store, view};
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::google_books::{Reply, isbn, volume, volumes};
-use tsuzuki::engine::{Failure, Finished, Outcome};
+use tsuzuki::engine::{Failure, Finished, Outcome, Progress, Runner, Selection, Skipped};
 use tsuzuki::id::JobName;
 use tsuzuki::ledger::{Subject, cursor, event};
 use tsuzuki::{params, sql};
@@ -96,6 +97,35 @@ on_both_databases! {
         let report = world.run("max_per_run = 80").await;
         assert_eq!(report.problems.len(), 0);
         assert_eq!(world.cursors().await, [(100, true)]);
+    }
+
+    async fn a_daily_job_that_met_an_outage_is_tried_again_after_minutes(fixture) {
+        let world = World::new(&fixture, volumes(0, 100)).await;
+        let app = world.app("cron = \"0 9 * * *\"\nretries = 0\nmax_per_run = 10");
+        let runner = Runner::new(world.db.clone(), Progress::default());
+        let run = async || runner.run(app.jobs.clone(), Selection::Due, &CancellationToken::new()).await.remove(0).1;
+        let due_at = async || match run().await {
+            Finished::Skipped(Skipped::NotDue(at)) => at.unwrap(),
+            other => panic!("{other:?}"),
+        };
+        for gap in [5, 15].map(|minutes| Duration::from_secs(minutes * 60)) {
+            world.google.reply(Reply::outage());
+            let finished = run().await;
+            assert!(matches!(&finished, Finished::Ran(report) if report.outcome() == Outcome::Failed), "{finished:?}");
+            assert_eq!(due_at().await, fixture.clock.now().plus(gap));
+            fixture.clock.advance(gap - Duration::from_millis(1));
+            due_at().await;
+            fixture.clock.advance(Duration::from_millis(1));
+        }
+        let finished = run().await;
+        assert!(matches!(&finished, Finished::Ran(report) if report.outcome() == Outcome::Success), "{finished:?}");
+        let tomorrow = "2026-01-16T00:00:00Z".parse().unwrap();
+        assert_eq!(due_at().await, tomorrow, "what went well waits for its schedule");
+        assert_eq!(world.google.asked().len(), 3);
+        fixture.clock.set(tomorrow);
+        world.google.reply(Reply::refusal(403, "accessNotConfigured"));
+        assert!(matches!(run().await, Finished::Failed(Failure::Credentials(_))));
+        assert_eq!(due_at().await, tomorrow.plus(DAY), "a key does not become right by itself");
     }
 
     async fn a_provider_that_complains_rests_for_every_job(fixture) {
