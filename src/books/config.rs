@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::decide::MOST_RETRIES;
+use super::google;
 use crate::config::value::{HttpUrl, Span};
-use crate::config::{Problems, Secret, Section};
+use crate::config::{Job, Problems, Secret, Section};
 
 /// Keys of every job that mean nothing here, and why.
 pub const UNUSED: &[(&str, &str)] = &[("hold_above", "`mail_limit` bounds what is told at once")];
@@ -224,6 +225,24 @@ pub fn check(section: &Section) -> Problems {
         Ok(keys) => keys.list_problems(section),
         Err(problems) => problems,
     }
+}
+
+/// What should be better with a books job, though it can be run.
+pub fn list_warnings(job: &Job) -> Problems {
+    if !lacks_key(&job.section) {
+        return Problems::default();
+    }
+    let message = "this job has no key for Google Books, which allows no requests without one";
+    job.section.header_problem(message).as_warning().with_hint(google::KEY_HINT).into()
+}
+
+/// Whether Google is asked without a key; another service at `api_url` may want none.
+pub fn lacks_key(section: &Section) -> bool {
+    let Ok(keys) = section.read::<Keys>() else { return false };
+    let asked = google::volumes_url(keys.google_books.api_url.as_ref().map(HttpUrl::url));
+    let is_google =
+        asked.host_str().is_some_and(|host| host == "googleapis.com" || host.ends_with(".googleapis.com"));
+    is_google && keys.google_books.api_key.is_none()
 }
 
 impl Keys {

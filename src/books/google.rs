@@ -7,32 +7,26 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use url::Url;
 
+use super::complaint::Complaint;
 use super::config::{Filter, GoogleBooks, OrderBy, PrintType};
 use super::decide::Ask;
 use super::model::Book;
 use super::volume;
 use crate::config::value::HttpUrl;
 use crate::fetch::{self, AllowPrivate, Answer, Fetcher, Limits, Manners, Request, header};
-use crate::text;
 use crate::time::Timestamp;
 
 /// Where the volumes are, unless the config says otherwise.
 pub const API_URL: &str = "https://www.googleapis.com/books/v1/volumes";
-/// How long the provider is paused when it complains without saying for how long.
-const USUAL_REST: Duration = Duration::from_secs(60 * 60);
-/// The same when a limit per minute is reached.
-const MINUTE: Duration = Duration::from_secs(60);
-/// Google's quota days begin at midnight here, whatever day we count by.
-const GOOGLE_ZONE: &str = "America/Los_Angeles";
 /// What a request without a key is told today: the quota of all who ask without one is 0.
-pub const NEEDS_KEY: &str = "Google Books needs an API key: without one it allows no requests (hint: enable the Books API \
-     at https://console.cloud.google.com/apis/library/books.googleapis.com, make a key at \
-     https://console.cloud.google.com/apis/credentials, and set `api_key` in `google_books` or GOOGLE_BOOKS_API_KEY)";
+const NEEDS_KEY: &str = "Google Books needs an API key: without one it allows no requests";
+/// What to do about it.
+pub const KEY_HINT: &str = "enable the Books API at https://console.cloud.google.com/apis/library/books.googleapis.com, make \
+     a key at https://console.cloud.google.com/apis/credentials, and set `api_key` in `google_books` or \
+     GOOGLE_BOOKS_API_KEY";
 /// What we read of an answer; Google leaves the rest out, which is most of it.
 const FIELDS: &str = "totalItems,items(volumeInfo(title,subtitle,authors,publisher,publishedDate,description,\
      industryIdentifiers,imageLinks,infoLink,previewLink,canonicalVolumeLink))";
-/// Columns of a provider's own words that we repeat.
-const MESSAGE_COLUMNS: usize = 200;
 
 /// The search of one job, ready to be asked page by page.
 #[derive(Clone, Debug)]
@@ -172,7 +166,7 @@ fn from_fetch(error: &fetch::Error, now: Timestamp) -> Trouble {
 /// What people are told when a credential is missing or not accepted.
 pub fn refused_key(why: &str) -> String {
     match why == NEEDS_KEY {
-        true => why.to_owned(),
+        true => format!("{why} (hint: {KEY_HINT})"),
         false => format!("Google Books refuses the key: {why}"),
     }
 }
@@ -196,31 +190,13 @@ fn read(answer: &Answer, has_key: bool, now: Timestamp) -> Result<Page, Trouble>
             "{why} (hint: the quota of your project is 0; enable the Books API for it or raise the quota in the Google \
              Cloud console)"
         ))),
-        429 => Err(Trouble::Quota { until: paused_until(wait, &complaint, now), why }),
-        403 if complaint.is_quota() => {
-            Err(Trouble::Quota { until: paused_until(wait, &complaint, now), why })
-        }
+        429 => Err(Trouble::Quota { until: complaint.paused_until(wait, now), why }),
+        403 if complaint.is_quota() => Err(Trouble::Quota { until: complaint.paused_until(wait, now), why }),
         401 => Err(Trouble::Credentials(why)),
         400 | 403 if complaint.is_credential() => Err(Trouble::Credentials(why)),
         500..=599 => Err(Trouble::Passing { why, retry_after: wait }),
         _ => Err(Trouble::Failed(why)),
     }
-}
-
-/// A used-up day lasts until Google's next one, whatever `Retry-After` says; a minute for as long as it says.
-fn paused_until(wait: Option<Duration>, complaint: &Complaint, now: Timestamp) -> Timestamp {
-    match (complaint.period(), wait) {
-        (Some(Period::Day), _) => next_google_day(now),
-        (_, Some(wait)) => now.plus(wait),
-        (Some(Period::Minute), None) => now.plus(MINUTE),
-        (None, None) => now.plus(USUAL_REST),
-    }
-}
-
-fn next_google_day(now: Timestamp) -> Timestamp {
-    let Ok(zone) = jiff::tz::TimeZone::get(GOOGLE_ZONE) else { return now.plus(USUAL_REST) };
-    let tomorrow = now.date_in(&zone).saturating_add(jiff::Span::new().days(1));
-    tomorrow.to_zoned(zone).map_or_else(|_| now.plus(USUAL_REST), |midnight| midnight.timestamp().into())
 }
 
 #[derive(Deserialize)]
@@ -250,103 +226,6 @@ fn read_page(body: &[u8]) -> Result<Page, String> {
         }
     }
     Ok(page)
-}
-
-/// What an error answer complains about.
-#[derive(Debug, Default)]
-struct Complaint {
-    message: String,
-    /// Every reason that it gives, in lower case.
-    reasons: Vec<String>,
-    /// What the limit counts by, such as `1/d/{project}`, and its name, such as `defaultPerDayPerProject`; lower case.
-    limits: Vec<String>,
-    /// Whether the limit is 0.
-    allows_nothing: bool,
-    /// What `google.rpc.RetryInfo` asks for.
-    retry_delay: Option<Duration>,
-}
-
-/// What a limit counts by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Period {
-    Day,
-    Minute,
-}
-
-impl Complaint {
-    fn read(body: &[u8]) -> Self {
-        let Ok(body) = serde_json::from_slice::<Json>(body) else { return Self::default() };
-        let error = &body["error"];
-        let lists = [&error["errors"], &error["details"]];
-        let reasons = lists
-            .into_iter()
-            .filter_map(Json::as_array)
-            .flatten()
-            .map(|entry| &entry["reason"])
-            .chain([&error["status"]])
-            .filter_map(Json::as_str)
-            .map(str::to_ascii_lowercase)
-            .collect();
-        let message = text::one_line(error["message"].as_str().unwrap_or_default());
-        let details = error["details"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let told = |key: &'static str| details.iter().filter_map(move |one| one["metadata"][key].as_str());
-        let limits = told("quota_unit").chain(told("quota_limit")).map(str::to_ascii_lowercase).collect();
-        Self {
-            message: text::shorten(&message, MESSAGE_COLUMNS),
-            reasons,
-            limits,
-            allows_nothing: told("quota_limit_value").any(|value| value == "0"),
-            retry_delay: details.iter().find_map(|one| retry_delay(one["retryDelay"].as_str()?)),
-        }
-    }
-
-    fn any(&self, test: impl Fn(&str) -> bool) -> bool {
-        self.reasons.iter().any(|reason| test(reason))
-    }
-
-    fn is_quota(&self) -> bool {
-        self.any(|reason| {
-            reason.contains("limitexceeded")
-                || reason.contains("quotaexceeded")
-                || reason == "resource_exhausted"
-        })
-    }
-
-    /// The metadata of the error says it; where there is none, the older reasons do.
-    fn period(&self) -> Option<Period> {
-        let names =
-            |pieces: [&str; 2]| self.limits.iter().any(|one| pieces.iter().any(|piece| one.contains(piece)));
-        if names(["/d/", "perday"]) {
-            Some(Period::Day)
-        } else if names(["/min/", "perminute"]) {
-            Some(Period::Minute)
-        } else if self.any(|reason| reason.starts_with("dailylimit") || reason.contains("quotaexceeded")) {
-            Some(Period::Day)
-        } else {
-            None
-        }
-    }
-
-    fn is_credential(&self) -> bool {
-        const REFUSALS: [&str; 9] = [
-            "keyinvalid",
-            "keyexpired",
-            "api_key_invalid",
-            "api_key_service_blocked",
-            "accessnotconfigured",
-            "service_disabled",
-            "iprefererblocked",
-            "forbidden",
-            "unauthenticated",
-        ];
-        self.any(|reason| REFUSALS.contains(&reason))
-    }
-}
-
-/// A duration as Google's JSON writes it: `34s`, `1.5s`.
-fn retry_delay(text: &str) -> Option<Duration> {
-    let secs: f64 = text.strip_suffix('s')?.parse().ok()?;
-    Duration::try_from_secs_f64(secs).ok().map(|wait| wait.min(header::LONGEST_WAIT))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! ```
 
 pub mod collect;
+mod complaint;
 pub mod config;
 pub mod decide;
 pub mod deliver;

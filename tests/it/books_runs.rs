@@ -140,6 +140,28 @@ on_both_databases! {
         assert_eq!(world.google.asked().len(), 2);
     }
 
+    async fn a_limit_of_google_lasts_as_long_as_what_it_counts_by(fixture) {
+        let world = World::new(&fixture, volumes(0, 100)).await;
+        // 00:02 in UTC is 16:02 of the day before in California.
+        let midnight = "2026-01-15T08:00:00Z".parse().unwrap();
+        let minute = fixture.clock.now().plus(Duration::from_secs(60));
+        for (limit, unit, until) in [
+            ("defaultPerMinutePerProject", "1/min/{project}", minute),
+            ("defaultPerDayPerProject", "1/d/{project}", midnight),
+        ] {
+            let asked = world.google.asked().len();
+            world.google.reply(Reply::over_limit(limit, unit, "100"));
+            let report = world.run("max_per_run = 10").await;
+            assert_eq!((report.waiting_until, report.outcome()), (Some(until), Outcome::Waiting), "{limit}");
+            fixture.clock.set(until.minus(Duration::from_millis(1)));
+            world.run("max_per_run = 10").await;
+            assert_eq!(world.google.asked().len(), asked + 1, "{limit}: while it lasts nothing is asked");
+            fixture.clock.set(until);
+            let report = world.run("max_per_run = 10").await;
+            assert_eq!((world.google.asked().len(), report.waiting_until), (asked + 2, None), "{limit}");
+        }
+    }
+
     async fn a_rest_from_a_clock_that_was_ahead_is_over_once_the_clock_is_right(fixture) {
         let world = World::new(&fixture, volumes(0, 100)).await;
         let right = fixture.clock.now();
