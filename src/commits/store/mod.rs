@@ -26,3 +26,4 @@ pub mod import;
 pub mod pages;
 pub mod projects;
 pub mod reading;
+pub mod unreachable;
