@@ -29,6 +29,8 @@ CREATE TABLE branches (
   walking_open TEXT,
   -- Whether the walk has met a child of its base: then the branch moved forward and nothing was lost.
   walking_met_base INTEGER NOT NULL DEFAULT 0,
+  -- Commits that the walk has marked as unreachable so far: marking goes in steps.
+  walking_lost INTEGER NOT NULL DEFAULT 0,
   last_walk_at TEXT,
   -- Parents that were still missing at the end of the last walk; 0 when the history is closed.
   open_parents INTEGER,

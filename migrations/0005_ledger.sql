@@ -6,7 +6,9 @@ CREATE TABLE job_state (
   last_run_at TEXT,
   last_outcome TEXT,
   last_message TEXT,
-  failures_in_a_row INTEGER NOT NULL DEFAULT 0
+  failures_in_a_row INTEGER NOT NULL DEFAULT 0,
+  -- When a run that failed is tried again, if that is before the next point of the schedule.
+  retry_at TEXT
 );
 
 CREATE TABLE api_usage (

@@ -86,6 +86,9 @@ pub fn list_warnings(config: &Config) -> Problems {
     for job in config.jobs.iter().filter(|job| job.kind == press::KIND) {
         warnings.extend(press::config::list_warnings(job));
     }
+    for job in config.jobs.iter().filter(|job| job.kind == books::KIND) {
+        warnings.extend(books::config::list_warnings(job));
+    }
     warnings
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tracing::{info, warn};
 
-use super::decide::{Next, PageOutcome, Paging, StopReason};
+use super::decide::{Next, PageOutcome, Paging, StopReason, repeat_after};
 use super::google::{Page, Search, Trouble};
 use super::{lines, store};
 use crate::config::value::FirstRun;
@@ -33,6 +33,8 @@ pub struct Plan {
     pub recheck_after: Option<Duration>,
     /// What the first run tells.
     pub first_run: FirstRun,
+    /// How often a request is repeated that failed in a way that passes.
+    pub retries: u32,
     /// What requests count against.
     pub quota: Quota,
 }
@@ -108,6 +110,7 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, turn: &Turn) -> Result<Coll
     let mut next = paging.first();
     let mut total_items = None;
     let mut number = 0;
+    let mut failures = 0;
     turn.progress.tell(&job, Update::Total(u64::from(plan.max_per_run)));
     while let Next::Continue(ask) = next {
         turn.check_stop()?;
@@ -122,9 +125,20 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, turn: &Turn) -> Result<Coll
         };
         let answer = tokio::select! {
             () = turn.stop.cancelled() => return Err(Failure::Interrupted),
-            answer = plan.search.fetch(fetcher, &plan.quota, ask, turn.now()) => answer,
+            answer = plan.search.fetch(fetcher, ask, turn.now()) => answer,
         };
+        if let Err(Trouble::Passing { why, retry_after }) = &answer {
+            failures += 1;
+            if let Some(wait) = repeat_after(failures, plan.retries, left, *retry_after) {
+                info!(job = %job, "Google Books: {why}; it is asked again in {} s", wait.as_secs());
+                tokio::select! {
+                    () = turn.stop.cancelled() => return Err(Failure::Interrupted),
+                    () = turn.clock.wait_until(turn.now().plus(wait)) => continue,
+                }
+            }
+        }
         number += 1;
+        failures = 0;
         fail::point("books.page_fetched");
         match answer {
             Ok(page) => {
@@ -158,7 +172,9 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, turn: &Turn) -> Result<Coll
                 (paging, next) = paging.after_page(PageOutcome::Failed, left);
                 collected.trouble = Some(match trouble {
                     Trouble::Credentials(why) => Wrong::Credentials(why),
-                    Trouble::Failed(why) | Trouble::Quota { why, .. } => Wrong::Failed(why),
+                    Trouble::Failed(why) | Trouble::Passing { why, .. } | Trouble::Quota { why, .. } => {
+                        Wrong::Failed(why)
+                    }
                 });
                 save_position(turn, &key, paging, next).await?;
             }

@@ -5,8 +5,10 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::decide::MOST_RETRIES;
+use super::google;
 use crate::config::value::{HttpUrl, Span};
-use crate::config::{Problems, Secret, Section};
+use crate::config::{Job, Problems, Secret, Section};
 
 /// Keys of every job that mean nothing here, and why.
 pub const UNUSED: &[(&str, &str)] = &[("hold_above", "`mail_limit` bounds what is told at once")];
@@ -33,6 +35,10 @@ pub struct Keys {
     /// `DAILY_BOOKS_API_LIMIT` overrides that of `google_books`.
     #[serde(default = "quota")]
     pub quota: String,
+    /// How often a request is repeated in a run when Google is out of order (5xx) or does not answer in time, after 15 and
+    /// 45 s. Each counts against the quota.
+    #[serde(default = "retries")]
+    pub retries: u32,
     /// How many days the link to a prompt works.
     #[serde(default = "token_days")]
     pub token_days: u32,
@@ -50,11 +56,16 @@ pub struct GoogleBooks {
     /// Only volumes in this language, by its two letters.
     pub lang_restrict: Option<String>,
     /// What comes first.
+    #[serde(alias = "order_by")]
     pub order_by: Option<OrderBy>,
+    /// Only volumes that can be read or bought in this way.
+    pub filter: Option<Filter>,
+    /// The country whose offers count, by its two letters such as JP; default: that of the address we ask from.
+    pub country: Option<String>,
     /// Where the API is. Default: that of Google.
     #[serde(rename = "api_url")]
     pub api_url: Option<HttpUrl>,
-    /// The key of your project; it works without one, but not for long. `GOOGLE_BOOKS_API_KEY` overrides it.
+    /// The key of your project; Google allows no requests without one. `GOOGLE_BOOKS_API_KEY` overrides it.
     #[serde(rename = "api_key")]
     pub api_key: Option<Secret>,
 }
@@ -98,6 +109,35 @@ impl OrderBy {
         match self {
             OrderBy::Relevance => "relevance",
             OrderBy::Newest => "newest",
+        }
+    }
+}
+
+/// How a volume can be read or bought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Filter {
+    /// Some of its text can be read.
+    Partial,
+    /// All of its text can be read.
+    Full,
+    /// It is a free e-book.
+    FreeEbooks,
+    /// It is an e-book with a price.
+    PaidEbooks,
+    /// It is an e-book.
+    Ebooks,
+}
+
+impl Filter {
+    /// The word of the API.
+    pub fn word(self) -> &'static str {
+        match self {
+            Filter::Partial => "partial",
+            Filter::Full => "full",
+            Filter::FreeEbooks => "free-ebooks",
+            Filter::PaidEbooks => "paid-ebooks",
+            Filter::Ebooks => "ebooks",
         }
     }
 }
@@ -166,6 +206,10 @@ fn quota() -> String {
     super::model::GOOGLE_BOOKS.to_owned()
 }
 
+fn retries() -> u32 {
+    2
+}
+
 fn token_days() -> u32 {
     30
 }
@@ -181,6 +225,24 @@ pub fn check(section: &Section) -> Problems {
         Ok(keys) => keys.list_problems(section),
         Err(problems) => problems,
     }
+}
+
+/// What should be better with a books job, though it can be run.
+pub fn list_warnings(job: &Job) -> Problems {
+    if !lacks_key(&job.section) {
+        return Problems::default();
+    }
+    let message = "this job has no key for Google Books, which allows no requests without one";
+    job.section.header_problem(message).as_warning().with_hint(google::KEY_HINT).into()
+}
+
+/// Whether Google is asked without a key; another service at `api_url` may want none.
+pub fn lacks_key(section: &Section) -> bool {
+    let Ok(keys) = section.read::<Keys>() else { return false };
+    let asked = google::volumes_url(keys.google_books.api_url.as_ref().map(HttpUrl::url));
+    let is_google =
+        asked.host_str().is_some_and(|host| host == "googleapis.com" || host.ends_with(".googleapis.com"));
+    is_google && keys.google_books.api_key.is_none()
 }
 
 impl Keys {
@@ -209,6 +271,9 @@ impl Keys {
             } else if value > most {
                 problems.push(section.problem(key, format!("`{key}` is at most {most}")));
             }
+        }
+        if self.retries > MOST_RETRIES {
+            problems.push(section.problem("retries", format!("`retries` is at most {MOST_RETRIES}")));
         }
         if self.fallback_limit > MAX_MAIL_LIMIT {
             problems.push(

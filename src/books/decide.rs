@@ -3,8 +3,35 @@
 //! The order of the checks is the seed's: error, quota, max_per_run, exhausted. Only proof that nothing more is
 //! to be had exhausts a query set; every page that is taken moves the position on, so a run always ends.
 
+use std::time::Duration;
+
 /// The most volumes that the API hands out in one page.
 pub const PAGE_LIMIT: u32 = 40;
+
+/// The first gap before a request is repeated, and how much longer each further one is: always longer than the fetcher
+/// leaves a host alone that answered 503.
+const FIRST_GAP: Duration = Duration::from_secs(15);
+const GAP_GROWTH: u32 = 3;
+/// A wait that is longer is left to the next run.
+const PATIENCE: Duration = Duration::from_secs(5 * 60);
+/// The most that a request may be repeated: the gap before another one would be longer than our patience.
+pub const MOST_RETRIES: u32 = 3;
+
+/// How long to wait before a request is repeated that has failed so often, in a way that passes; `None` when it is given up.
+///
+/// `told` is what the answer asks for. Without a request left there is nothing to wait for.
+pub fn repeat_after(
+    failures: u32,
+    retries: u32,
+    quota_left: u32,
+    told: Option<Duration>,
+) -> Option<Duration> {
+    if failures > retries.min(MOST_RETRIES) || quota_left == 0 {
+        return None;
+    }
+    let gap = FIRST_GAP * GAP_GROWTH.pow(failures.saturating_sub(1));
+    Some(told.map_or(gap, |told| told.max(gap))).filter(|wait| *wait <= PATIENCE)
+}
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +150,27 @@ impl Paging {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_passing_failure_is_repeated_with_growing_gaps() {
+        let secs = Duration::from_secs;
+        for (failures, retries, quota_left, told, expected) in [
+            (1, 2, 9, None, Some(secs(15))),
+            (2, 2, 9, None, Some(secs(45))),
+            (3, 2, 9, None, None),
+            (3, 3, 9, None, Some(secs(135))),
+            (4, u32::MAX, 9, None, None),
+            (1, 0, 9, None, None),
+            (1, 2, 0, None, None),
+            (1, 2, 1, None, Some(secs(15))),
+            (1, 2, 9, Some(secs(2)), Some(secs(15))),
+            (1, 2, 9, Some(secs(120)), Some(secs(120))),
+            (1, 2, 9, Some(secs(301)), None),
+        ] {
+            let wait = repeat_after(failures, retries, quota_left, told);
+            assert_eq!(wait, expected, "{failures} of {retries}, {quota_left} left, told {told:?}");
+        }
+    }
     use proptest::prelude::*;
 
     fn page(returned: u64, total_items: i64) -> PageOutcome {

@@ -7,22 +7,26 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use url::Url;
 
-use super::config::{GoogleBooks, OrderBy, PrintType};
+use super::complaint::Complaint;
+use super::config::{Filter, GoogleBooks, OrderBy, PrintType};
 use super::decide::Ask;
 use super::model::Book;
 use super::volume;
 use crate::config::value::HttpUrl;
 use crate::fetch::{self, AllowPrivate, Answer, Fetcher, Limits, Manners, Request, header};
-use crate::ledger::quota::Quota;
-use crate::text;
 use crate::time::Timestamp;
 
 /// Where the volumes are, unless the config says otherwise.
 pub const API_URL: &str = "https://www.googleapis.com/books/v1/volumes";
-/// How long the provider rests when it complains without saying for how long.
-const USUAL_REST: Duration = Duration::from_secs(60 * 60);
-/// Columns of a provider's own words that we repeat.
-const MESSAGE_COLUMNS: usize = 200;
+/// What a request without a key is told today: the quota of all who ask without one is 0.
+const NEEDS_KEY: &str = "Google Books needs an API key: without one it allows no requests";
+/// What to do about it.
+pub const KEY_HINT: &str = "enable the Books API at https://console.cloud.google.com/apis/library/books.googleapis.com, make \
+     a key at https://console.cloud.google.com/apis/credentials, and set `api_key` in `google_books` or \
+     GOOGLE_BOOKS_API_KEY";
+/// What we read of an answer; Google leaves the rest out, which is most of it.
+const FIELDS: &str = "totalItems,items(volumeInfo(title,subtitle,authors,publisher,publishedDate,description,\
+     industryIdentifiers,imageLinks,infoLink,previewLink,canonicalVolumeLink))";
 
 /// The search of one job, ready to be asked page by page.
 #[derive(Clone, Debug)]
@@ -57,6 +61,13 @@ pub enum Trouble {
     },
     /// The key is refused: somebody has to look.
     Credentials(String),
+    /// The provider is out of order for the moment: the same request may do better.
+    Passing {
+        /// What happened.
+        why: String,
+        /// How long it wants to be left alone.
+        retry_after: Option<Duration>,
+    },
     /// Anything else: the next run tries again.
     Failed(String),
 }
@@ -80,6 +91,9 @@ impl Search {
                 ("printType", options.print_type.map(PrintType::word)),
                 ("langRestrict", options.lang_restrict.as_deref()),
                 ("orderBy", options.order_by.map(OrderBy::word)),
+                ("filter", options.filter.map(Filter::word)),
+                ("country", options.country.as_deref()),
+                ("fields", Some(FIELDS)),
             ] {
                 if let Some(value) = value {
                     pairs.append_pair(name, value);
@@ -108,13 +122,7 @@ impl Search {
     }
 
     /// Asks for one page. The request must have been counted before.
-    pub async fn fetch(
-        &self,
-        fetcher: &Fetcher,
-        quota: &Quota,
-        ask: Ask,
-        now: Timestamp,
-    ) -> Result<Page, Trouble> {
+    pub async fn fetch(&self, fetcher: &Fetcher, ask: Ask, now: Timestamp) -> Result<Page, Trouble> {
         let mut request = Request::get(self.page_url(ask))
             .accept("application/json")
             .allow_private(&self.allow_private)
@@ -126,7 +134,7 @@ impl Search {
             request = request.secret_query("key", key);
         }
         match fetcher.fetch_api(&request).await {
-            Ok(answer) => read(&answer, quota, now),
+            Ok(answer) => read(&answer, self.key.is_some(), now),
             Err(error) => Err(from_fetch(&error, now)),
         }
     }
@@ -147,12 +155,24 @@ pub(super) fn volumes_url(configured: Option<&Url>) -> Url {
 fn from_fetch(error: &fetch::Error, now: Timestamp) -> Trouble {
     match (error.status(), error.retry_after()) {
         (Some(429), Some(after)) => Trouble::Quota { until: now.plus(after), why: error.to_string() },
+        (Some(500..=599), retry_after) => Trouble::Passing { why: error.to_string(), retry_after },
+        _ if matches!(error, fetch::Error::TooSlow { .. }) => {
+            Trouble::Passing { why: error.to_string(), retry_after: None }
+        }
         _ => Trouble::Failed(error.to_string()),
     }
 }
 
+/// What people are told when a credential is missing or not accepted.
+pub fn refused_key(why: &str) -> String {
+    match why == NEEDS_KEY {
+        true => format!("{why} (hint: {KEY_HINT})"),
+        false => format!("Google Books refuses the key: {why}"),
+    }
+}
+
 /// What an answer of the API means.
-fn read(answer: &Answer, quota: &Quota, now: Timestamp) -> Result<Page, Trouble> {
+fn read(answer: &Answer, has_key: bool, now: Timestamp) -> Result<Page, Trouble> {
     if answer.head.is_success() {
         return read_page(&answer.body).map_err(Trouble::Failed);
     }
@@ -162,23 +182,20 @@ fn read(answer: &Answer, quota: &Quota, now: Timestamp) -> Result<Page, Trouble>
         true => format!("status {status}"),
         false => format!("status {status}: {}", complaint.message),
     };
-    let wait = header::retry_after(&answer.head.headers, now);
+    let wait = header::retry_after(&answer.head.headers, now).or(complaint.retry_delay);
     match status {
-        429 => Err(Trouble::Quota { until: rest_until(wait, &complaint, quota, now), why }),
-        403 if complaint.is_quota() => {
-            Err(Trouble::Quota { until: rest_until(wait, &complaint, quota, now), why })
-        }
+        // A quota of 0 does not grow overnight: somebody has to act.
+        429 | 403 if complaint.allows_nothing && !has_key => Err(Trouble::Credentials(NEEDS_KEY.to_owned())),
+        429 | 403 if complaint.allows_nothing => Err(Trouble::Credentials(format!(
+            "{why} (hint: the quota of your project is 0; enable the Books API for it or raise the quota in the Google \
+             Cloud console)"
+        ))),
+        429 => Err(Trouble::Quota { until: complaint.paused_until(wait, now), why }),
+        403 if complaint.is_quota() => Err(Trouble::Quota { until: complaint.paused_until(wait, now), why }),
         401 => Err(Trouble::Credentials(why)),
         400 | 403 if complaint.is_credential() => Err(Trouble::Credentials(why)),
+        500..=599 => Err(Trouble::Passing { why, retry_after: wait }),
         _ => Err(Trouble::Failed(why)),
-    }
-}
-
-fn rest_until(wait: Option<Duration>, complaint: &Complaint, quota: &Quota, now: Timestamp) -> Timestamp {
-    match wait {
-        Some(wait) => now.plus(wait),
-        None if complaint.is_daily() => quota.resets_at(now),
-        None => now.plus(USUAL_REST),
     }
 }
 
@@ -211,78 +228,11 @@ fn read_page(body: &[u8]) -> Result<Page, String> {
     Ok(page)
 }
 
-/// What an error answer complains about.
-#[derive(Debug, Default)]
-struct Complaint {
-    message: String,
-    /// Every reason that it gives, in lower case.
-    reasons: Vec<String>,
-}
-
-impl Complaint {
-    fn read(body: &[u8]) -> Self {
-        let Ok(body) = serde_json::from_slice::<Json>(body) else { return Self::default() };
-        let error = &body["error"];
-        let lists = [&error["errors"], &error["details"]];
-        let reasons = lists
-            .into_iter()
-            .filter_map(Json::as_array)
-            .flatten()
-            .map(|entry| &entry["reason"])
-            .chain([&error["status"]])
-            .filter_map(Json::as_str)
-            .map(str::to_ascii_lowercase)
-            .collect();
-        let message = text::one_line(error["message"].as_str().unwrap_or_default());
-        Self { message: text::shorten(&message, MESSAGE_COLUMNS), reasons }
-    }
-
-    fn any(&self, test: impl Fn(&str) -> bool) -> bool {
-        self.reasons.iter().any(|reason| test(reason))
-    }
-
-    fn is_quota(&self) -> bool {
-        self.any(|reason| {
-            reason.contains("limitexceeded")
-                || reason.contains("quotaexceeded")
-                || reason == "resource_exhausted"
-        })
-    }
-
-    fn is_daily(&self) -> bool {
-        self.any(|reason| reason.starts_with("dailylimit") || reason.contains("quotaexceeded"))
-    }
-
-    fn is_credential(&self) -> bool {
-        const REFUSALS: [&str; 9] = [
-            "keyinvalid",
-            "keyexpired",
-            "api_key_invalid",
-            "api_key_service_blocked",
-            "accessnotconfigured",
-            "service_disabled",
-            "iprefererblocked",
-            "forbidden",
-            "unauthenticated",
-        ];
-        self.any(|reason| REFUSALS.contains(&reason))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use reqwest::header::{HeaderMap, RETRY_AFTER};
     use serde_json::json;
-
-    fn quota() -> Quota {
-        let rule = crate::config::Quota {
-            per_day: 100,
-            day_starts: "00:00".parse().unwrap(),
-            zone: "Asia/Tokyo".parse().unwrap(),
-        };
-        Quota { provider: "google_books".into(), rule }
-    }
 
     fn answer(status: u16, retry_after: Option<&str>, body: &str) -> Answer {
         let mut headers = HeaderMap::new();
@@ -310,27 +260,67 @@ mod tests {
         for (status, wait, body, rests_until, credentials) in [
             (429, Some("120"), complaint("rateLimitExceeded"), until("2026-01-15T00:02:00Z"), false),
             (429, None, complaint("rateLimitExceeded"), until("2026-01-15T01:00:00Z"), false),
-            (429, None, complaint("dailyLimitExceeded"), until("2026-01-15T15:00:00Z"), false),
+            (429, None, complaint("dailyLimitExceeded"), until("2026-01-15T08:00:00Z"), false),
             (429, None, "<html>busy</html>".to_owned(), until("2026-01-15T01:00:00Z"), false),
-            (403, None, complaint("quotaExceeded"), until("2026-01-15T15:00:00Z"), false),
+            (403, None, complaint("quotaExceeded"), until("2026-01-15T08:00:00Z"), false),
             (403, None, complaint("userRateLimitExceeded"), until("2026-01-15T01:00:00Z"), false),
             (403, None, complaint("unknownLocation"), None, false),
             (403, None, complaint("accessNotConfigured"), None, true),
             (400, None, complaint("API_KEY_INVALID"), None, true),
             (400, None, complaint("invalidParameter"), None, false),
             (401, None, String::new(), None, true),
-            (503, Some("60"), complaint("backendError"), None, false),
+            (503, Some("60"), complaint("backendFailed"), None, false),
+            (500, None, String::new(), None, false),
             (404, None, String::new(), None, false),
         ] {
-            let trouble = read(&answer(status, wait, &body), &quota(), now).unwrap_err();
+            let trouble = read(&answer(status, wait, &body), true, now).unwrap_err();
             match (&trouble, rests_until, credentials) {
                 (Trouble::Quota { until, .. }, Some(expected), _) => {
                     assert_eq!(*until, expected, "{status} {body}");
                 }
-                (Trouble::Credentials(_), None, true) | (Trouble::Failed(_), None, false) => {}
+                (Trouble::Passing { retry_after, .. }, None, false) => {
+                    assert_eq!((status >= 500, retry_after.is_some()), (true, wait.is_some()), "{status}");
+                }
+                (Trouble::Credentials(_), None, true) => {}
+                (Trouble::Failed(_), None, false) => assert!(status < 500, "{status} may pass"),
                 other => panic!("{status} {body}: {other:?}"),
             }
             assert!(!format!("{trouble:?}").contains("no\\n"), "one line: {trouble:?}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_told_by_the_metadata_of_the_error() {
+        let now: Timestamp = "2026-07-15T00:00:00Z".parse().unwrap();
+        let quota = |unit: &str, value: &str, delay: Option<&str>| {
+            let info = json!({
+                "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "RATE_LIMIT_EXCEEDED",
+                "metadata": { "quota_unit": unit, "quota_limit_value": value },
+            });
+            let retry = json!({ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay });
+            let errors = json!([{ "domain": "global", "reason": "rateLimitExceeded" }]);
+            json!({ "error": { "code": 429, "message": "m", "errors": errors, "details": [info, retry] } })
+                .to_string()
+        };
+        let until = |text: &str| text.parse::<Timestamp>().unwrap();
+        for (wait, body, expected) in [
+            // Midnight in California, in summer; a short Retry-After does not bring the day back.
+            (None, quota("1/d/{project}", "1000", None), until("2026-07-15T07:00:00Z")),
+            (Some("5"), quota("1/d/{project}", "1000", None), until("2026-07-15T07:00:00Z")),
+            (None, quota("1/min/{project}/{user}", "100", None), until("2026-07-15T00:01:00Z")),
+            (Some("20"), quota("1/min/{project}", "100", None), until("2026-07-15T00:00:20Z")),
+            (None, quota("1/min/{project}", "100", Some("7.5s")), until("2026-07-15T00:00:07.500Z")),
+        ] {
+            match read(&answer(429, wait, &body), true, now) {
+                Err(Trouble::Quota { until, .. }) => assert_eq!(until, expected, "{body}"),
+                other => panic!("{body}: {other:?}"),
+            }
+        }
+        let nothing = answer(429, None, &quota("1/d/{project}", "0", None));
+        assert_eq!(read(&nothing, false, now), Err(Trouble::Credentials(NEEDS_KEY.to_owned())));
+        match read(&nothing, true, now) {
+            Err(Trouble::Credentials(why)) => assert!(why.contains("quota of your project is 0"), "{why}"),
+            other => panic!("{other:?}"),
         }
     }
 
@@ -360,13 +350,21 @@ mod tests {
     #[test]
     fn several_queries_are_one_search() {
         let queries = crate::hash::normalized_queries(&["rust  book", "intitle:経営", "rust book"]);
-        let options = GoogleBooks { lang_restrict: Some("ja".into()), ..GoogleBooks::default() };
+        let options = GoogleBooks {
+            lang_restrict: Some("ja".into()),
+            country: Some("JP".into()),
+            filter: Some(Filter::PaidEbooks),
+            ..GoogleBooks::default()
+        };
         let search = Search::new(&queries, &options, None, AllowPrivate::none());
         let url = search.page_url(Ask { start_index: 40, max_results: 7 });
         let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
         let expected = [
             ("q", "intitle:経営 OR rust book"),
             ("langRestrict", "ja"),
+            ("filter", "paid-ebooks"),
+            ("country", "JP"),
+            ("fields", FIELDS),
             ("startIndex", "40"),
             ("maxResults", "7"),
         ];

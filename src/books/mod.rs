@@ -8,6 +8,7 @@
 //! ```
 
 pub mod collect;
+mod complaint;
 pub mod config;
 pub mod decide;
 pub mod deliver;
@@ -142,6 +143,7 @@ impl Books {
             max_per_run: self.keys.max_per_run,
             recheck_after: self.keys.recheck_after.0,
             first_run: self.first_run,
+            retries: self.keys.retries,
             quota: self.quota.clone(),
         })
     }
@@ -170,7 +172,7 @@ impl Books {
         let mut problems = funnel.queued.problems;
         match funnel.collected.trouble {
             Some(Wrong::Credentials(why)) => {
-                return Err(Failure::Credentials(format!("Google Books refuses the key: {why}")));
+                return Err(Failure::Credentials(google::refused_key(&why)));
             }
             Some(Wrong::Failed(why)) => problems.insert(0, format!("Google Books: {why}")),
             None => {}

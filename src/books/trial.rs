@@ -2,7 +2,7 @@
 
 use super::collect::{Permit, Plan, reserve, start_index};
 use super::decide::{Next, Paging};
-use super::google::{Page, Trouble};
+use super::google::{self, Page, Trouble};
 use super::store;
 use crate::db::{self, Db};
 use crate::engine::trial::NAMED;
@@ -52,12 +52,14 @@ pub(super) async fn look(
             "the search is exhausted: a run would ask nothing, this was its first page again".to_owned(),
         );
     }
-    let look = match plan.search.fetch(fetcher, &plan.quota, ask, now).await {
+    let look = match plan.search.fetch(fetcher, ask, now).await {
         Ok(page) => look_at(page, ask.start_index, what, job, db).await?,
         Err(Trouble::Credentials(why)) => {
-            return Err(Failure::Credentials(format!("Google Books refuses the key: {why}")));
+            return Err(Failure::Credentials(google::refused_key(&why)));
         }
-        Err(Trouble::Quota { why, .. } | Trouble::Failed(why)) => Look::failed(what, why),
+        Err(Trouble::Quota { why, .. } | Trouble::Passing { why, .. } | Trouble::Failed(why)) => {
+            Look::failed(what, why)
+        }
     };
     Ok(Trial { looks: vec![look], notes })
 }

@@ -1,10 +1,10 @@
 //! One branch, from its head back to what is known: page by page, each stored with its position.
 
 mod missing;
+mod sweep;
 
 use std::sync::Arc;
 
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -13,11 +13,12 @@ use super::history::{self, FirstPage, Step};
 use super::model::{BranchState, Commit, Page, Project, Walk};
 use super::store::branches;
 use super::store::pages::{self, Place};
+use super::store::unreachable;
 use super::unreadable;
 use crate::db::{self, Db, Tx};
 use crate::engine::run::{self, Claimed, Verdict};
 use crate::id::JobName;
-use crate::ledger::{Subject, event};
+use crate::ledger::Subject;
 use crate::text::counted;
 use crate::time::{Clock, Timestamp};
 
@@ -79,7 +80,9 @@ enum Walked {
 enum Stored {
     Lost,
     Page,
-    Complete { unreachable: u64 },
+    /// Every page is stored; what the branch no longer contains is to be found and marked.
+    Pages,
+    Complete,
     Holes(i64),
 }
 
@@ -142,7 +145,6 @@ impl Collector {
         self.write(move |tx, place| {
             let mut walk = walk.clone();
             if walk.base.is_none() {
-                pages::reset_left_out(tx, place)?;
                 // Where nothing is stored, nothing can have become unreachable.
                 walk.met_base = !pages::has_commits(tx, place)?;
             }
@@ -153,6 +155,12 @@ impl Collector {
     }
 
     async fn walk(&self, mut walk: Walk, state: &BranchState) -> Result<Walked, Halt> {
+        if walk.page == 0 {
+            return self.after_pages(&walk, state).await;
+        }
+        if walk.page == 1 && walk.base.is_none() {
+            self.reset_left_out().await?;
+        }
         let mut page = match self.fetch(&walk, walk.page).await {
             Ok(page) => page,
             Err(error) => return self.after_page_error(&walk, error),
@@ -185,15 +193,8 @@ impl Collector {
             };
             match stored {
                 Stored::Lost => return Err(Halt::Lost),
-                Stored::Complete { unreachable } => {
-                    if unreachable > 0 {
-                        info!(
-                            "{} {}: {unreachable} commits are no longer reachable",
-                            self.project.path, self.claimed.branch_name
-                        );
-                    }
-                    return Ok(Walked::Complete);
-                }
+                Stored::Complete => return Ok(Walked::Complete),
+                Stored::Pages => return self.after_pages(&after, state).await,
                 Stored::Holes(missing) => {
                     return Ok(Walked::NeedsWhole(format!(
                         "GitLab's list lacks {}",
@@ -238,7 +239,7 @@ impl Collector {
                 run::renew(tx, &claimed, new)?;
             }
             if state.has_unreachable {
-                pages::reset_unreachable(tx, place, &commits)?;
+                unreachable::reset(tx, place, &commits)?;
             }
             unreadable::note(tx, &subject, &claimed.run_id, &commits, now)?;
             crate::fail::point("commits.page");
@@ -252,7 +253,12 @@ impl Collector {
                 pages::mark_open(tx, place, missing, now)?;
                 return Ok(Stored::Holes(missing));
             }
-            finish(tx, place, &after, &state, &subject, now)
+            if !after.met_base {
+                pages::put_walk(tx, place, &Walk { page: 0, ..after.clone() })?;
+                return Ok(Stored::Pages);
+            }
+            sweep::finish(tx, place, &after, &state, &subject, now)?;
+            Ok(Stored::Complete)
         });
         let stored = stored.await?;
         crate::fail::point("commits.stored");
@@ -262,17 +268,36 @@ impl Collector {
     /// Nothing between the old head and the new one: either the branch went back to a commit we have, or GitLab has
     /// forgotten the old head.
     async fn after_empty_range(&self, walk: &Walk, state: &BranchState) -> Result<Walked, Halt> {
-        let (walk, state, subject, now) = (walk.clone(), state.clone(), self.subject(), self.clock.now());
-        let stored = self
-            .write(move |tx, place| match pages::is_known(tx, place, &walk.head)? {
-                true => finish(tx, place, &walk, &state, &subject, now),
-                false => Ok(Stored::Holes(1)),
+        let after = Walk { page: 0, ..walk.clone() };
+        let is_known = self
+            .write(move |tx, place| {
+                let is_known = pages::is_known(tx, place, &after.head)?;
+                if is_known {
+                    pages::put_walk(tx, place, &after)?;
+                }
+                Ok(is_known)
             })
             .await?;
-        Ok(match stored {
-            Stored::Complete { .. } => Walked::Complete,
-            _ => Walked::NeedsWhole("GitLab no longer knows the commit that was read last".to_owned()),
-        })
+        match is_known {
+            true => self.after_pages(walk, state).await,
+            false => {
+                Ok(Walked::NeedsWhole("GitLab no longer knows the commit that was read last".to_owned()))
+            }
+        }
+    }
+
+    /// Every page is stored, but the branch did not simply move on.
+    async fn after_pages(&self, walk: &Walk, state: &BranchState) -> Result<Walked, Halt> {
+        let lost = self.sweep(walk, state).await?;
+        if lost > 0 {
+            info!(
+                "{} {}: {} no longer reachable",
+                self.project.path,
+                self.claimed.branch_name,
+                counted(lost, "commit")
+            );
+        }
+        Ok(Walked::Complete)
     }
 
     fn after_page_error(&self, walk: &Walk, error: gitlab::Error) -> Result<Walked, Halt> {
@@ -319,25 +344,4 @@ impl Collector {
         });
         written.await?.ok_or(Halt::Lost)
     }
-}
-
-/// Everything up to the head of the walk is stored: say so, and mark what the branch no longer contains.
-fn finish(
-    tx: &mut Tx<'_>,
-    place: Place<'_>,
-    walk: &Walk,
-    state: &BranchState,
-    subject: &Subject,
-    now: Timestamp,
-) -> db::Result<Stored> {
-    pages::mark_complete(tx, place, &walk.head, history::complete_since(state, walk), now)?;
-    let unreachable = match walk.met_base {
-        true => 0,
-        false => pages::mark_unreachable(tx, place, &walk.head, now)?,
-    };
-    if unreachable > 0 {
-        let detail = json!({ "from": state.complete_head, "to": walk.head, "unreachable": unreachable });
-        event::add(tx, None, subject, "history_rewritten", &detail, now)?;
-    }
-    Ok(Stored::Complete { unreachable })
 }

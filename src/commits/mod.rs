@@ -22,6 +22,7 @@ mod look;
 pub mod message;
 pub mod model;
 pub mod peers;
+pub mod reach;
 pub mod stats;
 pub mod store;
 pub mod targets;

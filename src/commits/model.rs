@@ -60,7 +60,7 @@ pub struct Walk {
     pub head: String,
     /// What is reachable from this one is left out; `None` for the whole history.
     pub base: Option<String>,
-    /// The page to fetch next.
+    /// The page to fetch next; 0 when every page is stored and what the branch lost is still to be marked.
     pub page: u32,
     /// What is older is walked but not stored.
     pub since: Option<Timestamp>,

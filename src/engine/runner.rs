@@ -221,6 +221,12 @@ impl Runner {
         began_at: Timestamp,
         outcome: &Result<Report, Failure>,
     ) -> Result<(), Failure> {
+        // A credential or a config that is refused stays refused until somebody acts.
+        let may_pass = match outcome {
+            Ok(report) => report.outcome() == Outcome::Failed,
+            Err(Failure::Failed(_) | Failure::Db(_)) => true,
+            Err(_) => false,
+        };
         let (outcome, message) = match outcome {
             Ok(report) if !report.problems.is_empty() => (report.outcome(), report.problems.join("; ")),
             Ok(report) => (report.outcome(), report.summary.clone()),
@@ -235,9 +241,11 @@ impl Runner {
             }
             _ => warn!(target: ENDED, job = %job.name, "{}: {outcome}: {message}", job.name),
         }
-        let (name, now) = (job.name.clone(), self.clock.now());
+        let (name, schedule, now) = (job.name.clone(), job.schedule.clone(), self.clock.now());
         let written = lease.write(&self.db, move |tx| {
-            store::mark_ended(tx, name.as_str(), outcome, &message, now)?;
+            let failures = store::find_state(tx, name.as_str())?.map_or(0, |state| state.failures_in_a_row);
+            let retry_at = may_pass.then(|| schedule.retry_at(failures + 1, now)).flatten();
+            store::mark_ended(tx, name.as_str(), outcome, &message, retry_at, now)?;
             let detail = serde_json::json!({ "message": message, "began_at": began_at });
             event::add(tx, Some(&name), &Subject::job(&name), outcome.word(), &detail, now)
         });
@@ -289,10 +297,19 @@ fn obstacle(
     if state.as_ref().is_some_and(store::JobState::is_unfinished) {
         return Ok(None);
     }
-    match job.schedule.is_due(state.and_then(|state| state.last_run_at), now) {
-        true => Ok(None),
-        false => Ok(Some(Skipped::NotDue(job.schedule.next_after(now)))),
+    match due_at(job, state.as_ref(), now) {
+        Some(at) if at <= now => Ok(None),
+        later => Ok(Some(Skipped::NotDue(later))),
     }
+}
+
+/// When `job` is due: `now` if it is, else the next point of its schedule, or earlier if its last run failed.
+fn due_at(job: &Job, state: Option<&store::JobState>, now: Timestamp) -> Option<Timestamp> {
+    let retry_at = state.and_then(|state| state.retry_at);
+    if job.schedule.is_due(state.and_then(|state| state.last_run_at), now) {
+        return Some(now);
+    }
+    [retry_at, job.schedule.next_after(now)].into_iter().flatten().min().map(|at| at.max(now))
 }
 
 /// When `job` starts by itself, as far as its `state`, `holder` and `rest` tell; `None` when it does not.
@@ -310,7 +327,7 @@ pub fn next_run_at(
     }
     match state {
         Some(state) if holder.is_none() && state.is_unfinished() => Some(now),
-        state => job.schedule.due_at(state.and_then(|state| state.last_run_at), now),
+        state => due_at(job, state, now),
     }
 }
 

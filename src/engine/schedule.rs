@@ -12,6 +12,13 @@ use crate::hash::sha256_hex;
 use crate::time::Timestamp;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long after its first, second, … failure in a row a job is tried again; the last one goes on.
+const RETRY_AFTER: [Duration; 4] = [
+    Duration::from_secs(5 * 60),
+    Duration::from_secs(15 * 60),
+    Duration::from_secs(60 * 60),
+    Duration::from_secs(3 * 60 * 60),
+];
 
 /// When a job runs, in its own time zone.
 #[derive(Clone, Debug)]
@@ -49,12 +56,12 @@ impl Schedule {
         self.latest_until(now).is_some_and(|point| point > last)
     }
 
-    /// When the job will be due: now if it is, else the next point of the schedule.
-    pub fn due_at(&self, last_run_at: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
-        match self.is_due(last_run_at, now) {
-            true => Some(now),
-            false => self.next_after(now),
-        }
+    /// When a job that failed at `now` is tried again, so often in a row has it failed; `None` when the schedule starts it
+    /// as soon.
+    pub fn retry_at(&self, failures_in_a_row: i64, now: Timestamp) -> Option<Timestamp> {
+        let gap = usize::try_from(failures_in_a_row.saturating_sub(1)).unwrap_or(0);
+        let at = now.plus(RETRY_AFTER[gap.min(RETRY_AFTER.len() - 1)]);
+        Some(at).filter(|at| self.next_after(now).is_none_or(|next| *at < next))
     }
 
     /// The latest point at or before `now`.
@@ -214,6 +221,33 @@ mod tests {
         let now = at("2026-01-15T00:30:00Z");
         assert!(!schedule.is_due(Some(at("2026-01-15T00:40:00Z")), now), "a little ahead: wait");
         assert!(schedule.is_due(Some(at("2099-01-01T00:00:00Z")), now), "absurd: it does not count");
+    }
+
+    #[test]
+    fn a_failed_job_is_tried_again_before_its_next_point_and_ever_later() {
+        let (daily, hourly, often) =
+            (cron("0 9 * * *", "Asia/Tokyo"), every("1h", "UTC"), every("5m", "UTC"));
+        for (schedule, failures, now, expected) in [
+            (&daily, 1, "2026-01-15T00:00:07Z", Some("2026-01-15T00:05:07Z")),
+            (&daily, 2, "2026-01-15T00:05:07Z", Some("2026-01-15T00:20:07Z")),
+            (&daily, 3, "2026-01-15T00:20:07Z", Some("2026-01-15T01:20:07Z")),
+            (&daily, 4, "2026-01-15T01:20:07Z", Some("2026-01-15T04:20:07Z")),
+            (&daily, 5, "2026-01-15T04:20:07Z", Some("2026-01-15T07:20:07Z")),
+            (&daily, i64::MAX, "2026-01-15T07:20:07Z", Some("2026-01-15T10:20:07Z")),
+            // The schedule comes first, or at the same moment.
+            (&daily, 5, "2026-01-15T21:00:00Z", None),
+            (&daily, 1, "2026-01-15T23:55:00Z", None),
+            (&daily, 1, "2026-01-15T23:54:59Z", Some("2026-01-15T23:59:59Z")),
+            (&hourly, 1, "2026-01-15T00:00:07Z", Some("2026-01-15T00:05:07Z")),
+            (&hourly, 3, "2026-01-15T00:20:07Z", None),
+            (&often, 1, "2026-01-15T00:00:07Z", None),
+            // What no run has counted is taken as the first.
+            (&daily, 0, "2026-01-15T00:00:07Z", Some("2026-01-15T00:05:07Z")),
+            (&daily, -3, "2026-01-15T00:00:07Z", Some("2026-01-15T00:05:07Z")),
+        ] {
+            let (now, expected) = (at(now), expected.map(at));
+            assert_eq!(schedule.retry_at(failures, now), expected, "{schedule}, {failures} at {now}");
+        }
     }
 
     #[test]

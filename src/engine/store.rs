@@ -21,6 +21,8 @@ pub struct JobState {
     pub last_message: Option<String>,
     /// How many runs in a row have failed.
     pub failures_in_a_row: i64,
+    /// When it is tried again because its last run failed; `None` when the schedule alone decides.
+    pub retry_at: Option<Timestamp>,
 }
 
 /// How a run ended.
@@ -88,6 +90,7 @@ fn read(row: &Row<'_>) -> db::Result<JobState> {
         last_outcome: word.map(read_outcome).transpose()?,
         last_message: row.get(4)?,
         failures_in_a_row: row.get(5)?,
+        retry_at: row.get(6)?,
     })
 }
 
@@ -95,7 +98,8 @@ fn read(row: &Row<'_>) -> db::Result<JobState> {
 pub fn find_state(tx: &mut Tx<'_>, job_name: &str) -> db::Result<Option<JobState>> {
     tx.find(
         sql!(
-            "SELECT job_name, last_success_at, last_run_at, last_outcome, last_message, failures_in_a_row
+            "SELECT job_name, last_success_at, last_run_at, last_outcome, last_message, failures_in_a_row,
+               retry_at
              FROM job_state WHERE job_name = ?1"
         ),
         params![job_name],
@@ -107,7 +111,8 @@ pub fn find_state(tx: &mut Tx<'_>, job_name: &str) -> db::Result<Option<JobState
 pub fn list_states(tx: &mut Tx<'_>) -> db::Result<Vec<JobState>> {
     tx.list(
         sql!(
-            "SELECT job_name, last_success_at, last_run_at, last_outcome, last_message, failures_in_a_row
+            "SELECT job_name, last_success_at, last_run_at, last_outcome, last_message, failures_in_a_row,
+               retry_at
              FROM job_state ORDER BY job_name"
         ),
         params![],
@@ -144,19 +149,21 @@ pub fn mark_begun(tx: &mut Tx<'_>, job_name: &str, now: Timestamp) -> db::Result
     tx.execute(
         sql!(
             "INSERT INTO job_state (job_name, last_run_at) VALUES (?1, ?2)
-             ON CONFLICT (job_name) DO UPDATE SET last_run_at = excluded.last_run_at, last_outcome = NULL"
+             ON CONFLICT (job_name) DO UPDATE SET last_run_at = excluded.last_run_at, last_outcome = NULL,
+               retry_at = NULL"
         ),
         params![job_name, now],
     )?;
     Ok(())
 }
 
-/// Remembers how a run ended; only a full success moves `last_success_at`.
+/// Remembers how a run ended, and when it is tried again; only a full success moves `last_success_at`.
 pub fn mark_ended(
     tx: &mut Tx<'_>,
     job_name: &str,
     outcome: Outcome,
     message: &str,
+    retry_at: Option<Timestamp>,
     now: Timestamp,
 ) -> db::Result<()> {
     let success_at = (outcome == Outcome::Success).then_some(now);
@@ -168,10 +175,11 @@ pub fn mark_ended(
             "UPDATE job_state SET last_outcome = ?2, last_message = ?3,
                last_success_at = COALESCE(?4, last_success_at),
                failures_in_a_row = CASE WHEN ?5 = 1 THEN failures_in_a_row + 1
-                                        WHEN ?6 = 1 THEN failures_in_a_row ELSE 0 END
+                                        WHEN ?6 = 1 THEN failures_in_a_row ELSE 0 END,
+               retry_at = ?7
              WHERE job_name = ?1"
         ),
-        params![job_name, outcome.word(), message, success_at, failed, keeps_count],
+        params![job_name, outcome.word(), message, success_at, failed, keeps_count, retry_at],
     )?;
     Ok(())
 }

@@ -3,11 +3,11 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Output, Stdio};
 
-use tsuzuki::demo::google_books::{isbn, volumes};
+use tsuzuki::demo::google_books::{Reply, isbn, volumes};
 
 use crate::books_world::World;
 use crate::databases::{self, Fixture};
-use crate::desk::{Daemon, send_signal};
+use crate::desk::{Daemon, ends_with, send_signal};
 use rustix::process::Signal;
 
 /// A folder with a config file, and the program in it.
@@ -38,6 +38,13 @@ impl Shell<'_> {
             String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{line}: {said}");
         said
+    }
+
+    /// What a command that has to end well prints for programs.
+    async fn print(&self, line: &str) -> String {
+        let output = self.run(line).await;
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
     }
 
     /// What a command that has to end with `code` says.
@@ -206,6 +213,41 @@ fn after_a_refused_digest_the_run_and_why_say_when_the_next_is_made() {
         assert!(said.contains(wanted), "{said}");
         let said = shell.say(&format!("why {}", isbn(6))).await;
         assert!(said.contains("not delivered\n"), "it was in no refused digest: {said}");
+    });
+}
+
+#[test]
+fn without_a_key_the_run_says_where_to_get_one() {
+    databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture| {
+        let world = World::new(&fixture, volumes(0, 7)).await;
+        let shell = Shell { fixture: &fixture };
+        shell.write(&world.text("cron = \"0 9 * * *\""));
+        world.google.reply(Reply::over_limit("defaultPerDayPerProject", "1/d/{project}", "0"));
+        let said = ends_with(&shell.run("run shelf").await, 4);
+        assert!(said.contains("Google Books needs an API key"), "{said}");
+        assert!(said.contains("https://console.cloud.google.com/apis/credentials"), "{said}");
+        let status: serde_json::Value = serde_json::from_str(&shell.print("status --json").await).unwrap();
+        assert_eq!(status[0]["next_run_at"], "2026-01-16T00:00:00.000Z", "{status}");
+    });
+}
+
+#[test]
+fn after_an_outage_status_and_why_say_when_the_job_is_tried_again() {
+    databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture| {
+        let world = World::new(&fixture, volumes(0, 7)).await;
+        let shell = Shell { fixture: &fixture };
+        shell.write(&world.text("cron = \"0 9 * * *\"\nretries = 0"));
+        world.google.reply(Reply::outage());
+        let said = ends_with(&shell.run("run shelf").await, 1);
+        assert!(said.contains("status 503: Service temporarily unavailable."), "{said}");
+        let status: serde_json::Value = serde_json::from_str(&shell.print("status --json").await).unwrap();
+        let next = status[0]["next_run_at"].as_str().unwrap().to_owned();
+        assert!(next.starts_with("2026-01-15T00:07:"), "{status}");
+        let said = shell.say("why shelf").await;
+        assert!(said.contains("it is not due before 2026-01-15 09:07"), "{said}");
+        fixture.clock.set(next.parse().unwrap());
+        let said = shell.say("run-due").await;
+        assert!(said.contains("returned=7, totalItems=7"), "{said}");
     });
 }
 

@@ -1,5 +1,7 @@
 //! Paging against the loopback API: requests, position, stop reason, rows and counter, as the seed says.
 
+use std::time::Duration;
+
 use serde_json::Value as Json;
 use tsuzuki::books::collect::{self, Collected, Plan, Wrong};
 use tsuzuki::books::config::GoogleBooks as Options;
@@ -24,6 +26,7 @@ struct Case {
     start: i64,
     max_per_run: u32,
     per_day: u32,
+    retries: u32,
     asked: Vec<(i64, i64)>,
     cursor: (i64, bool),
     stop: StopReason,
@@ -39,6 +42,8 @@ impl Case {
             start: 0,
             max_per_run: 80,
             per_day: 100,
+            // The clock of these tests stands: a wait would not end.
+            retries: 0,
             asked: vec![(0, 40), (40, 40)],
             cursor: (80, false),
             stop: MaxPerRun,
@@ -231,6 +236,7 @@ async fn collect_once(fixture: &Fixture, case: &Case, job: &str) -> (GoogleBooks
         max_per_run: case.max_per_run,
         recheck_after: None,
         first_run: FirstRun::All,
+        retries: case.retries,
         quota: quota(job, case.per_day),
     };
     let fetcher = Fetcher::new(FetchConfig::default(), fixture.clock.clone()).unwrap();
@@ -296,6 +302,39 @@ on_both_databases! {
         ] {
             let found = text.lines().any(|have| have.contains(line) && have.trim_start().starts_with(level));
             assert!(found, "{level} {line}\n{text}");
+        }
+    }
+
+    async fn an_outage_is_waited_for_within_the_run_and_every_request_counts(fixture) {
+        let retries = 2;
+        for (name, replies, per_day, stop, asked) in [
+            ("two", vec![Reply::outage(), Reply::outage()], 100, MaxPerRun, vec![0, 0, 0, 40]),
+            ("second-page", vec![Reply::Volumes, Reply::outage(), Reply::Volumes], 100, MaxPerRun, vec![0, 40, 40]),
+            ("each-page", vec![Reply::outage(), Reply::outage(), Reply::Volumes, Reply::outage()], 100, MaxPerRun, vec![0, 0, 0, 40, 40]),
+            ("three", vec![Reply::outage(); 3], 100, Error, vec![0, 0, 0]),
+            ("nothing-left", vec![Reply::outage(); 2], 1, Error, vec![0]),
+            ("quota-meanwhile", vec![Reply::outage(), raw(429, &[], "")], 100, Quota, vec![0, 0]),
+            ("no-outage", vec![raw(404, &[], "")], 100, Error, vec![0]),
+        ] {
+            let case = Case { replies, per_day, retries, ..Case::usual(name) };
+            let clock = fixture.clock.clone();
+            let ticking = tokio::spawn(async move {
+                loop {
+                    clock.advance(Duration::from_secs(1));
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            });
+            let began_at = fixture.clock.now();
+            let (google, collected) = collect_once(&fixture, &case, name).await;
+            ticking.abort();
+            let have: Vec<i64> = google.asked().iter().map(|asked| asked.start_index).collect();
+            assert_eq!((have, collected.stop), (asked.clone(), Some(stop)), "{name}");
+            let now = fixture.clock.now();
+            let used = fixture.db.read(move |tx| quota(name, 100).used(tx, now)).await.unwrap();
+            assert_eq!(used, i64::try_from(asked.len()).unwrap(), "{name}: every request is counted");
+            if name == "three" {
+                assert!(now.since(began_at) >= Duration::from_secs(60), "15 s and 45 s lie between them");
+            }
         }
     }
 

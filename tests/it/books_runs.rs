@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 use tsuzuki::books::{store, view};
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::google_books::{Reply, isbn, volume, volumes};
-use tsuzuki::engine::{Failure, Finished, Outcome};
+use tsuzuki::engine::{Failure, Finished, Outcome, Progress, Runner, Selection, Skipped};
 use tsuzuki::id::JobName;
 use tsuzuki::ledger::{Subject, cursor, event};
 use tsuzuki::{params, sql};
@@ -90,12 +91,41 @@ on_both_databases! {
         let world = World::new(&fixture, volumes(0, 100)).await;
         world.google.reply(Reply::Volumes);
         world.google.reply(Reply::Raw { status: 500, headers: Vec::new(), body: String::new() });
-        let report = world.run("max_per_run = 80").await;
+        let report = world.run("max_per_run = 80\nretries = 0").await;
         assert_eq!(report.problems, ["Google Books: status 500"]);
         assert_eq!(world.cursors().await, [(40, false)]);
         let report = world.run("max_per_run = 80").await;
         assert_eq!(report.problems.len(), 0);
         assert_eq!(world.cursors().await, [(100, true)]);
+    }
+
+    async fn a_daily_job_that_met_an_outage_is_tried_again_after_minutes(fixture) {
+        let world = World::new(&fixture, volumes(0, 100)).await;
+        let app = world.app("cron = \"0 9 * * *\"\nretries = 0\nmax_per_run = 10");
+        let runner = Runner::new(world.db.clone(), Progress::default());
+        let run = async || runner.run(app.jobs.clone(), Selection::Due, &CancellationToken::new()).await.remove(0).1;
+        let due_at = async || match run().await {
+            Finished::Skipped(Skipped::NotDue(at)) => at.unwrap(),
+            other => panic!("{other:?}"),
+        };
+        for gap in [5, 15].map(|minutes| Duration::from_secs(minutes * 60)) {
+            world.google.reply(Reply::outage());
+            let finished = run().await;
+            assert!(matches!(&finished, Finished::Ran(report) if report.outcome() == Outcome::Failed), "{finished:?}");
+            assert_eq!(due_at().await, fixture.clock.now().plus(gap));
+            fixture.clock.advance(gap - Duration::from_millis(1));
+            due_at().await;
+            fixture.clock.advance(Duration::from_millis(1));
+        }
+        let finished = run().await;
+        assert!(matches!(&finished, Finished::Ran(report) if report.outcome() == Outcome::Success), "{finished:?}");
+        let tomorrow = "2026-01-16T00:00:00Z".parse().unwrap();
+        assert_eq!(due_at().await, tomorrow, "what went well waits for its schedule");
+        assert_eq!(world.google.asked().len(), 3);
+        fixture.clock.set(tomorrow);
+        world.google.reply(Reply::refusal(403, "accessNotConfigured"));
+        assert!(matches!(run().await, Finished::Failed(Failure::Credentials(_))));
+        assert_eq!(due_at().await, tomorrow.plus(DAY), "a key does not become right by itself");
     }
 
     async fn a_provider_that_complains_rests_for_every_job(fixture) {
@@ -108,6 +138,28 @@ on_both_databases! {
         fixture.clock.advance(Duration::from_secs(600));
         world.run("").await;
         assert_eq!(world.google.asked().len(), 2);
+    }
+
+    async fn a_limit_of_google_lasts_as_long_as_what_it_counts_by(fixture) {
+        let world = World::new(&fixture, volumes(0, 100)).await;
+        // 00:02 in UTC is 16:02 of the day before in California.
+        let midnight = "2026-01-15T08:00:00Z".parse().unwrap();
+        let minute = fixture.clock.now().plus(Duration::from_secs(60));
+        for (limit, unit, until) in [
+            ("defaultPerMinutePerProject", "1/min/{project}", minute),
+            ("defaultPerDayPerProject", "1/d/{project}", midnight),
+        ] {
+            let asked = world.google.asked().len();
+            world.google.reply(Reply::over_limit(limit, unit, "100"));
+            let report = world.run("max_per_run = 10").await;
+            assert_eq!((report.waiting_until, report.outcome()), (Some(until), Outcome::Waiting), "{limit}");
+            fixture.clock.set(until.minus(Duration::from_millis(1)));
+            world.run("max_per_run = 10").await;
+            assert_eq!(world.google.asked().len(), asked + 1, "{limit}: while it lasts nothing is asked");
+            fixture.clock.set(until);
+            let report = world.run("max_per_run = 10").await;
+            assert_eq!((world.google.asked().len(), report.waiting_until), (asked + 2, None), "{limit}");
+        }
     }
 
     async fn a_rest_from_a_clock_that_was_ahead_is_over_once_the_clock_is_right(fixture) {

@@ -65,6 +65,7 @@ kind = "books"
 queries = "rust" # 11 expected an array, found the text "rust"
 max_per_run = 0 # 15 `max_per_run` is at least 1
 quota = "none" # 9 there is no quota `none`
+google_books.api_key = "${KEY}"
 [[job]] # 1 the key `gitlab` is missing
 name = "c"
 kind = "commits"
@@ -95,7 +96,7 @@ fn people_see_the_same_problems_with_the_lines_and_what_was_meant() {
         "^^^^^^^ did you mean `language`?",
         "^^^^^^^ did you mean `email`?",
         "hint: kinds of job: press, books, blogs, commits",
-        "first used in line 50",
+        "first used in line 51",
         "tsuzuki.toml: 38 errors",
     ] {
         assert!(said.contains(words), "{words}\n{said}");
@@ -118,7 +119,9 @@ fn a_file_that_is_not_there_or_not_toml_is_json_too() {
 
 #[test]
 fn a_good_file_has_no_problems_and_one_job() {
-    let desk = Desk::new("[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"rust\"]\n");
+    let desk = Desk::new(
+        "[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"rust\"]\ngoogle_books.api_key = \"${KEY}\"\n",
+    );
     assert_eq!(check(&desk), (vec![], Some(0)));
     let said = String::from_utf8(desk.run(&["check"]).stderr).unwrap();
     assert_eq!(said, "tsuzuki.toml: 1 job, no errors\n");
@@ -134,9 +137,32 @@ fn a_press_job_without_a_channel_is_warned_of() {
 }
 
 #[test]
+fn a_books_job_without_a_key_is_warned_of_unless_it_asks_somebody_else() {
+    let wanted = "1:1 this job has no key for Google Books, which allows no requests without one";
+    for (options, warned) in [
+        ("{}", true),
+        ("{ api_url = \"https://books.googleapis.com/books/v1\" }", true),
+        ("{ api_url = \"https://books.example/\" }", false),
+        ("{ api_key = \"${KEY}\" }", false),
+    ] {
+        let desk = Desk::new(&format!(
+            "[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"rust\"]\ngoogle_books = {options}\n"
+        ));
+        let expected: Vec<&str> = warned.then_some(wanted).into_iter().collect();
+        let (problems, code) = check(&desk);
+        assert_eq!((problems.iter().map(String::as_str).collect(), code), (expected, Some(0)), "{options}");
+        let said = String::from_utf8(desk.run(&["check"]).stderr).unwrap();
+        assert_eq!(said.contains("https://console.cloud.google.com/apis/credentials"), warned, "{said}");
+        let doctor = crate::desk::said(&desk.run(&["doctor", "--offline"]));
+        assert_eq!(doctor.contains("without one it allows no requests"), warned, "{doctor}");
+    }
+}
+
+#[test]
 fn a_table_that_nothing_uses_is_a_warning() {
     let desk = Desk::new(
         "[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"rust\"]\ndeliver = [\"told\"]\n\
+         google_books.api_key = \"${KEY}\"\n\
          [channel.told]\nkind = \"webhook\"\nurl = \"${URL}\"\n\
          [channel.forgotten]\nkind = \"webhook\"\nurl = \"${URL}\"\n\
          [llm.idle]\nkind = \"gemini\"\napi_key = \"${KEY}\"\n",
@@ -144,6 +170,6 @@ fn a_table_that_nothing_uses_is_a_warning() {
     let (problems, code) = check(&desk);
     assert_eq!(code, Some(0), "{problems:?}");
     let [channel, llm] = problems.as_slice() else { panic!("{problems:?}") };
-    assert!(channel.starts_with("9:1 ") && channel.contains("no job has it in `deliver`"), "{channel}");
-    assert!(llm.starts_with("12:1 ") && llm.contains("no job asks a model"), "{llm}");
+    assert!(channel.starts_with("10:1 ") && channel.contains("no job has it in `deliver`"), "{channel}");
+    assert!(llm.starts_with("13:1 ") && llm.contains("no job asks a model"), "{llm}");
 }

@@ -85,6 +85,23 @@ on_both_databases! {
         collect_and_compare(&world, &repo, "an octopus").await;
     }
 
+    async fn a_large_rewind_is_written_in_steps_that_let_others_write(fixture) {
+        let repo = Repo::create(fixture.dir.path(), "app");
+        let world = World::new(&fixture.db, PROJECT).await;
+        world.gitlab.add_repository(7, "team/app", &repo.dir);
+        let root = repo.commit("2024-01-01T00:00:00Z");
+        repo.commit_many(2_300);
+        world.start().await.unwrap();
+        let mut writes = Vec::new();
+        for (to, step) in [("HEAD~2", "a small rewind"), (root.as_str(), "a large one")] {
+            repo.git(&["reset", "--quiet", "--hard", to]);
+            let before = fixture.db.stats().writes();
+            collect_and_compare(&world, &repo, step).await;
+            writes.push(fixture.db.stats().writes() - before);
+        }
+        assert!(writes[1] >= writes[0] + 2, "2,298 commits are marked in three steps instead of one: {writes:?}");
+    }
+
     async fn an_old_head_that_gitlab_has_forgotten_means_the_whole_history(fixture) {
         for (number, answer) in [(1, UnknownRevision::NotFound), (2, UnknownRevision::Empty)] {
             let repo = Repo::create(fixture.dir.path(), &format!("app{number}"));

@@ -473,6 +473,44 @@ fn a_process_that_dies_at_any_point_leaves_a_run_that_the_next_one_finishes() {
     });
 }
 
+/// The program dies between two steps of marking what a rewind has lost.
+#[test]
+fn a_process_that_dies_while_it_marks_lost_commits_is_continued() {
+    on_runtime(|dir| async move {
+        let gitlab = GitLab::start().await.unwrap();
+        gitlab.set_token(TOKEN);
+        let repo = Repo::create(&dir, "app");
+        let root = repo.commit("2024-01-01T00:00:00Z");
+        repo.commit_many(2_200);
+        gitlab.add_repository(99, "team/app", &repo.dir);
+        std::fs::write(dir.join("tsuzuki.toml"), config_text(&gitlab.url(), "${TEST_TOKEN}", GROUP)).unwrap();
+        assert!(output(tsuzuki(&dir, &["bulk", "start", "-q"], None)).await.status.success());
+        repo.git(&["reset", "--quiet", "--hard", &root]);
+        let died = output(tsuzuki(&dir, &["bulk", "start", "-q"], Some("commits.marked:1"))).await;
+        assert_eq!(died.status.code(), None, "it died at the point");
+        let db = open(&dir).await;
+        let marked = rows(&db).await.iter().filter(|row| !row.reachable).count();
+        assert_eq!(marked, 2_000, "two steps are saved");
+        db.close().await;
+
+        let ended = output(tsuzuki(&dir, &["bulk", "resume"], None)).await;
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        let db = open(&dir).await;
+        let left: Vec<String> =
+            rows(&db).await.into_iter().filter(|row| row.reachable).map(|row| row.sha).collect();
+        assert_eq!(left, [root.trim()]);
+        let subject = tsuzuki::ledger::Subject::branch("team/app", "main");
+        let events = db.read(move |tx| tsuzuki::ledger::event::list_about(tx, &subject, 99)).await.unwrap();
+        let lost: Vec<_> = events
+            .iter()
+            .filter(|event| event.code == "history_rewritten")
+            .map(|event| event.detail["unreachable"].as_i64())
+            .collect();
+        assert_eq!(lost, [Some(2_200)], "told once, with all of them");
+        db.close().await;
+    });
+}
+
 /// SIGKILL from outside while pages are on their way.
 #[test]
 fn a_process_that_is_killed_is_replaced_at_once() {

@@ -56,8 +56,8 @@ pub(super) fn where_to_get_after(kind: &str, check: &Check) -> Option<&'static s
 /// What a job would do better with, though it runs without.
 pub(super) fn better_with(kind: &str, section: &Section) -> Option<String> {
     let (words, key) = match kind {
-        "books" if !section.has_path("google_books.api_key") => {
-            ("Google Books is asked without a key, which it does not take for long", "api_key")
+        "books" if crate::books::config::lacks_key(section) => {
+            ("Google Books needs an API key: without one it allows no requests", "api_key")
         }
         "commits" if !section.has("token") => ("without a token only public projects can be read", "token"),
         _ => return None,

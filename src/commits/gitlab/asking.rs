@@ -23,8 +23,6 @@ const UNREACHED_PATIENCE: Duration = Duration::from_secs(30);
 const ASKED_ATTEMPTS: u32 = 60;
 /// Waiting longer than this is told.
 const LONG_WAIT: Duration = Duration::from_secs(5);
-/// How often the clock is looked at during a wait, so that a stop or a step of the clock ends it.
-const SLICE: Duration = Duration::from_millis(100);
 /// Pages of one listing; more is a server that goes in circles.
 const MOST_PAGES: u32 = 1_000_000;
 
@@ -219,15 +217,9 @@ impl Client {
         if until.since(self.clock.now()) > PATIENCE {
             return Err(Error::Later { until, why: why.to_owned() });
         }
-        loop {
-            let left = until.since(self.clock.now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            tokio::select! {
-                () = stop.cancelled() => return Err(Error::Stopped),
-                () = tokio::time::sleep(left.min(SLICE)) => {}
-            }
+        tokio::select! {
+            () = stop.cancelled() => Err(Error::Stopped),
+            () = self.clock.wait_until(until) => Ok(()),
         }
     }
 }

@@ -26,5 +26,6 @@ pub mod import;
 pub mod pages;
 pub mod projects;
 pub mod reading;
+pub mod unreachable;
 
 crate::migration!(4, "commits", "../../../migrations/0004_commits.sql");

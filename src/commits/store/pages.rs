@@ -191,7 +191,7 @@ pub fn reset_walk(tx: &mut Tx<'_>, place: Place<'_>) -> db::Result<()> {
     tx.execute(
         sql!(
             "UPDATE branches SET walking_head = NULL, walking_base = NULL, walking_page = NULL,
-               walking_since = NULL, walking_open = NULL, walking_met_base = 0
+               walking_since = NULL, walking_open = NULL, walking_met_base = 0, walking_lost = 0
              WHERE project_id = ?1 AND branch_name = ?2"
         ),
         params![place.project_id, place.branch_name],
@@ -247,7 +247,7 @@ pub fn mark_complete(
         sql!(
             "UPDATE branches SET complete_head = ?3, complete_since = ?4, last_walk_at = ?5, open_parents = 0,
                walking_head = NULL, walking_base = NULL, walking_page = NULL,
-               walking_since = NULL, walking_open = NULL, walking_met_base = 0
+               walking_since = NULL, walking_open = NULL, walking_met_base = 0, walking_lost = 0
              WHERE project_id = ?1 AND branch_name = ?2"
         ),
         params![place.project_id, place.branch_name, head, since, now],
@@ -267,51 +267,14 @@ pub fn mark_open(tx: &mut Tx<'_>, place: Place<'_>, missing: i64, now: Timestamp
     Ok(())
 }
 
-/// Marks the stored commits that are not reachable from `head`; answers how many there are now.
-///
-/// Written with EXCEPT because both databases do it by hashing or sorting, however long the history is. The walk
-/// begins at the parents of `head` so that its column has the collation of the table.
-pub fn mark_unreachable(tx: &mut Tx<'_>, place: Place<'_>, head: &str, now: Timestamp) -> db::Result<u64> {
+/// Forgets up to `limit` of the commits that were left out; answers how many.
+pub fn reset_left_out(tx: &mut Tx<'_>, place: Place<'_>, limit: usize) -> db::Result<u64> {
     tx.execute(
         sql!(
-            "UPDATE commits SET unreachable_since = ?4
-             WHERE project_id = ?1 AND branch_name = ?2 AND unreachable_since IS NULL AND sha <> ?3
-               AND sha IN (
-                 SELECT c.sha FROM commits c
-                 WHERE c.project_id = ?1 AND c.branch_name = ?2 AND c.unreachable_since IS NULL
-                 EXCEPT
-                 SELECT reached.sha FROM (
-                   WITH RECURSIVE reach (sha) AS (
-                     SELECT p.parent_sha FROM commit_parents p WHERE p.project_id = ?1 AND p.sha = ?3
-                     UNION
-                     SELECT p.parent_sha FROM reach JOIN commit_parents p ON p.sha = reach.sha
-                     WHERE p.project_id = ?1)
-                   SELECT sha FROM reach) reached)"
+            "DELETE FROM commits_left_out WHERE project_id = ?1 AND branch_name = ?2 AND sha IN (
+               SELECT o.sha FROM commits_left_out o WHERE o.project_id = ?1 AND o.branch_name = ?2
+               ORDER BY o.sha LIMIT ?3)"
         ),
-        params![place.project_id, place.branch_name, head, now],
+        params![place.project_id, place.branch_name, limit],
     )
-}
-
-/// The commits of a page are reachable again.
-pub fn reset_unreachable(tx: &mut Tx<'_>, place: Place<'_>, commits: &[Commit]) -> db::Result<u64> {
-    let mut back = 0;
-    for commit in commits {
-        back += tx.execute(
-            sql!(
-                "UPDATE commits SET unreachable_since = NULL
-                 WHERE project_id = ?1 AND branch_name = ?2 AND sha = ?3 AND unreachable_since IS NOT NULL"
-            ),
-            params![place.project_id, place.branch_name, &*commit.sha],
-        )?;
-    }
-    Ok(back)
-}
-
-/// Forgets what was left out, for being old or unreadable: the whole history is walked again and decides anew.
-pub fn reset_left_out(tx: &mut Tx<'_>, place: Place<'_>) -> db::Result<()> {
-    tx.execute(
-        sql!("DELETE FROM commits_left_out WHERE project_id = ?1 AND branch_name = ?2"),
-        params![place.project_id, place.branch_name],
-    )?;
-    Ok(())
 }

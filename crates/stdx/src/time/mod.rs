@@ -154,6 +154,9 @@ impl<'de> serde::Deserialize<'de> for Timestamp {
     }
 }
 
+/// How often a clock is looked at during a wait, so that setting it ends the wait.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
 /// Where "now" comes from. Everything that needs the time is handed one of these.
 #[derive(Clone, Debug, Default)]
 pub struct Clock(Source);
@@ -221,6 +224,17 @@ impl Clock {
     /// Whether this is the machine's own clock, which a database server may replace by its own.
     pub fn is_system(&self) -> bool {
         matches!(self.0, Source::System)
+    }
+
+    /// Returns once this clock shows `until`, also when somebody has set it.
+    pub async fn wait_until(&self, until: Timestamp) {
+        loop {
+            let left = until.since(self.now());
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left.min(LOOK_EVERY)).await;
+        }
     }
 
     /// Moves a clock that was made to be moved to `at`; others are not ours to move.

@@ -1,0 +1,104 @@
+//! After a rewind or a force push: finds what the branch no longer contains and marks it, in steps that let others write.
+
+use serde_json::json;
+
+use super::super::history;
+use super::super::model::{BranchState, Walk};
+use super::super::reach::{Graph, Reached};
+use super::super::store::pages::{self, Place};
+use super::super::store::unreachable;
+use super::{Collector, Halt};
+use crate::db::{self, Tx};
+use crate::ledger::{Subject, event};
+use crate::time::Timestamp;
+
+/// Rows read at once; a reader keeps nobody waiting, but shutting down waits for it.
+const READ_AT_ONCE: usize = 20_000;
+/// Rows written in one transaction: few, so that other writers get in between.
+pub(super) const WRITTEN_AT_ONCE: usize = 1_000;
+
+impl Collector {
+    /// Marks the stored commits that are not reachable from the head of `walk`, and then says that the walk is over;
+    /// answers how many were marked.
+    ///
+    /// Nothing of it is remembered but the marks: whoever continues after a crash finds those that are left.
+    pub(super) async fn sweep(&self, walk: &Walk, state: &BranchState) -> Result<i64, Halt> {
+        let (reached, now) = (self.find_reached(&walk.head).await?, self.clock.now());
+        let mut after = String::new();
+        loop {
+            self.check_stop()?;
+            let (claimed, from) = (self.claimed.clone(), after.clone());
+            let stored = self.db.read(move |tx| {
+                let place = Place { project_id: claimed.project_id, branch_name: &claimed.branch_name };
+                unreachable::list_stored(tx, place, &from, READ_AT_ONCE)
+            });
+            let stored = stored.await?;
+            let Some(last) = stored.last() else { break };
+            after.clone_from(last);
+            let lost: Vec<String> = stored.into_iter().filter(|sha| !reached.contains(sha)).collect();
+            for step in lost.chunks(WRITTEN_AT_ONCE) {
+                self.check_stop()?;
+                let step = step.to_vec();
+                self.write(move |tx, place| unreachable::mark(tx, place, &step, now)).await?;
+                crate::fail::point("commits.marked");
+            }
+        }
+        let (walk, state, subject) = (walk.clone(), state.clone(), self.subject());
+        self.write(move |tx, place| finish(tx, place, &walk, &state, &subject, now)).await
+    }
+
+    /// Forgets what was left out, for being old or unreadable: the whole history is walked again and decides anew.
+    pub(super) async fn reset_left_out(&self) -> Result<(), Halt> {
+        while self.write(|tx, place| pages::reset_left_out(tx, place, WRITTEN_AT_ONCE)).await? > 0 {
+            self.check_stop()?;
+        }
+        Ok(())
+    }
+
+    async fn find_reached(&self, head: &str) -> Result<Reached, Halt> {
+        let project_id = self.claimed.project_id;
+        let (mut graph, mut after) = (Graph::default(), (String::new(), String::new()));
+        loop {
+            self.check_stop()?;
+            let from = after.clone();
+            let read =
+                self.db.read(move |tx| unreachable::list_edges(tx, project_id, &from, READ_AT_ONCE)).await?;
+            graph.add(&read.edges);
+            match read.last {
+                Some(last) => after = last,
+                None => break,
+            }
+        }
+        let head = head.to_owned();
+        // Work that grows with the history: not on a thread that others wait for.
+        let reached = tokio::task::spawn_blocking(move || graph.reached_from(&head)).await;
+        reached.map_err(|error| Halt::Db(db::Error::Statement(error.to_string())))
+    }
+
+    fn check_stop(&self) -> Result<(), Halt> {
+        match self.stop.is_cancelled() {
+            true => Err(Halt::Stopped),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Everything up to the head of the walk is stored, and what the branch no longer contains is marked; answers how many
+/// commits that were.
+pub(super) fn finish(
+    tx: &mut Tx<'_>,
+    place: Place<'_>,
+    walk: &Walk,
+    state: &BranchState,
+    subject: &Subject,
+    now: Timestamp,
+) -> db::Result<i64> {
+    let lost = unreachable::count_lost(tx, place)?;
+    pages::mark_complete(tx, place, &walk.head, history::complete_since(state, walk), now)?;
+    if lost > 0 {
+        let from = walk.base.as_ref().or(state.complete_head.as_ref());
+        let detail = json!({ "from": from, "to": walk.head, "unreachable": lost });
+        event::add(tx, None, subject, "history_rewritten", &detail, now)?;
+    }
+    Ok(lost)
+}
