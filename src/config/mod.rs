@@ -52,6 +52,9 @@ pub use secret_url::{BadLocation, Location, SecretUrl};
 pub use section::Section;
 pub use web::{Web, WebAuth};
 
+/// The largest config file that is read: thousands of blogs fit, and what is larger is something else.
+const MAX_BYTES: u64 = 4 << 20;
+
 /// The name of the config file.
 pub const FILE_NAME: &str = "tsuzuki.toml";
 
@@ -201,7 +204,7 @@ pub fn survey(path: &Path, kinds: &'static [Kind], env: &Env) -> (Option<Config>
 }
 
 fn load_text(path: &Path) -> Result<String, Problems> {
-    match std::fs::read(path).map(String::from_utf8) {
+    match load_bytes(path).map(String::from_utf8) {
         Ok(Ok(text)) => Ok(text),
         Ok(Err(_)) => {
             Err(Problem::of_file(path, "the file is not UTF-8").with_hint("save it as UTF-8").into())
@@ -212,6 +215,17 @@ fn load_text(path: &Path) -> Result<String, Problems> {
                 .into())
         }
         Err(err) => Err(Problem::of_file(path, format!("the file cannot be read: {err}")).into()),
+    }
+}
+
+/// The bytes of a config file; one that is too large is refused before anybody tries to make sense of it.
+fn load_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MAX_BYTES {
+        true => Err(std::io::Error::other("it is larger than 4 MiB, so it is no config file")),
+        false => Ok(bytes),
     }
 }
 

@@ -147,3 +147,13 @@ fn a_table_that_nothing_uses_is_a_warning() {
     assert!(channel.starts_with("9:1 ") && channel.contains("no job has it in `deliver`"), "{channel}");
     assert!(llm.starts_with("12:1 ") && llm.contains("no job asks a model"), "{llm}");
 }
+
+#[test]
+fn a_file_that_is_far_too_large_is_refused_before_it_is_parsed() {
+    let desk = Desk::empty();
+    std::fs::write(desk.file("tsuzuki.toml"), "this is no toml {{{\n".repeat(2_000_000)).unwrap();
+    let (problems, code) = check(&desk);
+    assert_eq!(code, Some(5));
+    let [problem] = problems.as_slice() else { panic!("{problems:?}") };
+    assert!(problem.contains("it is larger than 4 MiB"), "{problem}");
+}
