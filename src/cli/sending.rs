@@ -8,7 +8,9 @@ use tracing::warn;
 
 use super::times::Times;
 use super::{Exit, Output, waiting};
+use crate::app;
 use crate::channel::outbox::{SendReport, Sender};
+use crate::config;
 use crate::db::{self, Db};
 use crate::text::counted;
 use crate::time::Timestamp;
@@ -96,6 +98,14 @@ impl Sent {
             Exit::Fine if self.failed > 0 => Exit::Partly,
             exit => exit,
         }
+    }
+}
+
+/// Says of jobs that notify nobody how to see what they bring, unless the user wants quiet.
+pub(super) fn warn_without_channel<'a>(jobs: impl IntoIterator<Item = &'a config::Job>, out: &Output) {
+    for warning in jobs.into_iter().filter_map(app::warn_without_channel).filter(|_| !out.is_quiet()) {
+        let hint = warning.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+        out.warn(format!("{}{hint}", warning.message));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::desk::Desk;
+use crate::desk::{Desk, ends_with, said};
 use serde_json::Value as Json;
 
 /// The problems of `check --json` as `LINE:COLUMN MESSAGE`, and its exit code.
@@ -49,6 +49,7 @@ content = "${HOME}" # 11 `${…}` is filled in only where a secret belongs
 [[job]]
 name = "b"
 kind = "blogs"
+deliver = ["mail"]
 warn_after = 0 # 14 a warning needs at least one failure
 [[job.blog]]
 id = "x"
@@ -68,6 +69,7 @@ quota = "none" # 9 there is no quota `none`
 [[job]] # 1 the key `gitlab` is missing
 name = "c"
 kind = "commits"
+deliver = ["mail"]
 group = "g"
 concurrency = 99 # 15 `concurrency` is 1 to 16
 [[job]] # 1 the key `kind` is missing
@@ -95,7 +97,7 @@ fn people_see_the_same_problems_with_the_lines_and_what_was_meant() {
         "^^^^^^^ did you mean `language`?",
         "^^^^^^^ did you mean `email`?",
         "hint: kinds of job: press, books, blogs, commits",
-        "first used in line 50",
+        "first used in line 51",
         "tsuzuki.toml: 38 errors",
     ] {
         assert!(said.contains(words), "{words}\n{said}");
@@ -118,19 +120,53 @@ fn a_file_that_is_not_there_or_not_toml_is_json_too() {
 
 #[test]
 fn a_good_file_has_no_problems_and_one_job() {
-    let desk = Desk::new("[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"rust\"]\n");
+    let desk = Desk::new(
+        "[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"rust\"]\ndeliver = [\"out\"]\n\
+         [channel.out]\nkind = \"email\"\nsmtp = \"mail.example:587\"\nfrom = \"a@mail.example\"\nto = [\"b@mail.example\"]\n",
+    );
     assert_eq!(check(&desk), (vec![], Some(0)));
     let said = String::from_utf8(desk.run(&["check"]).stderr).unwrap();
     assert_eq!(said, "tsuzuki.toml: 1 job, no errors\n");
 }
 
+/// A job of every kind, none of which has a channel, and the commands that show what it brings.
+const SILENT: [(&str, &str, &str); 4] = [
+    ("press", "feed = \"https://a.example/\"", "`item ls`"),
+    ("books", "queries = [\"rust\"]", "`book ls`"),
+    ("blogs", "blog = [{ id = \"x\", url = \"https://x.example\" }]", "`change ls`"),
+    ("commits", "gitlab = \"https://gitlab.example\"\nprojects = [\"a/b\"]", "`commits stats`"),
+];
+
 #[test]
-fn a_press_job_without_a_channel_is_warned_of() {
-    let job = "[llm.gem]\nkind = \"gemini\"\napi_key = \"x\"\n[[job]]\nname = \"p\"\nkind = \"press\"\nfeed = \"https://a.example/\"\n";
-    let (problems, code) = check(&Desk::new(job));
-    let wanted = "the job `p` names no channel in `deliver`: it collects and screens, but summarises and posts nothing";
-    assert_eq!(code, Some(0), "it is no error");
-    assert!(problems.contains(&format!("4:1 {wanted}")), "{problems:?}");
+fn a_job_without_a_channel_is_warned_of_wherever_it_is_set_up() {
+    for (kind, keys, listing) in SILENT {
+        let job = format!("[[job]]\nname = \"j\"\nkind = \"{kind}\"\n{keys}\n");
+        let desk = Desk::new(&format!("{job}[llm.gem]\nkind = \"gemini\"\napi_key = \"literal-key\"\n"));
+        let (problems, code) = check(&desk);
+        assert_eq!(code, Some(0), "it is no error");
+        let warning = problems.iter().find(|problem| problem.contains("job `j` sends nowhere: ")).unwrap();
+        let shown = format!("results are kept and shown by `status` and {listing}");
+        assert!(warning.starts_with("1:1 ") && warning.ends_with(&shown), "{warning}");
+        // Every command that it names is one.
+        let words: Vec<&str> = listing.trim_matches('`').split(' ').collect();
+        ends_with(&desk.run(&[words.as_slice(), &["--help"]].concat()), 0);
+        let doctor = said(&desk.run(&["doctor", "--offline"]));
+        assert!(doctor.contains(&shown) && doctor.contains("add `deliver` to be notified"), "{doctor}");
+        let quiet = desk.run(&["check", "-q"]);
+        assert_eq!((said(&quiet).as_str(), quiet.status.code()), ("", Some(0)));
+    }
+    let desk = Desk::new("[channel.hook]\nkind = \"webhook\"\nurl = \"https://example.com/hook\"\n");
+    let add = |name: &str, more: &[&str]| {
+        let args = ["job", "add", "blogs", name, "--blog", &format!("{name}=https://{name}.example")];
+        ends_with(&desk.run(&[&args, more].concat()), 0)
+    };
+    assert!(add("silent", &[]).contains("warning: job `silent` sends nowhere"));
+    assert!(!add("loud", &["--deliver", "hook"]).contains("sends nowhere"));
+    desk.write("list", "https://more.example/\n");
+    let import = |job: &str| ends_with(&desk.run(&["import", "urls", "list", "--job", job, "--new"]), 0);
+    assert!(!import("loud").contains("sends nowhere"));
+    desk.write("list", "https://others.example/\n");
+    assert!(import("fresh").contains("warning: job `fresh` sends nowhere"));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::{Column, Context, Error, Exit, Result};
+use super::{Column, Context, Error, Exit, Result, sending};
 use crate::config::Config;
 use crate::config::value::Zone;
 use crate::db::{Db, Open, Place};
@@ -116,18 +116,31 @@ struct Times {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
-        Command::Opml { input, partial, how } => blogs::opml(&input, partial, &how, context).await,
-        Command::Urls { input, how } => blogs::urls(&input, &how, context).await,
-        Command::MicBot { db, how, times } => databases::mic_bot(db, &how, &times, context).await,
-        Command::Dre { place, jobs, how, times } => databases::dre(place, jobs, &how, &times, context).await,
+    let (exit, how, kind) = match args.command {
+        Command::Opml { input, partial, how } => {
+            (blogs::opml(&input, partial, &how, context).await?, how, crate::blogs::KIND)
+        }
+        Command::Urls { input, how } => (blogs::urls(&input, &how, context).await?, how, crate::blogs::KIND),
+        Command::MicBot { db, how, times } => {
+            (databases::mic_bot(db, &how, &times, context).await?, how, crate::press::KIND)
+        }
+        Command::Dre { place, jobs, how, times } => {
+            (databases::dre(place, jobs, &how, &times, context).await?, how, crate::books::KIND)
+        }
         Command::BlogWatcher { blogs, db, how, times } => {
-            databases::blog_watcher(blogs, db, &how, &times, context).await
+            (databases::blog_watcher(blogs, db, &how, &times, context).await?, how, crate::blogs::KIND)
         }
         Command::GitlabAnalyzer { db, gitlab, how, times } => {
-            databases::gitlab_analyzer(db, gitlab.as_deref(), &how, &times, context).await
+            let exit = databases::gitlab_analyzer(db, gitlab.as_deref(), &how, &times, context).await?;
+            (exit, how, crate::commits::KIND)
         }
-    }
+    };
+    // The file has other jobs now than when the import began.
+    let config = context.load_config()?;
+    let is_meant =
+        |job: &&crate::config::Job| job.kind == kind && how.job.as_ref().is_none_or(|name| *name == job.name);
+    sending::warn_without_channel(config.jobs.iter().filter(is_meant), &context.out);
+    Ok(exit)
 }
 
 /// What an import says at its end.

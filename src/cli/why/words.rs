@@ -106,7 +106,7 @@ pub(super) fn meaning(kind: Option<Kind>, code: &str) -> Option<&'static str> {
         (Kind::Job, "success") => "ended well",
         (Kind::Job, "waiting") => "ended early, the rest waits",
         (Kind::Job, "partly") => "failed in part",
-        (Kind::Run, "run_told") => "told",
+        (Kind::Run, "run_told") => "its messages are in the outbox",
         (Kind::Run, "targets_given_up") => "gave up what nobody could collect",
         _ => return None,
     })
@@ -115,6 +115,8 @@ pub(super) fn meaning(kind: Option<Kind>, code: &str) -> Option<&'static str> {
 /// One key of a detail in words; nothing for what is not there.
 fn fact(key: &str, value: &Json, times: &Times) -> Option<String> {
     let is_name = NAMES.contains(&key);
+    // How many are news; whether anybody is told depends on the channels.
+    let key = if key == "told" { "new" } else { key };
     let name = key.trim_end_matches("_at").replace('_', " ");
     Some(match value {
         Json::Null | Json::Bool(false) => return None,
@@ -170,7 +172,7 @@ mod tests {
                 "blog:example",
                 "baseline",
                 json!({ "detector": "feed", "entries": 12, "told": 0 }),
-                "was there at the first look: remembered, not told (detector feed, 12 entries, 0 told)",
+                "was there at the first look: remembered, not told (detector feed, 12 entries, 0 new)",
             ),
             (
                 "item:https://a.example/",
