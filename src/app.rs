@@ -13,11 +13,11 @@ use crate::channel::outbox::{Sender, Topics};
 use crate::channel::{self, ChannelSet, Outside};
 use crate::commits;
 use crate::config::value::Span;
-use crate::config::{self, Config, Kind, MissingSecret, Problem, Problems, Section};
+use crate::config::{self, Config, Kind, MissingAt, MissingSecret, Place, Problem, Problems, Section};
 use crate::db::{self, Db};
 use crate::engine::{Job, Parts, Schedule, Work};
 use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher};
-use crate::ledger::event;
+use crate::ledger::{Subject, event};
 use crate::ledger::quota::Quota;
 use crate::llm::{self, LlmSet};
 use crate::press;
@@ -105,6 +105,20 @@ pub fn warn_without_channel(job: &config::Job) -> Option<Problem> {
     );
     let warning = || job.section.header_problem(message).as_warning().with_hint("add `deliver` to be notified");
     job.deliver.is_empty().then(warning)
+}
+
+/// Which of the secrets that are `missing` a job needs: its own, those of its channels and its model, and the proxy's.
+pub fn list_missing_of(job: &Job, config: &Config, missing: &[MissingAt]) -> Vec<String> {
+    let relied_on = job.work.relies_on();
+    let deliver = config.find_job(job.name.as_str()).map_or(&[][..], |job| job.deliver.as_slice());
+    let is_needed = |missing: &&MissingAt| match missing.place {
+        Place::App => true,
+        Place::Job => missing.owner == job.name.as_str(),
+        Place::Channel => deliver.contains(&missing.owner),
+        Place::Llm => relied_on.contains(&Subject::provider(&missing.owner)),
+        Place::Store | Place::Web | Place::Quota | Place::Defaults => false,
+    };
+    missing.iter().filter(is_needed).map(|missing| missing.why.clone()).collect()
 }
 
 /// Tables that nothing in the file uses.

@@ -44,7 +44,8 @@ impl Context {
     /// The same with another config file, and without the user's environment: no variable changes what it says.
     pub(super) fn apart(&self, config: PathBuf) -> Self {
         let global = Global { config: Some(config), ..self.global.clone() };
-        Self { env: Env::of([]), clock: self.clock.clone(), stop: self.stop.clone(), ..Self::new(global) }
+        let (out, clock, stop) = (self.out.clone(), self.clock.clone(), self.stop.clone());
+        Self { out, env: Env::of([]), clock, stop, ..Self::new(global) }
     }
 
     /// Where the config file is, or an error that says how to make one.

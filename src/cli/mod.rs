@@ -212,14 +212,16 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
     });
     // Name look-ups that hang must not keep a finished program alive.
     runtime.shutdown_background();
-    match outcome {
-        Ok(exit) => exit.into(),
+    let exit = match outcome {
+        Ok(exit) => exit,
         Err(error) => {
             let error = context.told(error);
             context.out.error(&error);
-            error.exit.into()
+            error.exit
         }
-    }
+    };
+    context.out.conclude(exit);
+    exit.into()
 }
 
 /// The command as a future of one type: polled in place, each would be compiled once per kind of runtime.

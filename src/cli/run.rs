@@ -156,11 +156,11 @@ async fn run_jobs(
         jobs.done.cancel();
         finished
     };
-    let (sender, began) = (app.sender(), context.clock.now());
+    let sender = app.sender();
     let sending = async {
         match delivery {
             Delivery::Queue => {
-                sending::send_beside(&jobs, &sender, &context.stop).await?.with_locked(db, began).await
+                sending::send_beside(&jobs, &sender, &context.stop).await?.with_locked(db).await
             }
             Delivery::Withhold => Ok(Sent::default()),
         }

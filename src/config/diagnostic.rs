@@ -73,6 +73,8 @@ impl fmt::Debug for Source {
 pub enum Severity {
     /// The file cannot be used.
     Error,
+    /// The file is right; what it names outside of itself is not there yet.
+    Setup,
     /// The file can be used, but not as it should be.
     Warning,
 }
@@ -117,6 +119,12 @@ impl Problem {
         self
     }
 
+    /// The same problem, which is none of the file: something that it names has to be set up.
+    pub fn as_setup(mut self) -> Self {
+        self.severity = Severity::Setup;
+        self
+    }
+
     /// The same problem with a remark right under the place.
     pub fn with_label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
@@ -156,6 +164,7 @@ impl Problem {
     pub fn render(&self, colour: Colour) -> String {
         let level = match self.severity {
             Severity::Error => Level::ERROR,
+            Severity::Setup => Level::WARNING.with_name("needs setup"),
             Severity::Warning => Level::WARNING,
         };
         let path = self.source.path.display().to_string();

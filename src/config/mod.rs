@@ -90,7 +90,8 @@ struct SecretUse {
     /// Whether it stands in the file itself.
     literal: bool,
     secret: Secret,
-    /// The kind of the table that names it, the table, and the key.
+    /// Where the table that names it stands, its kind, its name, and the key.
+    place: Place,
     kind: String,
     owner: String,
     key: String,
@@ -99,6 +100,8 @@ struct SecretUse {
 /// A secret that cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingAt {
+    /// The part of the file that names it.
+    pub place: Place,
     /// The kind of the table that names it, such as `gemini`; empty for `[app]`, `[store]` and `[web]`.
     pub kind: String,
     /// The name of the table.
@@ -127,13 +130,23 @@ impl Config {
 
     /// Every secret that cannot be had, with the key that names it and the kind of its table.
     pub fn list_missing_secrets(&self) -> Vec<MissingAt> {
-        let missing = self.secrets.iter().filter_map(|used| {
-            let why = used.secret.reveal().err()?.to_string();
-            let line = self.source.line_and_column(used.span.start).0;
-            let SecretUse { kind, owner, key, .. } = used.clone();
-            Some(MissingAt { kind, owner, key, line, why })
-        });
-        missing.collect()
+        self.list_needed_setup().into_iter().map(|(missing, _)| missing).collect()
+    }
+
+    /// The same, each with its place as a problem that is not the file's own.
+    pub fn list_needed_setup(&self) -> Vec<(MissingAt, Problem)> {
+        let of_one = |used: &SecretUse| {
+            let SecretUse { span, secret, place, kind, owner, key, .. } = used.clone();
+            let line = self.source.line_and_column(span.start).0;
+            let source = &self.source;
+            secret.list_missing().into_iter().map(move |missing| {
+                let why = missing.to_string();
+                let problem = Problem::at(source, span.clone(), why.as_str()).as_setup();
+                let (kind, owner, key) = (kind.clone(), owner.clone(), key.clone());
+                (MissingAt { place, kind, owner, key, line, why }, problem)
+            })
+        };
+        self.secrets.iter().flat_map(of_one).collect()
     }
 
     /// What should be better about how secrets are kept.

@@ -25,7 +25,7 @@ langage = "ja" # 1 unknown key `langage`
 perday = 5 # 1 unknown key `perday`
 [llm.gem]
 kind = "gemini"
-api_key = "${KEY}"
+api_key = "${KEY}" # 11 KEY is not set
 quota = "nope" # 9 there is no quota `nope`
 foo = 1 # 1 unknown key `foo`
 [llm.kindless] # 1 the key `kind` is missing
@@ -179,7 +179,8 @@ fn a_table_that_nothing_uses_is_a_warning() {
     );
     let (problems, code) = check(&desk);
     assert_eq!(code, Some(0), "{problems:?}");
-    let [channel, llm] = problems.as_slice() else { panic!("{problems:?}") };
+    let unused: Vec<&String> = problems.iter().filter(|problem| !problem.contains("is not set")).collect();
+    let [channel, llm] = unused.as_slice() else { panic!("{problems:?}") };
     assert!(channel.starts_with("9:1 ") && channel.contains("no job has it in `deliver`"), "{channel}");
     assert!(llm.starts_with("12:1 ") && llm.contains("no job asks a model"), "{llm}");
 }
@@ -192,4 +193,41 @@ fn a_file_that_is_far_too_large_is_refused_before_it_is_parsed() {
     assert_eq!(code, Some(5));
     let [problem] = problems.as_slice() else { panic!("{problems:?}") };
     assert!(problem.contains("it is larger than 4 MiB"), "{problem}");
+}
+
+const UNSET: &str = "[channel.out]\nkind = \"slack\"\nurl = \"${SLACK_WEBHOOK_URL}\"\n\
+    [llm.gem]\nkind = \"gemini\"\napi_key = \"${LEFT}:${RIGHT}:${file:key}\"\n\
+    [[job]]\nname = \"b\"\nkind = \"blogs\"\ndeliver = [\"out\"]\nblog = [{ id = \"x\", url = \"https://x.example\" }]\n\
+    [[job]]\nname = \"c\"\nkind = \"commits\"\ngitlab = \"https://lab.example\"\nprojects = [\"a/b\"]\n";
+
+#[test]
+fn every_secret_that_is_not_set_needs_setup_and_is_an_error_only_when_strict() {
+    let desk = Desk::new(UNSET);
+    let told = ends_with(&desk.run(&["check"]), 0);
+    for words in ["needs setup: SLACK_WEBHOOK_URL is not set", "needs setup: LEFT is not set"] {
+        assert!(told.contains(words), "{words}\n{told}");
+    }
+    assert!(told.contains("needs setup: RIGHT is not set") && told.contains("the secret file `"), "{told}");
+    assert!(told.contains("https://api.slack.com/apps"), "where to get it: {told}");
+    assert!(told.contains("no errors, needs setup: 4 secrets not set"), "{told}");
+    let output = desk.run(&["check", "--json"]);
+    let problems: Json = serde_json::from_slice(&output.stdout).unwrap();
+    let severities: Vec<&str> =
+        problems["problems"].as_array().unwrap().iter().map(|one| one["severity"].as_str().unwrap()).collect();
+    assert_eq!(severities.iter().filter(|severity| **severity == "setup").count(), 4, "{severities:?}");
+    let strict = ends_with(&desk.run(&["check", "--strict", "-q"]), 5);
+    assert!(strict.contains("SLACK_WEBHOOK_URL is not set"), "{strict}");
+
+    let status = desk.run(&["status"]);
+    let (table, told) = (crate::desk::out(&status), ends_with(&status, 0));
+    let line = |job: &str| table.lines().find(|line| line.starts_with(job)).unwrap_or_default().to_owned();
+    assert!(line("b ").contains("Needs setup"), "{table}");
+    assert!(!line("c ").contains("Needs setup"), "it has no channel: {table}");
+    assert!(told.contains("needs setup: SLACK_WEBHOOK_URL is not set"), "{told}");
+    assert!(!told.contains("LEFT"), "no job asks that model: {told}");
+
+    let mut set = desk.command(&["check", "--strict"]);
+    set.env("SLACK_WEBHOOK_URL", "https://hooks.slack.example/services/a").envs([("LEFT", "a"), ("RIGHT", "b")]);
+    desk.write("key", "c-secret");
+    ends_with(&set.output().unwrap(), 0);
 }

@@ -1,7 +1,7 @@
 //! `doctor`: everything that a run needs, looked at one by one, without sending or changing anything.
 
 mod files;
-mod keys;
+pub(super) mod keys;
 
 use futures_util::future::join_all;
 use serde::Serialize;
