@@ -17,8 +17,8 @@ use crate::config::{self, Config, Kind, MissingAt, MissingSecret, Place, Problem
 use crate::db::{self, Db};
 use crate::engine::{Job, Parts, Schedule, Work};
 use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher};
-use crate::ledger::{Subject, event};
 use crate::ledger::quota::Quota;
+use crate::ledger::{Subject, event};
 use crate::llm::{self, LlmSet};
 use crate::press;
 use crate::time::{Clock, Timestamp};
@@ -103,7 +103,8 @@ pub fn warn_without_channel(job: &config::Job) -> Option<Problem> {
         "job `{}` sends nowhere: {instead}results are kept and shown by `status` and `{listing}`",
         job.name
     );
-    let warning = || job.section.header_problem(message).as_warning().with_hint("add `deliver` to be notified");
+    let warning =
+        || job.section.header_problem(message).as_warning().with_hint("add `deliver` to be notified");
     job.deliver.is_empty().then(warning)
 }
 

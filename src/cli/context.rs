@@ -160,18 +160,6 @@ impl Context {
         Ok(Db::open(Place::Memory, Open::Create, self.clock.clone()).await?)
     }
 
-    /// Cancels `stop` on the first Ctrl-C or SIGTERM; a second Ctrl-C ends the program at once.
-    pub(super) fn stop_on_signals(&self) {
-        let stop = self.stop.clone();
-        tokio::spawn(async move {
-            wait_for_signal().await;
-            stop.cancel();
-            wait_for_signal().await;
-            #[allow(clippy::disallowed_methods, reason = "asked twice: what is saved is saved")]
-            std::process::exit(i32::from(Exit::Interrupted as u8));
-        });
-    }
-
     /// Does `work`, which only looks, until it is done or the user has had enough.
     pub(super) async fn unless_stopped(&self, work: impl Future<Output = Result>) -> Result {
         tokio::select! {
@@ -214,20 +202,4 @@ pub(super) fn place_of(config: &Config) -> Result<Place> {
         }
     })?;
     Ok(Place::from(&location))
-}
-
-async fn wait_for_signal() {
-    let interrupt = tokio::signal::ctrl_c();
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = interrupt => {}
-                _ = terminate.recv() => {}
-            }
-            return;
-        }
-    }
-    let _ = interrupt.await;
 }

@@ -136,8 +136,11 @@ mod tests {
     fn messages_change_the_exit_code_only_of_jobs_that_went_well() {
         let well = Sent { sent: 3, unknown: 1, ..Sent::default() };
         let failed = Sent { sent: 3, failed: 1, ..Sent::default() };
-        let locked =
-            Sent { failed: 1, locked: BTreeMap::from([("hook".to_owned(), "401".to_owned())]), ..Sent::default() };
+        let locked = Sent {
+            failed: 1,
+            locked: BTreeMap::from([("hook".to_owned(), "401".to_owned())]),
+            ..Sent::default()
+        };
         for (sent, jobs, together) in [
             (&well, Exit::Fine, Exit::Fine),
             (&failed, Exit::Fine, Exit::Partly),

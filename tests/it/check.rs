@@ -212,8 +212,12 @@ fn every_secret_that_is_not_set_needs_setup_and_is_an_error_only_when_strict() {
     assert!(told.contains("no errors, needs setup: 4 secrets not set"), "{told}");
     let output = desk.run(&["check", "--json"]);
     let problems: Json = serde_json::from_slice(&output.stdout).unwrap();
-    let severities: Vec<&str> =
-        problems["problems"].as_array().unwrap().iter().map(|one| one["severity"].as_str().unwrap()).collect();
+    let severities: Vec<&str> = problems["problems"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["severity"].as_str().unwrap())
+        .collect();
     assert_eq!(severities.iter().filter(|severity| **severity == "setup").count(), 4, "{severities:?}");
     let strict = ends_with(&desk.run(&["check", "--strict", "-q"]), 5);
     assert!(strict.contains("SLACK_WEBHOOK_URL is not set"), "{strict}");
@@ -227,7 +231,28 @@ fn every_secret_that_is_not_set_needs_setup_and_is_an_error_only_when_strict() {
     assert!(!told.contains("LEFT"), "no job asks that model: {told}");
 
     let mut set = desk.command(&["check", "--strict"]);
-    set.env("SLACK_WEBHOOK_URL", "https://hooks.slack.example/services/a").envs([("LEFT", "a"), ("RIGHT", "b")]);
+    set.env("SLACK_WEBHOOK_URL", "https://hooks.slack.example/services/a")
+        .envs([("LEFT", "a"), ("RIGHT", "b")]);
     desk.write("key", "c-secret");
     ends_with(&set.output().unwrap(), 0);
+}
+
+/// Without a bound these take minutes to hours.
+#[test]
+fn a_large_file_that_is_wrong_everywhere_is_told_of_in_reasonable_time() {
+    let unknown: String = (0..380_000).map(|number| format!("k{number}=1\n")).collect();
+    let broken = "= nothing\n".repeat(300_000);
+    let quotas: String =
+        (0..20_000).map(|number| format!("[quota.q{number}]\nper_day = 0\nperday = 1\n")).collect();
+    let jobs: String = (0..5_000)
+        .map(|number| format!("[[job]]\nname = \"j{number}\"\nkind = \"none-that-is-known\"\n"))
+        .collect();
+    for (text, least, most) in [(unknown, 101, 101), (broken, 1, 5), (quotas, 100, 501), (jobs, 100, 501)] {
+        let desk = Desk::new(&text);
+        let (problems, code) = check(&desk);
+        assert_eq!(code, Some(5));
+        assert!((least..=most).contains(&problems.len()), "{}: {:?}", problems.len(), problems.first());
+        let told = ends_with(&desk.run(&["check"]), 5);
+        assert!(told.lines().count() < 10 * most, "{}", told.lines().count());
+    }
 }

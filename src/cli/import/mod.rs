@@ -297,7 +297,19 @@ async fn check_name(how: &How, also: &BTreeSet<JobName>, if_new: IfNew, context:
     Ok(())
 }
 
-/// Reads a whole file, or the standard input, up to a limit.
+/// Reads a whole file, or the standard input, up to a limit; whoever waits for its end can stop waiting.
+async fn load_input(input: &str, most: u64, context: &Context) -> Result<Vec<u8>> {
+    let name = input.to_owned();
+    let loading = tokio::task::spawn_blocking(move || read_input(&name, most));
+    tokio::select! {
+        biased;
+        () = context.stop.cancelled() => {
+            Err(Error::new(Exit::Interrupted, "interrupted; nothing was imported"))
+        }
+        loaded = loading => loaded.map_err(|_| Error::failed(format!("{input} cannot be read")))?,
+    }
+}
+
 fn read_input(input: &str, most: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let failed = |error: std::io::Error| Error::failed(format!("{input} cannot be read: {error}"));
