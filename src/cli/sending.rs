@@ -99,12 +99,19 @@ impl Sent {
     }
 }
 
-/// Says of jobs that notify nobody how to see what they bring, unless the user wants quiet.
-pub(super) fn warn_without_channel<'a>(jobs: impl IntoIterator<Item = &'a config::Job>, out: &Output) {
-    for warning in jobs.into_iter().filter_map(app::warn_without_channel).filter(|_| !out.is_quiet()) {
+/// What to say of jobs that notify nobody: how to see what they bring.
+pub(super) fn list_without_channel<'a>(
+    jobs: impl IntoIterator<Item = &'a config::Job>,
+) -> impl Iterator<Item = String> {
+    jobs.into_iter().filter_map(app::warn_without_channel).map(|warning| {
         let hint = warning.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-        out.warn(format!("{}{hint}", warning.message));
-    }
+        format!("{}{hint}", warning.message)
+    })
+}
+
+/// Says it, unless the user wants quiet.
+pub(super) fn warn_without_channel<'a>(jobs: impl IntoIterator<Item = &'a config::Job>, out: &Output) {
+    list_without_channel(jobs).filter(|_| !out.is_quiet()).for_each(|sentence| out.warn(sentence));
 }
 
 /// Sends what is due: at once, whenever a job ends, and when all have ended.

@@ -680,3 +680,17 @@ fn the_daemon_stops_cleanly_on_sigterm() {
     assert_eq!(child.wait().unwrap().code(), Some(0), "{rest:?}");
     assert_eq!(desk.files(), ["tsuzuki.db", "tsuzuki.toml"], "the WAL is tidied away");
 }
+
+#[test]
+fn the_daemon_warns_of_a_new_job_that_sends_nowhere() {
+    // An address of this machine is refused, so nothing leaves it.
+    let desk = Desk::new(&BLOGS.replace("https://example.com", "http://127.0.0.1:18009/"));
+    let mut command = desk.command(&["serve"]);
+    let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
+    let warned = lines.any(|line| line.unwrap().contains("job `blogs` sends nowhere: results are kept"));
+    send_signal(child.id(), Signal::TERM);
+    assert!(warned);
+    lines.for_each(drop);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
