@@ -102,19 +102,6 @@ fn summary_chars() -> u32 {
     300
 }
 
-/// What should be better about a press job: one without a channel does half of its work.
-pub fn list_warnings(job: &Job) -> Problems {
-    if !job.deliver.is_empty() {
-        return Problems::default();
-    }
-    let message = format!(
-        "the job `{}` names no channel in `deliver`: it collects and screens, but summarises and posts nothing",
-        job.name
-    );
-    let hint = "add a `[channel.NAME]` and `deliver = [\"NAME\"]`";
-    job.section.header_problem(message).as_warning().with_hint(hint).into()
-}
-
 impl Keys {
     /// Reads a job's table and checks what serde cannot know; answers the name of its LLM, too.
     pub fn read(job: &Job, llms: &LlmSet) -> Result<(Self, String), Problems> {
