@@ -31,7 +31,7 @@ CREATE INDEX idx_items_status_last_checked_at ON items (status, last_checked_at)
 CREATE INDEX idx_items_status_published_at ON items (status, published_at);
 CREATE INDEX idx_items_address ON items (url, job_name);
 CREATE INDEX idx_items_job ON items (job_name, id);
-CREATE INDEX idx_items_job_status_last_checked_at ON items (job_name, status, last_checked_at);
+CREATE INDEX idx_items_job_status_last_checked_at ON items (job_name, status, last_checked_at, published_at, id);
 CREATE INDEX idx_items_job_status_published_at ON items (job_name, status, published_at);
 
 CREATE TABLE press_feeds (

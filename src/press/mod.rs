@@ -308,6 +308,14 @@ impl Press {
         })
     }
 
+    /// That `content` names a block that a page has not.
+    fn block_warning(&self, page: &str) -> String {
+        let content = self.keys.content.as_deref().unwrap_or_default();
+        format!(
+            "warning: `content = \"{content}\"` matches nothing on {page}; the main text is detected instead"
+        )
+    }
+
     fn limits(&self) -> Limits {
         self.keys.limits()
     }
@@ -370,7 +378,9 @@ impl Work for Press {
         Box::pin(async {
             let feed = self.keys.feed.url();
             let fetcher = &self.parts.fetcher;
-            vec![fetcher.reach("feed", feed, &self.allow_private, Wanted::Document).await]
+            let feed = fetcher.reach("feed", feed, &self.allow_private, Wanted::Document).await;
+            let page = if feed.is_fine { trial::check_page(self).await } else { None };
+            [Some(feed), page].into_iter().flatten().collect()
         })
     }
 
@@ -380,11 +390,10 @@ impl Work for Press {
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
         Box::pin(async {
-            let look = trial::look(self, db, self.parts.clock.now()).await?;
-            Ok(Trial {
-                looks: vec![look],
-                notes: vec!["pages are not read, and the model is not asked".into()],
-            })
+            let (look, page) = trial::look(self, db, self.parts.clock.now()).await?;
+            let mut notes = vec!["only the newest page is read, and the model is not asked".to_owned()];
+            notes.extend(page);
+            Ok(Trial { looks: vec![look], notes })
         })
     }
 

@@ -44,10 +44,18 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
         "criteria": verdict.criteria,
         "cached": answered.is_cached,
         "files": page.files.len(),
+        "files_not_read": page.unread(),
+        "content_matches_nothing": page.lacks_block.then_some(press.keys.content.as_deref()).flatten(),
         "tokens": answered.tokens_in + answered.tokens_out,
     });
+    let lacks_block = page.lacks_block;
     let seen = Seen { page_hash: page.hash, verdict: Some(verdict.reason) };
-    let step = press.finish(turn, &item, event, detail, Some(seen)).await;
+    let step = press.finish(turn, &item, event, detail, Some(seen)).await.map(|step| match step {
+        Step::Moved(line) if lacks_block => {
+            Step::Moved(format!("{line}; {}", press.block_warning(&item.url)))
+        }
+        other => other,
+    });
     fail::point("press.verdict_stored");
     step
 }

@@ -156,7 +156,8 @@ pub fn mark_held(tx: &mut Tx<'_>, id: i64) -> db::Result<bool> {
 
 /// The item to screen next: of those nobody has looked at and those that were put off, the one looked at longest ago.
 ///
-/// Two picks, each along its own index, and the older of the two: one query over both states would sort them all. An
+/// What was found at once was looked at at once: then what was published first goes first, so that posts leave in the order
+/// of publication. Two picks, each along its own index, and the older of the two: one query over both states would sort them all. An
 /// entry of the future may wait for years; what was put off may not, unless a clock wrote its end which was ahead.
 pub fn find_to_screen(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Result<Option<Item>> {
     let mut found = Vec::new();
@@ -169,13 +170,13 @@ pub fn find_to_screen(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Res
                 columns!(),
                 " FROM items WHERE job_name = ?1 AND status = ?2
                   AND (not_before IS NULL OR not_before <= ?3 OR not_before > ?4)
-                  ORDER BY last_checked_at, id LIMIT 1"
+                  ORDER BY last_checked_at, published_at, id LIMIT 1"
             )),
             params![job, status.code(), now, latest],
             read,
         )?);
     }
-    Ok(found.into_iter().min_by_key(|item| (item.last_checked_at, item.id)))
+    Ok(found.into_iter().min_by_key(|item| (item.last_checked_at, item.published_at, item.id)))
 }
 
 /// The item of a job with that address.
