@@ -1,13 +1,13 @@
 //! Reads the feed and records what is new; the first successful look only sets the baseline.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::config::Future;
-use super::model::NewItem;
+use super::model::{NewItem, Recorded};
 use super::store::{self, FeedState};
 use super::{Failure, Press, Turn, gone};
 use crate::channel::outbox;
@@ -15,10 +15,11 @@ use crate::config::value::FirstRun;
 use crate::db::{self, Tx};
 use crate::fail;
 use crate::fetch::{Error, Request, Response, Validators};
+use crate::hash::bounded_key;
 use crate::id::JobName;
 use crate::ledger::{Subject, event};
 use crate::parse::feed::{self, Entry};
-use crate::parse::url::resolve_web;
+use crate::parse::url::{Url, comparison_key, resolve_web};
 use crate::text;
 use crate::time::Timestamp;
 
@@ -43,12 +44,32 @@ pub struct Collected {
     pub added: usize,
     /// Items that were recorded as known already.
     pub baseline: usize,
+    /// Items that were recorded because the feed tells its old entries under new addresses.
+    pub rewritten: usize,
     /// Entries left alone because their date lies ahead.
     pub future: usize,
     /// Entries without an address that can be used.
     pub unusable: usize,
-    /// Whether the posts of the new items wait for a person.
-    pub is_held: bool,
+    /// Why the posts of the new items wait for a person, if they do.
+    pub held: Option<Held>,
+}
+
+/// Why the posts of new items wait for a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// They are more than `hold_above`.
+    TooMany,
+    /// They are most of the feed.
+    MostOfTheFeed,
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Held::TooMany => "held: more than `hold_above` at once",
+            Held::MostOfTheFeed => "held: more than half of the feed at once",
+        })
+    }
 }
 
 impl fmt::Display for Collected {
@@ -59,6 +80,7 @@ impl fmt::Display for Collected {
         write!(f, "{} new", self.added)?;
         for (count, what) in [
             (self.baseline, "recorded as known"),
+            (self.rewritten, "at a new address"),
             (self.future, "dated in the future"),
             (self.unusable, "without a usable link"),
         ] {
@@ -66,14 +88,14 @@ impl fmt::Display for Collected {
                 write!(f, ", {count} {what}")?;
             }
         }
-        if self.is_held {
-            f.write_str(", held: more than `hold_above` at once")?;
+        if let Some(held) = self.held {
+            write!(f, ", {held}")?;
         }
         Ok(())
     }
 }
 
-/// Reads the feed once. The outer error ends the run, the inner one is the feed's.
+/// Reads the feed once. The outer error ends the run, the inner one is the feed's, as a sentence.
 pub(super) async fn collect(press: &Press, turn: &Turn) -> Result<Result<Collected, String>, Failure> {
     let feed_url = press.keys.feed.url().clone();
     let (job, address) = (press.name.clone(), feed_url.to_string());
@@ -89,14 +111,23 @@ pub(super) async fn collect(press: &Press, turn: &Turn) -> Result<Result<Collect
         Ok(Fetched::Feed(validators, entries)) => (validators, entries),
         Ok(Fetched::Gone) => {
             gone::rest(press, turn).await?;
-            return Ok(Err(gone::words(&press.name)));
+            return Ok(Err(unread(&gone::words(&press.name))));
         }
-        Err(why) => return Ok(Err(why)),
+        Err(why) => return Ok(Err(unread(&why))),
     };
+    if let Some(had) = known.entry_count.filter(|had| *had > 0 && entries.is_empty()) {
+        // Nothing is remembered of it: it is read whole until it has entries again.
+        let had = text::counted(usize::try_from(had).unwrap_or(usize::MAX), "entry");
+        return Ok(Err(format!("the feed is empty; it had {had}")));
+    }
     let read = read_entries(&entries, press.keys.future, turn.now());
     let collected = write(press, turn, feed_url.to_string(), validators, read).await?;
     fail::point("press.collected");
     Ok(Ok(collected))
+}
+
+fn unread(why: &str) -> String {
+    format!("the feed could not be read: {why}")
 }
 
 /// What asking for a feed brought.
@@ -140,6 +171,11 @@ pub fn item_url(link: &str) -> Option<String> {
     resolve_web(None, link).map(String::from).filter(|url| url.len() <= MAX_URL_BYTES)
 }
 
+/// The address of an item for comparisons: without scheme, fragment and tracking parameters.
+pub(super) fn url_key(url: &str) -> Option<String> {
+    Url::parse(url).ok().map(|url| bounded_key(comparison_key(&url)))
+}
+
 /// The title that is kept of an item: on one line, not too long, never empty.
 pub fn item_title(title: &str, url: &str) -> String {
     match text::one_line(title) {
@@ -154,11 +190,13 @@ pub(super) struct Read {
     pub(super) items: Vec<NewItem>,
     pub(super) future: usize,
     pub(super) unusable: usize,
+    entry_count: u32,
     read_again_at: Option<Timestamp>,
 }
 
 pub(super) fn read_entries(entries: &[Entry], future: Future, now: Timestamp) -> Read {
-    let mut read = Read::default();
+    let entry_count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+    let mut read = Read { entry_count, ..Read::default() };
     let mut seen = HashSet::new();
     for entry in entries {
         let Some(url) = entry.link.as_deref().and_then(item_url) else {
@@ -181,10 +219,30 @@ pub(super) fn read_entries(entries: &[Entry], future: Future, now: Timestamp) ->
             (None, _) => (date.unwrap_or(now), None),
         };
         let title = item_title(entry.title.as_deref().unwrap_or_default(), &url);
-        let entry_key = text::shorten(entry.key(), MAX_TITLE);
-        read.items.push(NewItem { url, title, published_at, entry_key, not_before, is_baseline: false });
+        read.items.push(NewItem {
+            url_key: url_key(&url),
+            url,
+            title,
+            published_at,
+            entry_key: bounded_key(entry.key().to_owned()),
+            has_id: entry.key().starts_with("id:"),
+            not_before,
+            recorded: None,
+        });
     }
+    drop_shared_keys(&mut read.items);
     read
+}
+
+/// Entries that one document tells apart are not one, however alike their addresses are.
+fn drop_shared_keys(items: &mut [NewItem]) {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for key in items.iter().filter_map(|item| item.url_key.clone()) {
+        *counts.entry(key).or_default() += 1;
+    }
+    for item in items {
+        item.url_key = item.url_key.take().filter(|key| counts.get(key) == Some(&1));
+    }
 }
 
 /// Marks what the first look only records.
@@ -197,18 +255,18 @@ fn mark_baseline(items: &mut [NewItem], first_run: FirstRun) {
     let mut newest: Vec<usize> = (0..items.len()).collect();
     newest.sort_by_key(|index| std::cmp::Reverse(items[*index].published_at));
     for index in newest.into_iter().skip(announced) {
-        items[index].is_baseline = true;
+        items[index].recorded = Some(Recorded::Baseline);
     }
 }
 
 /// What of a feed is new to a job.
 pub(super) struct New {
-    /// Entries that it does not know; on the first look also those that it only records.
+    /// Entries that it does not know, also those that it only records.
     pub(super) items: Vec<NewItem>,
     /// When it first read the feed; `None` on the first look.
     pub(super) first_success_at: Option<Timestamp>,
-    /// Whether the posts wait for a person.
-    pub(super) is_held: bool,
+    /// Why the posts wait for a person, if they do.
+    pub(super) held: Option<Held>,
 }
 
 /// Looks what of `items` is new.
@@ -220,20 +278,47 @@ pub(super) fn find_new(
     first_run: FirstRun,
     hold_above: u32,
 ) -> db::Result<New> {
-    let first_success_at = store::find_feed(tx, job, feed_url)?.first_success_at;
+    let known = store::find_feed(tx, job, feed_url)?;
+    let first_success_at = known.first_success_at;
+    let whole = items.len();
     let mut items = items.to_vec();
     if first_success_at.is_none() {
         mark_baseline(&mut items, first_run);
     }
     let mut unknown = Vec::new();
     for item in items {
-        if !store::is_known(tx, job, &item.url)? {
+        if !store::is_known(tx, job, &item)? {
             unknown.push(item);
         }
     }
+    if let Some(last) = known.last_success_at
+        && unknown.len() == whole
+        && is_any_told(tx, job, &unknown)?
+    {
+        for item in unknown.iter_mut().filter(|item| item.published_at < last) {
+            item.recorded = Some(Recorded::Rewritten);
+        }
+    }
+    let new_count = unknown.iter().filter(|item| item.recorded.is_none()).count();
     let hold_above = usize::try_from(hold_above).unwrap_or(usize::MAX);
-    let is_held = outbox::should_hold(unknown.len(), hold_above, first_success_at.is_some());
-    Ok(New { items: unknown, first_success_at, is_held })
+    let past_first_run = first_success_at.is_some();
+    let held = if outbox::should_hold(new_count, hold_above, past_first_run) {
+        Some(Held::TooMany)
+    } else {
+        outbox::is_most_of(new_count, whole, past_first_run).then_some(Held::MostOfTheFeed)
+    };
+    Ok(New { items: unknown, first_success_at, held })
+}
+
+/// Whether the job knows title and date of one of the entries: then a feed of strangers has rewritten its addresses. A short
+/// feed whose entries were all replaced is full of strangers, too, but tells other things.
+fn is_any_told(tx: &mut Tx<'_>, job: &JobName, items: &[NewItem]) -> db::Result<bool> {
+    for item in items {
+        if store::is_told(tx, job, item)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 async fn write(
@@ -247,16 +332,18 @@ async fn write(
         (press.name.clone(), press.first_run, press.hold_above, turn.now());
     turn.write(move |tx| {
         let new = find_new(tx, &job, &feed_url, &read.items, first_run, hold_above)?;
-        let (is_held, found_since) = (new.is_held, store::find_last_success(tx, &job, &feed_url)?);
+        let (held, found_since) = (new.held, store::find_last_success(tx, &job, &feed_url)?);
+        let is_held = held.is_some();
         let mut collected =
-            Collected { future: read.future, unusable: read.unusable, is_held, ..Collected::default() };
+            Collected { future: read.future, unusable: read.unusable, held, ..Collected::default() };
         for item in &new.items {
             if !store::add(tx, &job, item, is_held, found_since, now)? {
                 continue;
             }
-            let (count, code) = match item.is_baseline {
-                true => (&mut collected.baseline, "baseline"),
-                false => (&mut collected.added, "found"),
+            let (count, code) = match item.recorded {
+                Some(Recorded::Baseline) => (&mut collected.baseline, "baseline"),
+                Some(Recorded::Rewritten) => (&mut collected.rewritten, "rewritten"),
+                None => (&mut collected.added, "found"),
             };
             *count += 1;
             let detail = json!({ "title": item.title, "published_at": item.published_at, "held": is_held });
@@ -267,6 +354,8 @@ async fn write(
             first_success_at: new.first_success_at.or(Some(now)),
             last_read_at: Some(now),
             read_again_at: read.read_again_at,
+            entry_count: Some(read.entry_count),
+            ..FeedState::default()
         };
         store::put_feed(tx, &job, &feed_url, &state, now)?;
         Ok(collected)
@@ -346,7 +435,7 @@ mod tests {
         let announced = |first_run| {
             let mut items = read_entries(&entries, Future::Ignore, at("2026-01-15T00:00:00Z")).items;
             mark_baseline(&mut items, first_run);
-            items.iter().map(|item| !item.is_baseline).collect::<Vec<_>>()
+            items.iter().map(|item| item.recorded.is_none()).collect::<Vec<_>>()
         };
         assert_eq!(announced(FirstRun::Baseline), [false, false, false]);
         assert_eq!(announced(FirstRun::Latest(2)), [false, true, true]);
@@ -360,7 +449,7 @@ mod tests {
             validators: Validators { etag: Some("\"1\"".into()), ..Validators::default() },
             first_success_at: Some(now),
             last_read_at: Some(now),
-            read_again_at: None,
+            ..FeedState::default()
         };
         assert!(!usable_validators(&known, now).is_empty());
         assert!(usable_validators(&known, now.plus(WHOLE_EVERY)).is_empty());

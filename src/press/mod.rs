@@ -184,7 +184,7 @@ impl Press {
             match until_stopped(turn, collect::collect(self, turn)).await? {
                 Ok(collected) => report.well(collected.to_string()),
                 // The items that we have do not depend on the feed being there.
-                Err(why) => report.problems.push(format!("the feed could not be read: {why}")),
+                Err(why) => report.problems.push(why),
             }
         }
         report.problems.extend(until_stopped(turn, gone::tell(self, turn)).await?);
@@ -222,12 +222,12 @@ impl Press {
         for _ in 0..self.keys.items_per_run {
             turn.check_stop()?;
             match self.step(turn, only).await? {
-                Step::Moved(line) => report.well(line),
-                Step::Failed(line) => report.lines.push(line),
+                Step::Moved(line) => report.step_well(line),
+                Step::Failed(line) => report.failed_steps.push(line),
                 Step::NotRendered { line, problems, is_queued } => {
                     report.lines.push(line);
                     report.problems.extend(problems);
-                    report.went_well |= is_queued;
+                    report.any_step_well |= is_queued;
                 }
                 Step::Waiting { until, why } => {
                     report.lines.push(format!("waiting until {until}: {why}"));

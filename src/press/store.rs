@@ -67,7 +67,7 @@ fn read(row: &Row<'_>) -> db::Result<Item> {
 
 /// Adds an item unless its address is known; `true` if it was new.
 ///
-/// Baseline items are over at once (3/0); all others start unprocessed (0) with no tries.
+/// What is only recorded is over at once (3/0); all others start unprocessed (0) with no tries.
 pub fn add(
     tx: &mut Tx<'_>,
     job: &JobName,
@@ -76,15 +76,15 @@ pub fn add(
     found_since: Option<Timestamp>,
     now: Timestamp,
 ) -> db::Result<bool> {
-    let (status, reason) = match item.is_baseline {
-        true => (Status::Processed, Some(Reason::None.code())),
-        false => (Status::Unprocessed, None),
+    let (status, reason) = match item.recorded {
+        Some(_) => (Status::Processed, Some(Reason::None.code())),
+        None => (Status::Unprocessed, None),
     };
     let added = tx.execute(
         sql!(
             "INSERT INTO items (url, title, published_at, status, reason, retry_count, created_at, last_checked_at,
-               job_name, not_before, entry_key, is_held, found_since)
-             VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (job_name, url) DO NOTHING"
+               job_name, not_before, entry_key, is_held, found_since, url_key)
+             VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (job_name, url) DO NOTHING"
         ),
         params![
             item.url,
@@ -97,7 +97,8 @@ pub fn add(
             item.not_before,
             item.entry_key,
             is_held,
-            found_since
+            found_since,
+            item.url_key
         ],
     )?;
     Ok(added == 1)
@@ -110,9 +111,39 @@ pub fn find_found_since(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Timestamp
     Ok(found.flatten())
 }
 
-/// Whether an item with that address is known to the job.
-pub fn is_known(tx: &mut Tx<'_>, job: &JobName, url: &str) -> db::Result<bool> {
-    Ok(tx.count(sql!("SELECT 1 FROM items WHERE job_name = ?1 AND url = ?2"), params![job, url])? == 1)
+/// Whether the job knows an entry: by its address, else by the id that the feed gives it, else by its address for
+/// comparisons.
+pub fn is_known(tx: &mut Tx<'_>, job: &JobName, item: &NewItem) -> db::Result<bool> {
+    if tx.count(sql!("SELECT 1 FROM items WHERE job_name = ?1 AND url = ?2"), params![job, item.url])? == 1 {
+        return Ok(true);
+    }
+    if item.has_id
+        && tx.count(
+            sql!("SELECT 1 FROM items WHERE job_name = ?1 AND entry_key = ?2 LIMIT 1"),
+            params![job, item.entry_key],
+        )? == 1
+    {
+        return Ok(true);
+    }
+    let Some(url_key) = &item.url_key else { return Ok(false) };
+    let found = tx.count(
+        sql!("SELECT 1 FROM items WHERE job_name = ?1 AND url_key = ?2 LIMIT 1"),
+        params![job, url_key],
+    )?;
+    Ok(found == 1)
+}
+
+/// Whether the job knows an item of that title and date, at whatever address.
+pub fn is_told(tx: &mut Tx<'_>, job: &JobName, item: &NewItem) -> db::Result<bool> {
+    // All states there are, so that the index by state and date serves.
+    let found = tx.count(
+        sql!(
+            "SELECT 1 FROM items
+             WHERE job_name = ?1 AND status IN (0, 1, 2, 3) AND published_at = ?2 AND title = ?3 LIMIT 1"
+        ),
+        params![job, item.published_at, item.title],
+    )?;
+    Ok(found == 1)
 }
 
 /// The item to summarise next: the pending one that was published first and has no message under way.

@@ -30,13 +30,13 @@ pub(super) async fn look(press: &Press, db: &Db, now: Timestamp) -> Result<(Look
     let (job, feed, items) = (press.name.clone(), press.keys.feed.url().to_string(), read.items);
     let (first_run, hold_above) = (press.first_run, press.hold_above);
     let found = db.read(move |tx| find_new(tx, &job, &feed, &items, first_run, hold_above)).await?;
-    let (is_first, is_held) = (found.first_success_at.is_none(), found.is_held);
-    let new: Vec<_> = found.items.into_iter().filter(|item| !item.is_baseline).collect();
+    let (is_first, held) = (found.first_success_at.is_none(), found.held);
+    let new: Vec<_> = found.items.into_iter().filter(|item| item.recorded.is_none()).collect();
     let mut found = format!("{}, {} to be screened", text::counted(entries.len(), "entry"), new.len());
     if is_first {
         found += ", the others recorded as known: it would be the first run";
-    } else if is_held {
-        found += ", held: more than `hold_above` at once";
+    } else if let Some(held) = held {
+        found += &format!(", {held}");
     }
     for (count, what) in [(read.future, "dated in the future"), (read.unusable, "without a usable link")] {
         if count > 0 {

@@ -3,6 +3,7 @@
 mod answers;
 mod commands;
 mod crash;
+mod feeds;
 mod held_back;
 mod pages;
 mod providers;

@@ -65,6 +65,7 @@ pub(super) fn meaning(kind: Option<Kind>, code: &str) -> Option<&'static str> {
         (Kind::Blog, "failing") => "cannot be read",
         (Kind::Blog, "recovered") => "can be read again",
         (Kind::Blog, "gone") => "is gone, and paused",
+        (Kind::Item, "rewritten") => "an old entry at a new address: remembered, not told",
         (Kind::Item, "found") => "found in the feed",
         (Kind::Item, "worth") => "worth a post",
         (Kind::Item, "not_valuable") => "not worth a post",
