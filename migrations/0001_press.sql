@@ -12,6 +12,8 @@ CREATE TABLE items (
   last_checked_at TIMESTAMP NOT NULL,
   job_name TEXT NOT NULL,
   not_before TEXT,
+  -- Since when it is put off without having been found worth a summary.
+  deferred_since TEXT,
   entry_key TEXT,
   -- The address without scheme, fragment and tracking parameters; none where entries of one document share it.
   url_key TEXT,

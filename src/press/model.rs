@@ -132,6 +132,8 @@ pub struct Item {
     pub last_checked_at: Timestamp,
     /// Not to be looked at earlier.
     pub not_before: Option<Timestamp>,
+    /// Since when it is put off without having been found worth a summary.
+    pub deferred_since: Option<Timestamp>,
     /// What its page was when we last looked, hashed.
     pub page_hash: Option<String>,
     /// Whether its post waits for a person.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::decide::Event;
+use super::decide::{self, Event};
 use super::model::Item;
 use super::{Failure, Press, Seen, Step, Turn, no_answer, page};
 use crate::fail;
@@ -38,6 +38,13 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
         Worth::NotWorth => Event::NotWorth,
         Worth::NotReady => Event::NotReady,
     };
+    if answered.is_cached && item.page_hash.as_deref() == Some(&page.hash) {
+        let event = decide::on_unchanged(&item, event, &press.limits(), turn.now());
+        if matches!(event, Event::Unchanged | Event::WaitOver) {
+            let detail = json!({ "since": item.deferred_since });
+            return press.finish(turn, &item, event, detail, None).await;
+        }
+    }
     tracing::info!(item.id = item.id, verdict = event.code(), "Screened `{}`: {}", item.title, event.code());
     let detail = json!({
         "why": verdict.reason,

@@ -12,7 +12,7 @@ pub use feed::{
 pub use import::{ImportedItem, add_feed, add_imported, find_first_created};
 
 use super::TOPIC;
-use super::decide::{LONGEST_WAIT, Transition};
+use super::decide::{Event, LONGEST_WAIT, Transition};
 use super::model::{Item, NewItem, Reason, Status};
 use crate::db::{self, Row, Tx};
 use crate::id::JobName;
@@ -23,7 +23,7 @@ use crate::{params, sql};
 macro_rules! columns {
     () => {
         "id, job_name, url, title, published_at, status, reason, retry_count, created_at, last_checked_at, not_before,
-         page_hash, is_held, summary, verdict, ask_anew"
+         page_hash, is_held, summary, verdict, ask_anew, deferred_since"
     };
 }
 
@@ -62,6 +62,7 @@ fn read(row: &Row<'_>) -> db::Result<Item> {
         summary: row.get(13)?,
         verdict: row.get(14)?,
         ask_anew: row.get::<i64>(15)? != 0,
+        deferred_since: row.get(16)?,
     })
 }
 
@@ -301,10 +302,24 @@ pub fn count(tx: &mut Tx<'_>, job: &JobName, status: Status) -> db::Result<i64> 
 
 /// Writes a decided transition and its event; `false` if somebody else has changed the item meanwhile.
 pub fn apply(tx: &mut Tx<'_>, item: &Item, to: &Transition, code: &str, detail: &Json) -> db::Result<bool> {
+    if !put(tx, item, to)? {
+        return Ok(false);
+    }
+    note(tx, item, code, detail, to.last_checked_at)?;
+    if to.reason == Some(Reason::RetryLimitExceeded) && code != Event::WaitOver.code() {
+        let last = serde_json::json!({ "retry_count": to.retry_count, "last": code });
+        note(tx, item, "retry_limit_exceeded", &last, to.last_checked_at)?;
+    }
+    Ok(true)
+}
+
+/// Writes a decided transition; `false` if somebody else has changed the item meanwhile.
+pub fn put(tx: &mut Tx<'_>, item: &Item, to: &Transition) -> db::Result<bool> {
     let changed = tx.execute(
         sql!(
-            "UPDATE items SET status = ?1, reason = ?2, retry_count = ?3, last_checked_at = ?4, not_before = ?5
-             WHERE id = ?6 AND status = ?7 AND retry_count = ?8"
+            "UPDATE items SET status = ?1, reason = ?2, retry_count = ?3, last_checked_at = ?4, not_before = ?5,
+               deferred_since = ?6
+             WHERE id = ?7 AND status = ?8 AND retry_count = ?9"
         ),
         params![
             to.status.code(),
@@ -312,20 +327,13 @@ pub fn apply(tx: &mut Tx<'_>, item: &Item, to: &Transition, code: &str, detail: 
             to.retry_count,
             to.last_checked_at,
             to.not_before,
+            to.deferred_since,
             item.id,
             item.status.code(),
             item.retry_count
         ],
     )?;
-    if changed == 0 {
-        return Ok(false);
-    }
-    note(tx, item, code, detail, to.last_checked_at)?;
-    if to.reason == Some(Reason::RetryLimitExceeded) {
-        let last = serde_json::json!({ "retry_count": to.retry_count, "last": code });
-        note(tx, item, "retry_limit_exceeded", &last, to.last_checked_at)?;
-    }
-    Ok(true)
+    Ok(changed == 1)
 }
 
 /// Tells the story of an item one step on.

@@ -8,6 +8,7 @@ mod held_back;
 mod pages;
 mod providers;
 mod story;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -72,6 +72,7 @@ pub(super) fn meaning(kind: Option<Kind>, code: &str) -> Option<&'static str> {
         (Kind::Item, "page_not_ready") => "the page is not ready",
         (Kind::Item, "model_failed") => "the model's answer was no use",
         (Kind::Item, "queued") => "summarised; the post is in the outbox",
+        (Kind::Item, "wait_over") => "given up: its page did not change for as long as `wait_for_page` says",
         (Kind::Item, "retry_limit_exceeded" | "closed") => "given up: tried too often",
         (Kind::Item, "held") => "its post will wait for a person: too many are pending at once",
         (Kind::Book, "collected") => "found",

@@ -42,12 +42,13 @@ on_both_databases! {
         let asked = world.gemini.questions().iter().filter(|asked| asked.text().contains("報道資料 bare")).count();
         assert_eq!(asked, 1);
         let mut rounds = 0;
-        while world.standing("bare").await != "3/6/4" {
+        while world.standing("bare").await != "3/6/1" {
             world.clock.advance(DAY);
             world.live(1).await;
             rounds += 1;
-            assert!(rounds < 10, "{}", world.standing("bare").await);
+            assert!(rounds <= 30, "{}", world.standing("bare").await);
         }
+        assert_eq!(world.story("bare").await, ["found", "not_valuable", "wait_over"]);
         assert_eq!(world.gemini.questions().iter().filter(|asked| asked.text().contains("報道資料 bare")).count(), 1);
         assert_eq!(world.posts().len(), 3);
     }
@@ -211,9 +212,11 @@ on_both_databases! {
         assert_eq!(world.standing("late").await, "1/2/1");
         world.clock.set(right);
         world.run().await;
-        assert_eq!(world.standing("late").await, "1/2/2", "its time was years away");
+        assert_eq!(world.item("late").await.last_checked_at, right, "its time was years away");
+        world.clock.advance(MINUTE);
         world.run().await;
-        assert_eq!(world.standing("late").await, "1/2/2", "now it waits for its hour");
+        assert_eq!(world.item("late").await.last_checked_at, right, "now it waits for its hour");
+        assert_eq!(world.standing("late").await, "1/2/1", "an unchanged page costs no try");
         world.ministry.withdraw("late");
         // An entry of the future waits as long as it says.
         world.ministry.publish("soon", "先", Some(right.plus(DAY * 30)), Shape::Bare);
