@@ -3,6 +3,7 @@
 mod search;
 
 use bytes::Bytes;
+use jiff::tz::TimeZone;
 
 use super::config::{Blog, Probe};
 use super::decide::{self, Target};
@@ -38,6 +39,8 @@ pub struct Prober {
     pub probe: Probe,
     /// Our name towards robots.txt.
     pub agent: String,
+    /// The zone of dates that say none.
+    pub zone: TimeZone,
 }
 
 /// Why a document brought nothing.
@@ -137,7 +140,7 @@ impl Look<'_> {
             Response::Unchanged(head) => return Ok(unchanged(head, Detector::Feed)),
             Response::Fetched(head, body) => (head, body),
         };
-        let (blog, context) = (self.blog.clone(), feed_context(&head));
+        let (blog, context) = (self.blog.clone(), feed_context(&head, &self.prober.zone));
         let read = apart(body, move |body| {
             let feed = feed::parse_heads(body, &context)?;
             Ok::<_, feed::Refused>((feed.entries.len(), detect::feed_entries(feed, &blog)))
@@ -166,7 +169,8 @@ impl Look<'_> {
     }
 
     async fn read_page(&self, head: Head, body: Bytes) -> Result<PageRead, Miss> {
-        let (blog, context, at) = (self.blog.clone(), feed_context(&head), head.final_url.clone());
+        let (blog, context, at) =
+            (self.blog.clone(), feed_context(&head, &self.prober.zone), head.final_url.clone());
         let read = apart(body, move |body| {
             // Some give the address of the feed itself as that of the blog.
             let as_feed = match looks_like_xml(body) {
@@ -334,13 +338,14 @@ fn unchanged(head: Head, detector: Detector) -> Read {
     Read { head, reading: Reading::Unchanged { detector, known } }
 }
 
-fn feed_context(head: &Head) -> feed::Context {
+fn feed_context(head: &Head, zone: &TimeZone) -> feed::Context {
     let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     feed::Context {
         url: Some(head.final_url.clone()),
         content_type: header("content-type"),
         content_location: header("content-location"),
         content_language: header("content-language"),
+        zone: Some(zone.clone()),
     }
 }
 

@@ -153,6 +153,7 @@ pub(super) async fn fetch_feed(press: &Press, validators: &Validators) -> Result
     let context = feed::Context {
         url: Some(head.final_url.clone()),
         content_type: head.content_type().map(str::to_owned),
+        zone: Some(press.parts.app.timezone.time_zone().clone()),
         ..feed::Context::default()
     };
     let feed = feed::parse(&body, &context).map_err(|refused| refused.to_string())?;

@@ -160,4 +160,16 @@ on_both_databases! {
         world.live(1).await;
         assert_eq!(world.posts().len(), 11);
     }
+
+    async fn a_date_without_a_zone_is_one_of_the_configured_zone(fixture) {
+        for (zone, expected) in [("Asia/Tokyo", "2026-01-09T15:00:00Z"), ("America/New_York", "2026-01-10T05:00:00Z")] {
+            let tables = format!("[app]\ntimezone = \"{zone}\"");
+            let world = World::untouched(&fixture, &More { tables: &tables, ..PLAIN }).await;
+            let link = format!("{}a.html", world.ministry.url);
+            serve(&world, &[(None, link.clone(), "題".to_owned(), "2026-01-10 00:00:00")]);
+            world.run().await;
+            let item = world.db.read(move |tx| store::find_by_url(tx, "mic", &link)).await.unwrap().unwrap();
+            assert_eq!(item.published_at, at(expected), "{zone}");
+        }
+    }
 }
