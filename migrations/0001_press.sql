@@ -53,6 +53,8 @@ CREATE TABLE press_feeds (
   last_read_at TEXT,
   -- From when on it is read whole again: the date of an entry that was left alone because it lay in the future.
   read_again_at TEXT,
+  -- Until when the server asked us to leave it alone.
+  not_before TEXT,
   -- How many entries it had when its body was last read whole.
   entry_count INTEGER,
   -- When it answered that it is gone for good (410), and when the channels of the job were told.

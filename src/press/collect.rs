@@ -14,6 +14,7 @@ use crate::channel::outbox;
 use crate::config::value::FirstRun;
 use crate::db::{self, Tx};
 use crate::fail;
+use crate::fetch::error::Why;
 use crate::fetch::{Error, Request, Response, Validators};
 use crate::hash::bounded_key;
 use crate::id::JobName;
@@ -27,6 +28,8 @@ use crate::time::Timestamp;
 const AHEAD: Duration = Duration::from_secs(3600);
 /// The whole feed is read at least this often, whatever its validators say.
 const WHOLE_EVERY: Duration = Duration::from_secs(7 * 24 * 3600);
+/// No server is left alone for longer, whatever it asks for.
+const LONGEST_REST: Duration = Duration::from_secs(24 * 3600);
 /// A longer address cannot be indexed and is no address that anybody meant.
 const MAX_URL_BYTES: usize = 2000;
 /// The longest title that is kept, in columns.
@@ -100,6 +103,9 @@ pub(super) async fn collect(press: &Press, turn: &Turn) -> Result<Result<Collect
     let feed_url = press.keys.feed.url().clone();
     let (job, address) = (press.name.clone(), feed_url.to_string());
     let known = turn.db.read(move |tx| store::find_feed(tx, &job, &address)).await?;
+    if let Some(until) = left_alone_until(&known, turn.now()) {
+        return Ok(Err(unread(&format!("its server asked us to wait until {until}"))));
+    }
     let validators = usable_validators(&known, turn.now());
     let (validators, entries) = match fetch_feed(press, &validators).await {
         Ok(Fetched::Unchanged(validators)) => {
@@ -112,6 +118,12 @@ pub(super) async fn collect(press: &Press, turn: &Turn) -> Result<Result<Collect
         Ok(Fetched::Gone) => {
             gone::rest(press, turn).await?;
             return Ok(Err(unread(&gone::words(&press.name))));
+        }
+        Ok(Fetched::Later(after, why)) => {
+            let (job, address) = (press.name.clone(), feed_url.to_string());
+            let until = turn.now().plus(after.min(LONGEST_REST));
+            turn.write(move |tx| store::put_not_before(tx, &job, &address, until)).await?;
+            return Ok(Err(unread(&why)));
         }
         Err(why) => return Ok(Err(unread(&why))),
     };
@@ -134,6 +146,8 @@ fn unread(why: &str) -> String {
 pub(super) enum Fetched {
     Unchanged(Validators),
     Gone,
+    /// The server asks us to come back after a while, in these words.
+    Later(Duration, String),
     Feed(Validators, Vec<Entry>),
 }
 
@@ -147,6 +161,9 @@ pub(super) async fn fetch_feed(press: &Press, validators: &Validators) -> Result
         Ok(Response::Unchanged(head)) => return Ok(Fetched::Unchanged(head.validators)),
         Ok(Response::Fetched(head, body)) => (head, body),
         Err(Error::Gone) => return Ok(Fetched::Gone),
+        Err(error @ Error::Later { after, why: Why::Status(429 | 503), .. }) => {
+            return Ok(Fetched::Later(after, error.told()));
+        }
         Err(error) => return Err(error.told()),
     };
     fail::point("press.feed_fetched");
@@ -158,6 +175,11 @@ pub(super) async fn fetch_feed(press: &Press, validators: &Validators) -> Result
     };
     let feed = feed::parse(&body, &context).map_err(|refused| refused.to_string())?;
     Ok(Fetched::Feed(head.validators, feed.entries))
+}
+
+/// Until when the server wants to be left alone, if that is not over; a clock that was ahead does not count.
+fn left_alone_until(known: &FeedState, now: Timestamp) -> Option<Timestamp> {
+    known.not_before.filter(|until| now < *until && *until <= now.plus(LONGEST_REST))
 }
 
 /// What to ask by; nothing, when the whole feed is due.

@@ -7,7 +7,8 @@ use serde_json::Value as Json;
 
 pub use export::list_after;
 pub use feed::{
-    FeedState, find_feed, find_gone, find_last_success, mark_gone, mark_gone_told, put_feed, reset_gone,
+    FeedState, find_feed, find_gone, find_last_success, mark_gone, mark_gone_told, put_feed, put_not_before,
+    reset_gone,
 };
 pub use import::{ImportedItem, add_feed, add_imported, find_first_created};
 

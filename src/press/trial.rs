@@ -20,7 +20,7 @@ pub(super) async fn look(press: &Press, db: &Db, now: Timestamp) -> Result<(Look
         Ok(Fetched::Feed(_, entries)) => entries,
         Ok(Fetched::Unchanged(_)) => Vec::new(),
         Ok(Fetched::Gone) => return failed(fetch::Error::Gone.told()),
-        Err(why) => return failed(why),
+        Ok(Fetched::Later(_, why)) | Err(why) => return failed(why),
     };
     let read = read_entries(&entries, press.keys.future, now);
     let page = match newest_page(&read.items) {
@@ -65,7 +65,7 @@ pub(super) async fn check_page(press: &Press) -> Option<Check> {
     press.keys.content.as_ref()?;
     let entries = match fetch_feed(press, &Validators::default()).await {
         Ok(Fetched::Feed(_, entries)) => entries,
-        Ok(Fetched::Unchanged(_) | Fetched::Gone) | Err(_) => return None,
+        Ok(Fetched::Unchanged(_) | Fetched::Gone | Fetched::Later(..)) | Err(_) => return None,
     };
     let read = read_entries(&entries, press.keys.future, press.parts.clock.now());
     let told = tell_page(press, newest_page(&read.items)?).await;

@@ -20,6 +20,8 @@ pub struct FeedState {
     pub read_again_at: Option<Timestamp>,
     /// How many entries it had when its body was last read whole.
     pub entry_count: Option<u32>,
+    /// Until when the server asked us to leave it alone; cleared by the next success.
+    pub not_before: Option<Timestamp>,
     /// When it was last read, or had not changed; written as now.
     pub last_success_at: Option<Timestamp>,
 }
@@ -29,7 +31,7 @@ pub fn find_feed(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<F
     let found = tx.find(
         sql!(
             "SELECT etag, last_modified, validated_url, first_success_at, last_read_at, read_again_at,
-               entry_count, last_success_at
+               entry_count, last_success_at, not_before
              FROM press_feeds WHERE job_name = ?1 AND feed_url = ?2"
         ),
         params![job, feed_url],
@@ -46,6 +48,7 @@ pub fn find_feed(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<F
                 read_again_at: row.get(5)?,
                 entry_count: row.get(6)?,
                 last_success_at: row.get(7)?,
+                not_before: row.get(8)?,
             })
         },
     )?;
@@ -80,7 +83,8 @@ pub fn put_feed(
                last_modified = excluded.last_modified, validated_url = excluded.validated_url,
                first_success_at = COALESCE(press_feeds.first_success_at, excluded.first_success_at),
                last_success_at = excluded.last_success_at, last_read_at = excluded.last_read_at,
-               read_again_at = excluded.read_again_at, entry_count = excluded.entry_count, gone_at = NULL, gone_told_at = NULL"
+               read_again_at = excluded.read_again_at, entry_count = excluded.entry_count, gone_at = NULL, gone_told_at = NULL,
+               not_before = NULL"
         ),
         params![
             job,
@@ -94,6 +98,18 @@ pub fn put_feed(
             state.read_again_at,
             state.entry_count
         ],
+    )?;
+    Ok(())
+}
+
+/// Remembers until when the server of a feed wants to be left alone.
+pub fn put_not_before(tx: &mut Tx<'_>, job: &JobName, feed_url: &str, until: Timestamp) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "INSERT INTO press_feeds (job_name, feed_url, not_before) VALUES (?1, ?2, ?3)
+             ON CONFLICT (job_name, feed_url) DO UPDATE SET not_before = excluded.not_before"
+        ),
+        params![job, feed_url, until],
     )?;
     Ok(())
 }

@@ -172,4 +172,24 @@ on_both_databases! {
             assert_eq!(item.published_at, at(expected), "{zone}");
         }
     }
+
+    async fn a_server_that_asks_to_wait_is_left_alone_by_the_next_process_too(fixture) {
+        let mut world = World::new(&fixture, &PLAIN).await;
+        let wait = vec![("retry-after", "3600".to_owned())];
+        world.ministry.script("/news.rdf").next(Fault::Status(429, wait));
+        world.run().await;
+        let asked = world.ministry.log().len();
+        for minutes in [5, 50] {
+            world.clock.advance(minutes * MINUTE);
+            // Another process knows nothing but what is written.
+            world.reconfigure(&PLAIN, &fixture);
+            let report = world.run().await;
+            assert!(report.problems[0].contains("its server asked us to wait until"), "{report:?}");
+        }
+        assert_eq!(world.ministry.log().len(), asked);
+        world.clock.advance(5 * MINUTE);
+        world.reconfigure(&PLAIN, &fixture);
+        let report = world.run().await;
+        assert!(report.problems.is_empty() && world.ministry.log().len() == asked + 1, "{report:?}");
+    }
 }
