@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::decide::{Limits, NotValuable};
-use crate::config::value::{ByteSize, HttpUrl};
+use crate::config::value::{ByteSize, HttpUrl, Span};
 use crate::config::{Job, Problems};
 use crate::llm::LlmSet;
 use crate::parse::html;
@@ -28,6 +28,9 @@ pub struct Keys {
     /// An item is closed when it was tried in vain more often than this.
     #[serde(default = "max_retries")]
     pub max_retries: u32,
+    /// An item whose page does not change is looked at again for this long, at most once a day.
+    #[serde(default = "wait_for_page")]
+    pub wait_for_page: Span,
     /// How many steps a run takes; a step is one screening or one summary.
     #[serde(default = "one")]
     pub items_per_run: u32,
@@ -94,6 +97,10 @@ fn max_retries() -> u32 {
     3
 }
 
+fn wait_for_page() -> Span {
+    const { Span::from_secs(30 * 24 * 3600).unwrap() }
+}
+
 fn one() -> u32 {
     1
 }
@@ -154,6 +161,10 @@ impl Keys {
 
     /// How patient the job is.
     pub fn limits(&self) -> Limits {
-        Limits { max_retries: self.max_retries, not_valuable: self.not_valuable }
+        Limits {
+            max_retries: self.max_retries,
+            not_valuable: self.not_valuable,
+            wait_for_page: self.wait_for_page.duration(),
+        }
     }
 }

@@ -183,7 +183,8 @@ fn findings(who: &str, kind: &str, checks: Vec<Check>) -> Vec<Finding> {
     let finding = |check: Check| {
         let name = format!("{who}: {}", check.what);
         if check.is_fine {
-            return Finding::new(&name, Verdict::Ok, check.detail);
+            let verdict = if check.is_warning { Verdict::Warning } else { Verdict::Ok };
+            return Finding::new(&name, verdict, check.detail);
         }
         match keys::where_to_get_after(kind, &check) {
             Some(hint) => Finding::of_credentials(&name, format!("{} ({hint})", check.detail)),
