@@ -12,7 +12,11 @@ CREATE TABLE items (
   last_checked_at TIMESTAMP NOT NULL,
   job_name TEXT NOT NULL,
   not_before TEXT,
+  -- Since when it is put off without having been found worth a summary.
+  deferred_since TEXT,
   entry_key TEXT,
+  -- The address without scheme, fragment and tracking parameters; none where entries of one document share it.
+  url_key TEXT,
   -- When the feed had been read before, the last time before this was found in it.
   found_since TEXT,
   page_hash TEXT,
@@ -30,8 +34,10 @@ CREATE UNIQUE INDEX idx_items_url ON items (job_name, url);
 CREATE INDEX idx_items_status_last_checked_at ON items (status, last_checked_at);
 CREATE INDEX idx_items_status_published_at ON items (status, published_at);
 CREATE INDEX idx_items_address ON items (url, job_name);
+CREATE INDEX idx_items_entry_key ON items (job_name, entry_key);
+CREATE INDEX idx_items_url_key ON items (job_name, url_key);
 CREATE INDEX idx_items_job ON items (job_name, id);
-CREATE INDEX idx_items_job_status_last_checked_at ON items (job_name, status, last_checked_at);
+CREATE INDEX idx_items_job_status_last_checked_at ON items (job_name, status, last_checked_at, published_at, id);
 CREATE INDEX idx_items_job_status_published_at ON items (job_name, status, published_at);
 
 CREATE TABLE press_feeds (
@@ -47,6 +53,10 @@ CREATE TABLE press_feeds (
   last_read_at TEXT,
   -- From when on it is read whole again: the date of an entry that was left alone because it lay in the future.
   read_again_at TEXT,
+  -- Until when the server asked us to leave it alone.
+  not_before TEXT,
+  -- How many entries it had when its body was last read whole.
+  entry_count INTEGER,
   -- When it answered that it is gone for good (410), and when the channels of the job were told.
   gone_at TEXT,
   gone_told_at TEXT,

@@ -13,12 +13,12 @@ use crate::channel::outbox::{Sender, Topics};
 use crate::channel::{self, ChannelSet, Outside};
 use crate::commits;
 use crate::config::value::Span;
-use crate::config::{self, Config, Kind, MissingSecret, Problem, Problems, Section};
+use crate::config::{self, Config, Kind, MissingAt, MissingSecret, Place, Problem, Problems, Section};
 use crate::db::{self, Db};
 use crate::engine::{Job, Parts, Schedule, Work};
 use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher};
-use crate::ledger::event;
 use crate::ledger::quota::Quota;
+use crate::ledger::{Subject, event};
 use crate::llm::{self, LlmSet};
 use crate::press;
 use crate::time::{Clock, Timestamp};
@@ -29,6 +29,8 @@ struct Pipeline {
     kind: Kind,
     /// How often its jobs run by default.
     every: Duration,
+    /// What a job without a channel does all the same, and the command that lists what it brings.
+    without_channel: (&'static str, &'static str),
     /// Makes a job of its table.
     make: Make,
     /// Registers what it does when its messages have ended.
@@ -41,6 +43,7 @@ const PIPELINES: &[Pipeline] = &[
     Pipeline {
         kind: Kind::job::<press::Keys>(press::KIND),
         every: press::EVERY,
+        without_channel: ("it collects and screens, but summarises and posts nothing; ", "item ls"),
         make: press::make,
         topics: press::topics,
     },
@@ -49,12 +52,14 @@ const PIPELINES: &[Pipeline] = &[
             .with_check(books::config::check)
             .without(books::config::UNUSED),
         every: books::EVERY,
+        without_channel: ("", "book ls"),
         make: books::make,
         topics: books::topics,
     },
     Pipeline {
         kind: Kind::job::<blogs::config::Keys>(blogs::KIND),
         every: blogs::EVERY,
+        without_channel: ("", "change ls"),
         make: blogs::make,
         topics: blogs::topics,
     },
@@ -63,6 +68,7 @@ const PIPELINES: &[Pipeline] = &[
             .with_check(commits::config::check)
             .without(commits::config::UNUSED),
         every: commits::EVERY,
+        without_channel: ("", "commits stats"),
         make: commits::make,
         topics: |topics| topics,
     },
@@ -83,13 +89,40 @@ pub fn job_kinds() -> impl Iterator<Item = &'static str> {
 pub fn list_warnings(config: &Config) -> Problems {
     let mut warnings = Problems::default();
     warnings.extend(list_unused(config));
-    for job in config.jobs.iter().filter(|job| job.kind == press::KIND) {
-        warnings.extend(press::config::list_warnings(job));
-    }
     for job in config.jobs.iter().filter(|job| job.kind == books::KIND) {
         warnings.extend(books::config::list_warnings(job));
     }
+    // A name that stands in for one that is missing means nothing to anybody.
+    let is_named = |job: &&config::Job| !job.section.problem("name", "").is_of_stand_in();
+    warnings.extend(config.jobs.iter().filter(is_named).filter_map(warn_without_channel));
     warnings
+}
+
+/// The warning about a job that notifies nobody: its owner may wait for a message that never comes.
+pub fn warn_without_channel(job: &config::Job) -> Option<Problem> {
+    let pipeline = PIPELINES.iter().find(|pipeline| pipeline.kind.name == job.kind)?;
+    let (instead, listing) = pipeline.without_channel;
+    let message = format!(
+        "job `{}` sends nowhere: {instead}results are kept and shown by `status` and `{listing}`",
+        job.name
+    );
+    let warning =
+        || job.section.header_problem(message).as_warning().with_hint("add `deliver` to be notified");
+    job.deliver.is_empty().then(warning)
+}
+
+/// Which of the secrets that are `missing` a job needs: its own, those of its channels and its model, and the proxy's.
+pub fn list_missing_of(job: &Job, config: &Config, missing: &[MissingAt]) -> Vec<String> {
+    let relied_on = job.work.relies_on();
+    let deliver = config.find_job(job.name.as_str()).map_or(&[][..], |job| job.deliver.as_slice());
+    let is_needed = |missing: &&MissingAt| match missing.place {
+        Place::App => true,
+        Place::Job => missing.owner == job.name.as_str(),
+        Place::Channel => deliver.contains(&missing.owner),
+        Place::Llm => relied_on.contains(&Subject::provider(&missing.owner)),
+        Place::Store | Place::Web | Place::Quota | Place::Defaults => false,
+    };
+    missing.iter().filter(is_needed).map(|missing| missing.why.clone()).collect()
 }
 
 /// Tables that nothing in the file uses.

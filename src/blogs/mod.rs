@@ -80,7 +80,12 @@ impl Blogs {
         let (blogs, rules) = config::read(job)?;
         let agent = parts.app.user_agent.clone().unwrap_or_else(|| env!("CARGO_PKG_NAME").to_owned());
         Ok(Self {
-            prober: Prober { fetcher: parts.fetcher.clone(), probe: rules.probe, agent },
+            prober: Prober {
+                fetcher: parts.fetcher.clone(),
+                probe: rules.probe,
+                agent,
+                zone: parts.app.timezone.time_zone().clone(),
+            },
             blogs: blogs.into(),
             rules,
             channels: Arc::clone(&parts.channels),

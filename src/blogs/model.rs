@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::fetch::Validators;
-use crate::hash;
+pub use crate::hash::bounded_key;
 use crate::parse::url::{Url, comparison_key};
 use crate::time::Timestamp;
 
@@ -249,19 +249,6 @@ impl Found {
     }
 }
 
-/// Longer keys are stored as their hash: indexes have limits, and hostile feeds have none.
-const LONGEST_KEY: usize = 400;
-
-/// `key`, or its hash when it is too long for an index.
-pub fn bounded_key(key: String) -> String {
-    // PostgreSQL has no text with NUL.
-    if key.len() <= LONGEST_KEY && !key.contains('\0') {
-        key
-    } else {
-        format!("sha256:{}", hash::sha256_hex(key))
-    }
-}
-
 /// The key under which the address of an entry is compared.
 pub fn url_key(url: &Url) -> String {
     bounded_key(comparison_key(url))
@@ -329,17 +316,4 @@ pub enum TroubleKind {
     Later(std::time::Duration),
     /// Anything else; it may pass.
     Other,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_fit_into_an_index_and_stay_different() {
-        let long = "x".repeat(5_000);
-        assert!(bounded_key(long.clone()).len() < LONGEST_KEY);
-        assert_ne!(bounded_key(long.clone()), bounded_key(format!("{long}y")));
-        assert_eq!(bounded_key("a".into()), "a");
-    }
 }

@@ -5,6 +5,7 @@ mod search;
 use std::collections::HashSet;
 
 use bytes::Bytes;
+use jiff::tz::TimeZone;
 
 use super::config::{Blog, Probe};
 use super::decide::{self, Target};
@@ -41,6 +42,8 @@ pub struct Prober {
     pub probe: Probe,
     /// Our name towards robots.txt.
     pub agent: String,
+    /// The zone of dates that say none.
+    pub zone: TimeZone,
 }
 
 /// Why a document brought nothing.
@@ -163,7 +166,8 @@ impl Look<'_> {
         body: Bytes,
         fits: impl FnOnce(&feed::Feed, &Url) -> bool + Send + 'static,
     ) -> Result<(Read, bool), Miss> {
-        let (blog, context, at) = (self.blog.clone(), feed_context(&head), head.final_url.clone());
+        let (blog, context, at) =
+            (self.blog.clone(), feed_context(&head, &self.prober.zone), head.final_url.clone());
         let read = apart(body, move |body| {
             let feed = feed::parse_heads(body, &context)?;
             let (is_fitting, total) = (fits(&feed, &at), feed.entries.len());
@@ -194,7 +198,8 @@ impl Look<'_> {
     }
 
     async fn read_page(&self, head: Head, body: Bytes) -> Result<PageRead, Miss> {
-        let (blog, context, at) = (self.blog.clone(), feed_context(&head), head.final_url.clone());
+        let (blog, context, at) =
+            (self.blog.clone(), feed_context(&head, &self.prober.zone), head.final_url.clone());
         let read = apart(body, move |body| {
             // Some give the address of the feed itself as that of the blog.
             let as_feed = match looks_like_xml(body) {
@@ -366,13 +371,14 @@ fn unchanged(head: Head, detector: Detector) -> Read {
     Read { head, reading: Reading::Unchanged { detector, known } }
 }
 
-fn feed_context(head: &Head) -> feed::Context {
+fn feed_context(head: &Head, zone: &TimeZone) -> feed::Context {
     let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     feed::Context {
         url: Some(head.final_url.clone()),
         content_type: header("content-type"),
         content_location: header("content-location"),
         content_language: header("content-language"),
+        zone: Some(zone.clone()),
     }
 }
 

@@ -179,10 +179,7 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
     };
     let sent = match context.stop.is_cancelled() {
         true => Sent::default(),
-        false => {
-            let began = context.clock.now();
-            Sent::from(app.sender().send_due(&context.stop).await?).with_locked(&app.parts.db, began).await?
-        }
+        false => Sent::from(app.sender().send_due(&context.stop).await?).with_locked(&app.parts.db).await?,
     };
     unless_unread(tell(&outcome, &context.times().await?, context))?;
     sent.tell(&context.out, &context.times().await?);

@@ -1,5 +1,6 @@
 //! `check`: the config file, every table of it and how they fit together, without opening anything.
 
+use super::doctor::keys;
 use super::error::Message;
 use super::{Context, Exit, Result};
 use crate::app;
@@ -9,7 +10,11 @@ use crate::web;
 
 /// Options of `check`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// Exit 5 also when a secret that the file names is not set
+    #[arg(long)]
+    strict: bool,
+}
 
 #[derive(serde::Serialize)]
 struct Checked<'a> {
@@ -20,7 +25,7 @@ struct Checked<'a> {
     problems: &'a Problems,
 }
 
-pub(super) async fn run(_: &Args, context: &Context) -> Result {
+pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let path = context.config_path()?;
     let (config, mut problems) = config::survey(&path, app::kinds(), &context.env);
     if let Some(config) = &config {
@@ -38,12 +43,20 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result {
         if let Ok(Err(error)) = config.web.read().map(|read| web::refuse_open(&read)) {
             problems.push(config.web.problem("listen", error.to_string()).with_hint(error.hint()));
         }
+        problems.extend(config.list_needed_setup().into_iter().map(|(missing, problem)| {
+            match keys::where_to_get(&missing.kind, &missing.key) {
+                Some(hint) => problem.with_hint(hint),
+                None => problem,
+            }
+        }));
         problems.extend(config.warnings.clone());
         problems.extend(app::list_warnings(config));
     }
     let problems = problems.in_order();
-    let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
-    let exit = if errors == 0 { Exit::Fine } else { Exit::Config };
+    let count = |severity| problems.iter().filter(|problem| problem.severity == severity).count();
+    let (errors, needed) = (count(Severity::Error), count(Severity::Setup));
+    let is_wrong = errors > 0 || (args.strict && needed > 0);
+    let exit = if is_wrong { Exit::Config } else { Exit::Fine };
     let is_named = |job: &&config::Job| !job.section.problem("name", "").is_of_stand_in();
     let jobs = config.iter().flat_map(|config| &config.jobs).filter(is_named);
     let jobs: Vec<&str> = jobs.map(|job| job.name.as_str()).collect();
@@ -51,12 +64,19 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result {
         context.out.json(&Checked { path: path.display().to_string(), jobs, problems: &problems })?;
         return Ok(exit);
     }
-    if errors > 0 || !context.out.is_quiet() {
+    if is_wrong || !context.out.is_quiet() {
         context.out.problems(&problems);
     }
+    let needed = match needed {
+        0 => String::new(),
+        needed => format!(", needs setup: {} not set", counted(needed, "secret")),
+    };
     match errors {
-        0 => context.out.note(format!("{}: {}, no errors", path.display(), counted(jobs.len(), "job"))),
-        errors => context.out.note(format!("{}: {}", path.display(), counted(errors, "error"))),
+        0 => {
+            let jobs = counted(jobs.len(), "job");
+            context.out.note(format!("{}: {jobs}, no errors{needed}", path.display()));
+        }
+        errors => context.out.note(format!("{}: {}{needed}", path.display(), counted(errors, "error"))),
     }
     Ok(exit)
 }

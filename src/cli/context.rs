@@ -44,7 +44,8 @@ impl Context {
     /// The same with another config file, and without the user's environment: no variable changes what it says.
     pub(super) fn apart(&self, config: PathBuf) -> Self {
         let global = Global { config: Some(config), ..self.global.clone() };
-        Self { env: Env::of([]), clock: self.clock.clone(), stop: self.stop.clone(), ..Self::new(global) }
+        let (out, clock, stop) = (self.out.clone(), self.clock.clone(), self.stop.clone());
+        Self { out, env: Env::of([]), clock, stop, ..Self::new(global) }
     }
 
     /// Where the config file is, or an error that says how to make one.
@@ -159,18 +160,6 @@ impl Context {
         Ok(Db::open(Place::Memory, Open::Create, self.clock.clone()).await?)
     }
 
-    /// Cancels `stop` on the first Ctrl-C or SIGTERM; a second Ctrl-C ends the program at once.
-    pub(super) fn stop_on_signals(&self) {
-        let stop = self.stop.clone();
-        tokio::spawn(async move {
-            wait_for_signal().await;
-            stop.cancel();
-            wait_for_signal().await;
-            #[allow(clippy::disallowed_methods, reason = "asked twice: what is saved is saved")]
-            std::process::exit(i32::from(Exit::Interrupted as u8));
-        });
-    }
-
     /// Does `work`, which only looks, until it is done or the user has had enough.
     pub(super) async fn unless_stopped(&self, work: impl Future<Output = Result>) -> Result {
         tokio::select! {
@@ -213,20 +202,4 @@ pub(super) fn place_of(config: &Config) -> Result<Place> {
         }
     })?;
     Ok(Place::from(&location))
-}
-
-async fn wait_for_signal() {
-    let interrupt = tokio::signal::ctrl_c();
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = interrupt => {}
-                _ = terminate.recv() => {}
-            }
-            return;
-        }
-    }
-    let _ = interrupt.await;
 }

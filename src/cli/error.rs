@@ -28,6 +28,22 @@ pub enum Exit {
     Interrupted = 130,
 }
 
+impl Exit {
+    /// What it means, for a command that has said nothing more exact; `None` when all is well.
+    pub(super) fn words(self) -> Option<&'static str> {
+        Some(match self {
+            Exit::Fine => return None,
+            Exit::Failed => "it failed; without -q it says why",
+            Exit::Usage => "the command line is wrong; --help says how it is written",
+            Exit::Partly => "some parts failed, the rest is saved; without -q it says which",
+            Exit::Credentials => "a credential is missing or was refused; `tsuzuki doctor` says which",
+            Exit::Config => "the config file is wrong; `tsuzuki check` says where",
+            Exit::Held => "another run holds the lease; nothing was done",
+            Exit::Interrupted => "interrupted; everything up to here is saved",
+        })
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         ExitCode::from(exit as u8)

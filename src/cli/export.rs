@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 
 use super::names::{Named, no_such, refuse_unknown};
-use super::{Context, Error, Exit, Result};
+use super::{Context, Error, Exit, Result, Stopping};
 use crate::commits::config::{Keys as CommitKeys, Since, host_of};
 use crate::db::Open;
 use crate::export::{self, Filter, Format, Style, What, Writer};
@@ -43,6 +43,13 @@ pub(super) struct Args {
     /// Begin with a byte order mark, so that Excel reads UTF-8
     #[arg(long)]
     bom: bool,
+}
+
+impl Args {
+    /// A file is finished or removed; on the standard output nothing is lost.
+    pub(super) fn stopping(&self) -> Stopping {
+        if self.output.is_some() { Stopping::Graceful } else { Stopping::CutOff }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -32,6 +32,7 @@ mod reference;
 mod run;
 mod sending;
 mod serve;
+mod signals;
 mod status;
 mod times;
 mod token;
@@ -49,6 +50,7 @@ pub use context::Context;
 pub use error::{Error, Exit, Result};
 pub use output::{Column, Output};
 pub use reference::render_reference;
+use signals::Stopping;
 
 /// Watches feeds, book searches, blogs and Git hosts, remembers where it left off, and tells what is new, once.
 #[derive(Debug, Parser)]
@@ -186,6 +188,24 @@ enum Command {
     Man(complete::ManArgs),
 }
 
+impl Command {
+    /// Whether it has something to save when it is told to stop.
+    fn stopping(&self) -> Stopping {
+        match self {
+            Command::Demo(_)
+            | Command::RunDue(_)
+            | Command::Run(_)
+            | Command::Serve(_)
+            | Command::Bulk(_)
+            | Command::Project(_)
+            | Command::Import(_) => Stopping::Graceful,
+            Command::Db(args) => args.stopping(),
+            Command::Export(args) => args.stopping(),
+            _ => Stopping::CutOff,
+        }
+    }
+}
+
 /// Runs the command line and answers the exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
     let cli = match Cli::try_parse_from(args) {
@@ -197,6 +217,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
         }
     };
     let mut context = Context::new(cli.global);
+    signals::listen(context.stop.clone(), context.out.clone(), cli.command.stopping());
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -205,21 +226,22 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> std::process::ExitCode {
         }
     };
     let outcome = runtime.block_on(async {
-        context.stop_on_signals();
         let outcome = dispatch(cli.command, &context).await;
         context.close().await;
         outcome
     });
     // Name look-ups that hang must not keep a finished program alive.
     runtime.shutdown_background();
-    match outcome {
-        Ok(exit) => exit.into(),
+    let exit = match outcome {
+        Ok(exit) => exit,
         Err(error) => {
             let error = context.told(error);
             context.out.error(&error);
-            error.exit.into()
+            error.exit
         }
-    }
+    };
+    context.out.conclude(exit);
+    exit.into()
 }
 
 /// The command as a future of one type: polled in place, each would be compiled once per kind of runtime.

@@ -1,6 +1,8 @@
 //! Data to stdout as tables or JSON, words to stderr, and a closed pipe that is nobody's fault.
 
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, ContentArrangement, Table};
@@ -21,6 +23,8 @@ pub struct Output {
     quiet: bool,
     colour_out: bool,
     colour_err: bool,
+    /// Whether anything was said that people read; shared by all clones.
+    has_spoken: Arc<AtomicBool>,
 }
 
 /// A column of a table.
@@ -71,6 +75,7 @@ impl Output {
             quiet: global.quiet,
             colour_out: wanted(std::io::stdout().is_terminal()),
             colour_err: wanted(std::io::stderr().is_terminal()),
+            has_spoken: Arc::default(),
         }
     }
 
@@ -100,6 +105,10 @@ impl Output {
     }
 
     fn to_stdout(&self, text: &str) -> Result<()> {
+        // Data for programs is no word to whoever reads the mails of cron.
+        if !(self.json && self.quiet) {
+            self.has_spoken.store(true, Ordering::Relaxed);
+        }
         let mut stdout = std::io::stdout().lock();
         writeln!(stdout, "{}", redact(text))?;
         Ok(())
@@ -199,6 +208,13 @@ impl Output {
         }
     }
 
+    /// Says why the program ends as it does if nobody has: an exit code that is not 0 never stands alone.
+    pub(super) fn conclude(&self, exit: Exit) {
+        if let Some(words) = exit.words().filter(|_| !self.has_spoken.load(Ordering::Relaxed)) {
+            self.labelled("error", AnsiColor::Red, words);
+        }
+    }
+
     fn labelled(&self, label: &str, colour: AnsiColor, text: &str) {
         let style = Style::new().bold().fg_color(Some(colour.into()));
         let text = text::printable(text);
@@ -209,6 +225,7 @@ impl Output {
     }
 
     fn to_stderr(&self, text: &str) {
+        self.has_spoken.store(true, Ordering::Relaxed);
         // If nobody listens on stderr there is nobody to tell about it.
         let _ = writeln!(std::io::stderr().lock(), "{}", redact(text));
     }

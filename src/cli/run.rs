@@ -13,7 +13,7 @@ use super::waiting::Before;
 use super::{Context, Error, Exit, Result, log};
 use crate::app::{self, App};
 use crate::db::Open;
-use crate::engine::{Delivery, Job, Runner, Selection, Skipped, runner};
+use crate::engine::{Delivery, Finished, Job, Runner, Selection, Skipped, runner, store};
 use crate::id::JobName;
 use crate::ledger::presence;
 use crate::text::nearest;
@@ -138,6 +138,7 @@ async fn run_jobs(
     let chosen = choose(&app)?;
     let db = &app.parts.db;
     let before = Before::note(db).await?;
+    let known = db.read(store::list_states).await?;
     let bars = Bars::new(&context.out);
     let runner = Runner::new(db.clone(), bars.progress()).delivering(delivery);
     let jobs = Jobs::default();
@@ -155,11 +156,11 @@ async fn run_jobs(
         jobs.done.cancel();
         finished
     };
-    let (sender, began) = (app.sender(), context.clock.now());
+    let sender = app.sender();
     let sending = async {
         match delivery {
             Delivery::Queue => {
-                sending::send_beside(&jobs, &sender, &context.stop).await?.with_locked(db, began).await
+                sending::send_beside(&jobs, &sender, &context.stop).await?.with_locked(db).await
             }
             Delivery::Withhold => Ok(Sent::default()),
         }
@@ -168,7 +169,13 @@ async fn run_jobs(
     let sent = sent?;
     sent.tell(&context.out, &context.times().await?);
     before.tell(db, (sent.held, sent.failed), &context.out).await?;
-    if let Some(keep) = context.config().await?.store.keep_history {
+    let is_first = |(name, finished): &&(JobName, Finished)| {
+        matches!(finished, Finished::Ran(_)) && !known.iter().any(|state| state.job_name == name.as_str())
+    };
+    let config = context.config().await?;
+    let first = finished.iter().filter(is_first).filter_map(|(name, _)| config.find_job(name.as_str()));
+    sending::warn_without_channel(first, &context.out);
+    if let Some(keep) = config.store.keep_history {
         app::prune(db, context.clock.now().minus(keep.into())).await?;
     }
     let (exit, concluded) = telling.conclude(&finished);

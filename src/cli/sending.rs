@@ -8,7 +8,9 @@ use tracing::warn;
 
 use super::times::Times;
 use super::{Exit, Output, waiting};
+use crate::app;
 use crate::channel::outbox::{SendReport, Sender};
+use crate::config;
 use crate::db::{self, Db};
 use crate::text::counted;
 use crate::time::Timestamp;
@@ -30,8 +32,8 @@ pub(super) struct Sent {
     pub(super) failed: u64,
     /// Messages that turned out to need a person.
     pub(super) held: u64,
-    /// Channels that rest until their credentials change, and whether that is news.
-    locked: BTreeMap<String, bool>,
+    /// Channels that are paused until their credentials change, and why.
+    locked: BTreeMap<String, String>,
     orphans: BTreeSet<String>,
     /// When the next of those that wait may leave.
     next_at: Option<Timestamp>,
@@ -51,17 +53,18 @@ impl Sent {
         self.unknown += pass.unknown;
         self.failed += pass.failed;
         self.held += pass.held;
-        self.locked.extend(pass.locked.into_iter().map(|channel| (channel, false)));
+        let unsaid = "its credentials are missing or were refused";
+        self.locked.extend(pass.locked.into_iter().map(|channel| (channel, unsaid.to_owned())));
         self.orphans.extend(pass.orphans);
         self.next_at = pass.next_at;
     }
 
-    /// Adds the channels that rest until their credentials change while messages wait for them: a pass tells of those
-    /// that rested before it began. Those that began to rest after `began` are news.
-    pub(super) async fn with_locked(mut self, db: &Db, began: Timestamp) -> db::Result<Self> {
+    /// Adds the channels that are paused until their credentials change while messages wait for them: a pass tells only
+    /// of those that were paused before it began.
+    pub(super) async fn with_locked(mut self, db: &Db) -> db::Result<Self> {
         let now = db.clock().now();
         let locked = db.read(move |tx| waiting::list_locked(tx, now)).await?;
-        self.locked.extend(locked.into_iter().map(|(channel, since)| (channel, since >= began)));
+        self.locked.extend(locked.into_iter().map(|(channel, rest)| (channel, rest.reason)));
         Ok(self)
     }
 
@@ -77,12 +80,9 @@ impl Sent {
         if let Some(at) = self.next_at {
             out.note(format!("messages wait; the next leaves at {}, or later", times.line(at)));
         }
-        // One alert: whoever runs us from cron with `-q` gets one mail, and the exit code ever after.
-        for (channel, is_news) in &self.locked {
-            match is_news {
-                true => out.warn(waiting::locked_sentence(channel)),
-                false => out.note(waiting::locked_sentence(channel)),
-            }
+        // Also with `-q`, every time: the exit code is not 0, and nobody should have to guess why.
+        for (channel, why) in &self.locked {
+            out.warn(waiting::locked_sentence(channel, why));
         }
         for channel in &self.orphans {
             out.warn(format!("messages wait for channel `{channel}`, which the config does not name"));
@@ -97,6 +97,21 @@ impl Sent {
             exit => exit,
         }
     }
+}
+
+/// What to say of jobs that notify nobody: how to see what they bring.
+pub(super) fn list_without_channel<'a>(
+    jobs: impl IntoIterator<Item = &'a config::Job>,
+) -> impl Iterator<Item = String> {
+    jobs.into_iter().filter_map(app::warn_without_channel).map(|warning| {
+        let hint = warning.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+        format!("{}{hint}", warning.message)
+    })
+}
+
+/// Says it, unless the user wants quiet.
+pub(super) fn warn_without_channel<'a>(jobs: impl IntoIterator<Item = &'a config::Job>, out: &Output) {
+    list_without_channel(jobs).filter(|_| !out.is_quiet()).for_each(|sentence| out.warn(sentence));
 }
 
 /// Sends what is due: at once, whenever a job ends, and when all have ended.
@@ -128,8 +143,11 @@ mod tests {
     fn messages_change_the_exit_code_only_of_jobs_that_went_well() {
         let well = Sent { sent: 3, unknown: 1, ..Sent::default() };
         let failed = Sent { sent: 3, failed: 1, ..Sent::default() };
-        let locked =
-            Sent { failed: 1, locked: BTreeMap::from([("hook".to_owned(), true)]), ..Sent::default() };
+        let locked = Sent {
+            failed: 1,
+            locked: BTreeMap::from([("hook".to_owned(), "401".to_owned())]),
+            ..Sent::default()
+        };
         for (sent, jobs, together) in [
             (&well, Exit::Fine, Exit::Fine),
             (&failed, Exit::Fine, Exit::Partly),

@@ -9,13 +9,13 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::{Context, Exit, Result, log};
+use super::{Context, Exit, Result, log, sending};
 use crate::app::{self, App};
 use crate::channel::outbox::Sender;
-use crate::config::Colour;
 use crate::config::value::Span;
+use crate::config::{self, Colour};
 use crate::db::Open;
-use crate::engine::{Job, Progress, Runner, daemon};
+use crate::engine::{Job, Progress, Runner, daemon, store};
 use crate::text::counted;
 use crate::web;
 
@@ -34,6 +34,10 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result {
     let app = context.app(Open::Create).await?;
     let pages = bind_pages(context, &app).await?;
     info!("Serving {} from {}", counted(app.jobs.len(), "job"), app.parts.db.place());
+    let known = app.parts.db.read(store::list_states).await?;
+    let is_first = |job: &&config::Job| !known.iter().any(|state| state.job_name == job.name.as_str());
+    let first = context.config().await?.jobs.iter().filter(is_first);
+    sending::list_without_channel(first).for_each(|sentence| warn!("{sentence}"));
     tell_next(context, &app).await?;
     until_stopped(context, &app, pages).await;
     info!("Stopped; everything is saved");

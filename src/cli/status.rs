@@ -1,11 +1,12 @@
 //! `status`: every job at a glance, and what needs a person.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use serde::Serialize;
 
 use super::{Column, Context, Exit, Result, waiting};
+use crate::app;
 use crate::blogs;
 use crate::config::Config;
 use crate::db::{self, Tx};
@@ -37,6 +38,9 @@ struct Row {
     last_success_at: Option<Timestamp>,
     next_run_at: Option<Timestamp>,
     message: Option<String>,
+    /// What has to be set before it can do its work.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    needs_setup: Vec<String>,
     /// Messages of the job that wait for a person.
     messages_held: i64,
     /// Messages of the job that failed for good, not long ago.
@@ -53,8 +57,14 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
             let place = context.place().await?;
             context.out.note(format!("Nothing has run yet: there is no database at {place}."));
         }
+        let config = context.config().await?;
+        let missing = config.list_missing_secrets();
+        let needs = |job: &Job| app::list_missing_of(job, config, &missing);
+        let needs_setup: BTreeMap<String, Vec<String>> =
+            jobs.iter().map(|job| (job.name.to_string(), needs(job))).collect();
+        let sentences: BTreeSet<String> = needs_setup.values().flatten().cloned().collect();
         let read = found.unwrap_or(&app.parts.db).read(move |tx| {
-            let mut rows = list_rows(tx, &jobs, now)?;
+            let mut rows = list_rows(tx, &jobs, &needs_setup, now)?;
             if all {
                 rows.extend(list_left(tx, &jobs, &blogs)?);
             }
@@ -71,9 +81,14 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
             context.out.warn(format!("nothing runs here any more: everything was moved to {}", left.to));
         }
         show(&rows, context).await?;
+        for why in sentences {
+            context.out.warn(format!("needs setup: {why}; `tsuzuki doctor` says where to get it"));
+        }
         let sentences = [waiting.held_sentence(), waiting.failed_sentence()];
         sentences.iter().flatten().for_each(|sentence| context.out.warn(sentence));
-        locked.keys().for_each(|channel| context.out.warn(waiting::locked_sentence(channel)));
+        for (channel, rest) in &locked {
+            context.out.warn(waiting::locked_sentence(channel, &rest.reason));
+        }
         if !args.watch {
             return Ok(Exit::Fine);
         }
@@ -94,7 +109,12 @@ fn list_blog_ids(config: &Config) -> Result<HashSet<String>> {
     Ok(ids)
 }
 
-fn list_rows(tx: &mut Tx<'_>, jobs: &[Job], now: Timestamp) -> db::Result<Vec<Row>> {
+fn list_rows(
+    tx: &mut Tx<'_>,
+    jobs: &[Job],
+    needs_setup: &BTreeMap<String, Vec<String>>,
+    now: Timestamp,
+) -> db::Result<Vec<Row>> {
     let states = store::list_states(tx)?;
     let me = Owner::this_process();
     let mut rows = Vec::new();
@@ -104,10 +124,12 @@ fn list_rows(tx: &mut Tx<'_>, jobs: &[Job], now: Timestamp) -> db::Result<Vec<Ro
         let holder = lease::find_holder(tx, &runner::lease_name(&job.name))?;
         let holder = holder.filter(|holder| !presence::is_gone(&holder.owner, &me));
         let last_run_at = state.and_then(|state| state.last_run_at);
+        let needs_setup = needs_setup.get(job.name.as_str()).cloned().unwrap_or_default();
         let word = match (&holder, &rest) {
             (Some(_), _) => "running".into(),
             (_, Some(rest)) => format!("paused: {}", rest.reason),
             _ if !job.enabled => "disabled".into(),
+            _ if !needs_setup.is_empty() => "Needs setup".into(),
             _ => word_of(state),
         };
         let next_run_at = runner::next_run_at(job, state, holder.as_ref(), rest.as_ref(), now);
@@ -120,6 +142,7 @@ fn list_rows(tx: &mut Tx<'_>, jobs: &[Job], now: Timestamp) -> db::Result<Vec<Ro
             last_success_at: state.and_then(|state| state.last_success_at),
             next_run_at,
             message: state.and_then(|state| state.last_message.clone()),
+            needs_setup,
             messages_held: 0,
             messages_failed: 0,
         });
@@ -142,6 +165,7 @@ fn list_left(tx: &mut Tx<'_>, jobs: &[Job], blogs: &HashSet<String>) -> db::Resu
             last_success_at: state.last_success_at,
             next_run_at: None,
             message: state.last_message,
+            needs_setup: Vec::new(),
             messages_held: 0,
             messages_failed: 0,
         })
@@ -157,6 +181,7 @@ fn list_left(tx: &mut Tx<'_>, jobs: &[Job], blogs: &HashSet<String>) -> db::Resu
             last_success_at: None,
             next_run_at: None,
             message: None,
+            needs_setup: Vec::new(),
             messages_held: 0,
             messages_failed: 0,
         }

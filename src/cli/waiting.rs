@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Output, Result};
 use crate::channel::outbox::{self, Filter, State};
 use crate::db::{self, Db, Tx};
-use crate::ledger::pause;
+use crate::ledger::pause::{self, Pause};
 use crate::ledger::subject::Kind;
 use crate::text::counted;
 use crate::time::Timestamp;
@@ -48,13 +48,13 @@ pub(super) fn list(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<BTreeMap<Strin
     Ok(waiting)
 }
 
-/// The channels that rest until their credentials change while messages wait for them, and since when.
-pub(super) fn list_locked(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<BTreeMap<String, Timestamp>> {
+/// The channels that are paused until their credentials change while messages wait for them.
+pub(super) fn list_locked(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<BTreeMap<String, Pause>> {
     let rests = pause::list(tx, now)?;
-    let mut locked: BTreeMap<String, Timestamp> = rests
-        .iter()
+    let mut locked: BTreeMap<String, Pause> = rests
+        .into_iter()
         .filter(|rest| rest.paused_until.is_none())
-        .filter_map(|rest| Some((rest.name.name_of(Kind::Channel)?.to_owned(), rest.paused_at)))
+        .filter_map(|rest| Some((rest.name.name_of(Kind::Channel)?.to_owned(), rest)))
         .collect();
     let waiting: BTreeSet<String> = outbox::tally(tx)?
         .into_iter()
@@ -67,9 +67,9 @@ pub(super) fn list_locked(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<BTreeMa
     Ok(locked)
 }
 
-/// What to say of such a channel.
-pub(super) fn locked_sentence(channel: &str) -> String {
-    format!("channel `{channel}` refuses our credentials and rests: see `tsuzuki doctor`")
+/// What to say of such a channel: whether a secret is missing or was refused stands in the reason.
+pub(super) fn locked_sentence(channel: &str, why: &str) -> String {
+    format!("channel {channel} is paused: {why} (see `tsuzuki doctor`)")
 }
 
 /// The same of all jobs together.

@@ -1,4 +1,7 @@
 //! A ministry's web site: an RDF feed of titles in Shift_JIS, pages of several shapes, and PDFs.
+//!
+//! Addresses and class names are those of a real ministry, the texts are ours: releases lie below `/menu_news/s-news/`,
+//! files below `/main_content/`, and the main block has a class (`contentsBody`) beside the menu of the section.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,6 +18,11 @@ use url::Url;
 use super::faults::{Fault, Script};
 use crate::hash;
 use crate::time::Timestamp;
+
+/// Where the pages lie.
+const PAGES: &str = "/menu_news/s-news/";
+/// Where the files lie.
+const FILES: &str = "/main_content/";
 
 /// A press release.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +48,8 @@ pub enum Shape {
     Later,
     /// One PDF among links to other pages and other sites.
     AmongLinks,
+    /// No page: the feed names this file itself, by name and size in bytes.
+    File(String, usize),
     /// Any HTML.
     Html(String),
 }
@@ -122,7 +132,10 @@ impl Ministry {
 
     /// The address of a release.
     pub fn page(&self, slug: &str) -> String {
-        format!("{}news/{slug}.html", self.url)
+        let shelf = self.desk.lock();
+        let release = shelf.releases.iter().find(|release| release.slug == slug);
+        let path = release.map_or_else(|| format!("{PAGES}{slug}.html"), path_of);
+        format!("{}{}", self.url, &path[1..])
     }
 
     /// Every request so far: method and path.
@@ -188,11 +201,11 @@ fn find(shelf: &Shelf, path: &str, base: &str) -> Option<(String, Vec<u8>)> {
     if path == "/news.rdf" {
         return Some(("application/rdf+xml".to_owned(), in_shift_jis(&render_feed(&shelf.releases, base))));
     }
-    if let Some(slug) = path.strip_prefix("/news/").and_then(|rest| rest.strip_suffix(".html")) {
+    if let Some(slug) = path.strip_prefix(PAGES).and_then(|rest| rest.strip_suffix(".html")) {
         let release = shelf.releases.iter().find(|release| release.slug == slug)?;
         return Some(("text/html".to_owned(), in_shift_jis(&render_page(release))));
     }
-    if let Some(name) = path.strip_prefix("/files/") {
+    if let Some(name) = path.strip_prefix(FILES) {
         let (_, size) = shelf
             .releases
             .iter()
@@ -217,7 +230,7 @@ fn render_feed(releases: &[Release], base: &str) -> String {
          <description>報道資料</description></channel>\n"
     );
     for release in releases {
-        let link = format!("{base}/news/{}.html", release.slug);
+        let link = format!("{base}{}", path_of(release));
         let date = release.date.map_or(String::new(), |date| format!("<dc:date>{date}</dc:date>"));
         let title = escape(&release.title);
         let _ = writeln!(
@@ -229,6 +242,13 @@ fn render_feed(releases: &[Release], base: &str) -> String {
     out
 }
 
+fn path_of(release: &Release) -> String {
+    match &release.shape {
+        Shape::File(name, _) => format!("{FILES}{name}"),
+        _ => format!("{PAGES}{}.html", release.slug),
+    }
+}
+
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }
@@ -236,6 +256,7 @@ fn escape(text: &str) -> String {
 fn files_of(shape: &Shape) -> Vec<(String, usize)> {
     match shape {
         Shape::WithFiles(files) => files.clone(),
+        Shape::File(name, size) => vec![(name.clone(), *size)],
         Shape::AmongLinks => vec![("keikaku.pdf".to_owned(), 3000)],
         Shape::Bare | Shape::Later | Shape::Html(_) => Vec::new(),
     }
@@ -247,22 +268,26 @@ fn render_page(release: &Release) -> String {
         Shape::Bare => "<p>大臣の閣議後記者会見を下記のとおり開催します。</p>".to_owned(),
         Shape::Later => "<p>研究会の第３回会合を開催しました。資料及び議事録は後日掲載します。</p>".to_owned(),
         Shape::AmongLinks => "<p>地域の通信網に関する計画㈱を取りまとめました。</p>\
-             <ul><li><a href=\"/index.html\">トップ</a></li><li><a href=\"../files/keikaku.pdf\">計画本文（PDF）</a></li>\
+             <ul><li><a href=\"/index.html\">トップ</a></li><li><a href=\"../../main_content/keikaku.pdf\">計画本文（PDF）</a></li>\
              <li><a href=\"https://other.example/\">関係機関</a></li><li><a href=\"#top\">先頭へ</a></li></ul>"
             .to_owned(),
         Shape::WithFiles(files) => {
             let mut out = "<p>家計に関する調査の結果を公表します。対象は全国の世帯です。</p><ul>".to_owned();
             for (name, _) in files {
-                let _ = write!(out, "<li><a href=\"/files/{name}\">別紙（{name}）</a></li>");
+                let _ = write!(out, "<li><a href=\"{FILES}{name}\">別紙（{name}）</a></li>");
             }
             out + "</ul>"
         }
         Shape::Html(html) => html.clone(),
+        Shape::File(..) => String::new(),
     };
     format!(
         "<!DOCTYPE html>\n<html lang=\"ja\"><head><meta charset=\"Shift_JIS\"><title>架空省｜{title}</title></head>\
-         <body><header>架空省</header><nav><a href=\"/\">ホーム</a></nav>\
-         <div id=\"contentsBody\"><h1>{title}</h1>{main}</div><footer>〒100-0000 架空省</footer></body></html>"
+         <body><div id=\"headerWrapper\"><a href=\"/\">架空省</a></div>\
+         <div id=\"contentsWrapper\"><div class=\"contentsBody\"><h1>{title}</h1>{main}</div>\
+         <div class=\"contentsMenu\"><ul><li><a href=\"/menu_news/\">広報・報道</a></li>\
+         <li><a href=\"{FILES}annai.pdf\">このサイトの御案内（PDF）</a></li></ul></div></div>\
+         <div id=\"footerWrapper\">〒100-0000 架空省</div></body></html>"
     )
 }
 

@@ -1,24 +1,26 @@
 //! Reads the feed and records what is new; the first successful look only sets the baseline.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::config::Future;
-use super::model::NewItem;
+use super::model::{NewItem, Recorded};
 use super::store::{self, FeedState};
 use super::{Failure, Press, Turn, gone};
 use crate::channel::outbox;
 use crate::config::value::FirstRun;
 use crate::db::{self, Tx};
 use crate::fail;
+use crate::fetch::error::Why;
 use crate::fetch::{Error, Request, Response, Validators};
+use crate::hash::bounded_key;
 use crate::id::JobName;
 use crate::ledger::{Subject, event};
 use crate::parse::feed::{self, Entry};
-use crate::parse::url::resolve_web;
+use crate::parse::url::{Url, comparison_key, resolve_web};
 use crate::text;
 use crate::time::Timestamp;
 
@@ -26,6 +28,8 @@ use crate::time::Timestamp;
 const AHEAD: Duration = Duration::from_secs(3600);
 /// The whole feed is read at least this often, whatever its validators say.
 const WHOLE_EVERY: Duration = Duration::from_secs(7 * 24 * 3600);
+/// No server is left alone for longer, whatever it asks for.
+const LONGEST_REST: Duration = Duration::from_secs(24 * 3600);
 /// A longer address cannot be indexed and is no address that anybody meant.
 const MAX_URL_BYTES: usize = 2000;
 /// The longest title that is kept, in columns.
@@ -43,12 +47,32 @@ pub struct Collected {
     pub added: usize,
     /// Items that were recorded as known already.
     pub baseline: usize,
+    /// Items that were recorded because the feed tells its old entries under new addresses.
+    pub rewritten: usize,
     /// Entries left alone because their date lies ahead.
     pub future: usize,
     /// Entries without an address that can be used.
     pub unusable: usize,
-    /// Whether the posts of the new items wait for a person.
-    pub is_held: bool,
+    /// Why the posts of the new items wait for a person, if they do.
+    pub held: Option<Held>,
+}
+
+/// Why the posts of new items wait for a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// They are more than `hold_above`.
+    TooMany,
+    /// They are most of the feed.
+    MostOfTheFeed,
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Held::TooMany => "held: more than `hold_above` at once",
+            Held::MostOfTheFeed => "held: more than half of the feed at once",
+        })
+    }
 }
 
 impl fmt::Display for Collected {
@@ -59,6 +83,7 @@ impl fmt::Display for Collected {
         write!(f, "{} new", self.added)?;
         for (count, what) in [
             (self.baseline, "recorded as known"),
+            (self.rewritten, "at a new address"),
             (self.future, "dated in the future"),
             (self.unusable, "without a usable link"),
         ] {
@@ -66,18 +91,21 @@ impl fmt::Display for Collected {
                 write!(f, ", {count} {what}")?;
             }
         }
-        if self.is_held {
-            f.write_str(", held: more than `hold_above` at once")?;
+        if let Some(held) = self.held {
+            write!(f, ", {held}")?;
         }
         Ok(())
     }
 }
 
-/// Reads the feed once. The outer error ends the run, the inner one is the feed's.
+/// Reads the feed once. The outer error ends the run, the inner one is the feed's, as a sentence.
 pub(super) async fn collect(press: &Press, turn: &Turn) -> Result<Result<Collected, String>, Failure> {
     let feed_url = press.keys.feed.url().clone();
     let (job, address) = (press.name.clone(), feed_url.to_string());
     let known = turn.db.read(move |tx| store::find_feed(tx, &job, &address)).await?;
+    if let Some(until) = left_alone_until(&known, turn.now()) {
+        return Ok(Err(unread(&format!("its server asked us to wait until {until}"))));
+    }
     let validators = usable_validators(&known, turn.now());
     let (validators, entries) = match fetch_feed(press, &validators).await {
         Ok(Fetched::Unchanged(validators)) => {
@@ -89,20 +117,37 @@ pub(super) async fn collect(press: &Press, turn: &Turn) -> Result<Result<Collect
         Ok(Fetched::Feed(validators, entries)) => (validators, entries),
         Ok(Fetched::Gone) => {
             gone::rest(press, turn).await?;
-            return Ok(Err(gone::words(&press.name)));
+            return Ok(Err(unread(&gone::words(&press.name))));
         }
-        Err(why) => return Ok(Err(why)),
+        Ok(Fetched::Later(after, why)) => {
+            let (job, address) = (press.name.clone(), feed_url.to_string());
+            let until = turn.now().plus(after.min(LONGEST_REST));
+            turn.write(move |tx| store::put_not_before(tx, &job, &address, until)).await?;
+            return Ok(Err(unread(&why)));
+        }
+        Err(why) => return Ok(Err(unread(&why))),
     };
+    if let Some(had) = known.entry_count.filter(|had| *had > 0 && entries.is_empty()) {
+        // Nothing is remembered of it: it is read whole until it has entries again.
+        let had = text::counted(usize::try_from(had).unwrap_or(usize::MAX), "entry");
+        return Ok(Err(format!("the feed is empty; it had {had}")));
+    }
     let read = read_entries(&entries, press.keys.future, turn.now());
     let collected = write(press, turn, feed_url.to_string(), validators, read).await?;
     fail::point("press.collected");
     Ok(Ok(collected))
 }
 
+fn unread(why: &str) -> String {
+    format!("the feed could not be read: {why}")
+}
+
 /// What asking for a feed brought.
 pub(super) enum Fetched {
     Unchanged(Validators),
     Gone,
+    /// The server asks us to come back after a while, in these words.
+    Later(Duration, String),
     Feed(Validators, Vec<Entry>),
 }
 
@@ -116,16 +161,25 @@ pub(super) async fn fetch_feed(press: &Press, validators: &Validators) -> Result
         Ok(Response::Unchanged(head)) => return Ok(Fetched::Unchanged(head.validators)),
         Ok(Response::Fetched(head, body)) => (head, body),
         Err(Error::Gone) => return Ok(Fetched::Gone),
+        Err(error @ Error::Later { after, why: Why::Status(429 | 503), .. }) => {
+            return Ok(Fetched::Later(after, error.told()));
+        }
         Err(error) => return Err(error.told()),
     };
     fail::point("press.feed_fetched");
     let context = feed::Context {
         url: Some(head.final_url.clone()),
         content_type: head.content_type().map(str::to_owned),
+        zone: Some(press.parts.app.timezone.time_zone().clone()),
         ..feed::Context::default()
     };
     let feed = feed::parse(&body, &context).map_err(|refused| refused.to_string())?;
     Ok(Fetched::Feed(head.validators, feed.entries))
+}
+
+/// Until when the server wants to be left alone, if that is not over; a clock that was ahead does not count.
+fn left_alone_until(known: &FeedState, now: Timestamp) -> Option<Timestamp> {
+    known.not_before.filter(|until| now < *until && *until <= now.plus(LONGEST_REST))
 }
 
 /// What to ask by; nothing, when the whole feed is due.
@@ -138,6 +192,11 @@ fn usable_validators(known: &FeedState, now: Timestamp) -> Validators {
 /// The address by which an item is known; `None` when it is none that can be used.
 pub fn item_url(link: &str) -> Option<String> {
     resolve_web(None, link).map(String::from).filter(|url| url.len() <= MAX_URL_BYTES)
+}
+
+/// The address of an item for comparisons: without scheme, fragment and tracking parameters.
+pub(super) fn url_key(url: &str) -> Option<String> {
+    Url::parse(url).ok().map(|url| bounded_key(comparison_key(&url)))
 }
 
 /// The title that is kept of an item: on one line, not too long, never empty.
@@ -154,11 +213,13 @@ pub(super) struct Read {
     pub(super) items: Vec<NewItem>,
     pub(super) future: usize,
     pub(super) unusable: usize,
+    entry_count: u32,
     read_again_at: Option<Timestamp>,
 }
 
 pub(super) fn read_entries(entries: &[Entry], future: Future, now: Timestamp) -> Read {
-    let mut read = Read::default();
+    let entry_count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+    let mut read = Read { entry_count, ..Read::default() };
     let mut seen = HashSet::new();
     for entry in entries {
         let Some(url) = entry.link.as_deref().and_then(item_url) else {
@@ -181,10 +242,30 @@ pub(super) fn read_entries(entries: &[Entry], future: Future, now: Timestamp) ->
             (None, _) => (date.unwrap_or(now), None),
         };
         let title = item_title(entry.title.as_deref().unwrap_or_default(), &url);
-        let entry_key = text::shorten(entry.key(), MAX_TITLE);
-        read.items.push(NewItem { url, title, published_at, entry_key, not_before, is_baseline: false });
+        read.items.push(NewItem {
+            url_key: url_key(&url),
+            url,
+            title,
+            published_at,
+            entry_key: bounded_key(entry.key().to_owned()),
+            has_id: entry.key().starts_with("id:"),
+            not_before,
+            recorded: None,
+        });
     }
+    drop_shared_keys(&mut read.items);
     read
+}
+
+/// Entries that one document tells apart are not one, however alike their addresses are.
+fn drop_shared_keys(items: &mut [NewItem]) {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for key in items.iter().filter_map(|item| item.url_key.clone()) {
+        *counts.entry(key).or_default() += 1;
+    }
+    for item in items {
+        item.url_key = item.url_key.take().filter(|key| counts.get(key) == Some(&1));
+    }
 }
 
 /// Marks what the first look only records.
@@ -197,18 +278,18 @@ fn mark_baseline(items: &mut [NewItem], first_run: FirstRun) {
     let mut newest: Vec<usize> = (0..items.len()).collect();
     newest.sort_by_key(|index| std::cmp::Reverse(items[*index].published_at));
     for index in newest.into_iter().skip(announced) {
-        items[index].is_baseline = true;
+        items[index].recorded = Some(Recorded::Baseline);
     }
 }
 
 /// What of a feed is new to a job.
 pub(super) struct New {
-    /// Entries that it does not know; on the first look also those that it only records.
+    /// Entries that it does not know, also those that it only records.
     pub(super) items: Vec<NewItem>,
     /// When it first read the feed; `None` on the first look.
     pub(super) first_success_at: Option<Timestamp>,
-    /// Whether the posts wait for a person.
-    pub(super) is_held: bool,
+    /// Why the posts wait for a person, if they do.
+    pub(super) held: Option<Held>,
 }
 
 /// Looks what of `items` is new.
@@ -220,20 +301,47 @@ pub(super) fn find_new(
     first_run: FirstRun,
     hold_above: u32,
 ) -> db::Result<New> {
-    let first_success_at = store::find_feed(tx, job, feed_url)?.first_success_at;
+    let known = store::find_feed(tx, job, feed_url)?;
+    let first_success_at = known.first_success_at;
+    let whole = items.len();
     let mut items = items.to_vec();
     if first_success_at.is_none() {
         mark_baseline(&mut items, first_run);
     }
     let mut unknown = Vec::new();
     for item in items {
-        if !store::is_known(tx, job, &item.url)? {
+        if !store::is_known(tx, job, &item)? {
             unknown.push(item);
         }
     }
+    if let Some(last) = known.last_success_at
+        && unknown.len() == whole
+        && is_any_told(tx, job, &unknown)?
+    {
+        for item in unknown.iter_mut().filter(|item| item.published_at < last) {
+            item.recorded = Some(Recorded::Rewritten);
+        }
+    }
+    let new_count = unknown.iter().filter(|item| item.recorded.is_none()).count();
     let hold_above = usize::try_from(hold_above).unwrap_or(usize::MAX);
-    let is_held = outbox::should_hold(unknown.len(), hold_above, first_success_at.is_some());
-    Ok(New { items: unknown, first_success_at, is_held })
+    let past_first_run = first_success_at.is_some();
+    let held = if outbox::should_hold(new_count, hold_above, past_first_run) {
+        Some(Held::TooMany)
+    } else {
+        outbox::is_most_of(new_count, whole, past_first_run).then_some(Held::MostOfTheFeed)
+    };
+    Ok(New { items: unknown, first_success_at, held })
+}
+
+/// Whether the job knows title and date of one of the entries: then a feed of strangers has rewritten its addresses. A short
+/// feed whose entries were all replaced is full of strangers, too, but tells other things.
+fn is_any_told(tx: &mut Tx<'_>, job: &JobName, items: &[NewItem]) -> db::Result<bool> {
+    for item in items {
+        if store::is_told(tx, job, item)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 async fn write(
@@ -247,16 +355,18 @@ async fn write(
         (press.name.clone(), press.first_run, press.hold_above, turn.now());
     turn.write(move |tx| {
         let new = find_new(tx, &job, &feed_url, &read.items, first_run, hold_above)?;
-        let (is_held, found_since) = (new.is_held, store::find_last_success(tx, &job, &feed_url)?);
+        let (held, found_since) = (new.held, store::find_last_success(tx, &job, &feed_url)?);
+        let is_held = held.is_some();
         let mut collected =
-            Collected { future: read.future, unusable: read.unusable, is_held, ..Collected::default() };
+            Collected { future: read.future, unusable: read.unusable, held, ..Collected::default() };
         for item in &new.items {
             if !store::add(tx, &job, item, is_held, found_since, now)? {
                 continue;
             }
-            let (count, code) = match item.is_baseline {
-                true => (&mut collected.baseline, "baseline"),
-                false => (&mut collected.added, "found"),
+            let (count, code) = match item.recorded {
+                Some(Recorded::Baseline) => (&mut collected.baseline, "baseline"),
+                Some(Recorded::Rewritten) => (&mut collected.rewritten, "rewritten"),
+                None => (&mut collected.added, "found"),
             };
             *count += 1;
             let detail = json!({ "title": item.title, "published_at": item.published_at, "held": is_held });
@@ -267,6 +377,8 @@ async fn write(
             first_success_at: new.first_success_at.or(Some(now)),
             last_read_at: Some(now),
             read_again_at: read.read_again_at,
+            entry_count: Some(read.entry_count),
+            ..FeedState::default()
         };
         store::put_feed(tx, &job, &feed_url, &state, now)?;
         Ok(collected)
@@ -275,101 +387,4 @@ async fn write(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(text: &str) -> Timestamp {
-        text.parse().unwrap()
-    }
-
-    /// A link, a title and a date, as a feed tells them.
-    type Told<'a> = (&'a str, &'a str, Option<&'a str>);
-
-    fn entries(told: &[Told<'_>]) -> Vec<Entry> {
-        let items: Vec<_> = told
-            .iter()
-            .map(|(url, title, date)| json!({ "url": url, "title": title, "date_published": date }))
-            .collect();
-        let feed = json!({ "version": "https://jsonfeed.org/version/1.1", "title": "t", "items": items });
-        feed::parse(feed.to_string().as_bytes(), &feed::Context::default()).unwrap().entries
-    }
-
-    #[test]
-    fn entries_become_items_once_and_undated_ones_get_the_time_of_the_look() {
-        let now = at("2026-01-15T00:00:00Z");
-        let long = format!("https://a.example/{}", "x".repeat(3000));
-        let entries = entries(&[
-            ("https://a.example/1", "一", Some("2026-01-14T00:00:00Z")),
-            ("https://a.example/1", "一", Some("2026-01-13T00:00:00Z")),
-            ("https://a.example/2", "二", None),
-            ("https://a.example/soon", "近", Some("2026-01-15T00:30:00Z")),
-            ("javascript:alert(1)", "悪", None),
-            ("", "無", None),
-            ("https://a.example/3", "", None),
-            (&long, "長", None),
-        ]);
-        let read = read_entries(&entries, Future::Ignore, now);
-        let found: Vec<_> = read.items.iter().map(|item| (item.url.as_str(), item.published_at)).collect();
-        assert_eq!(
-            found,
-            [
-                ("https://a.example/1", at("2026-01-14T00:00:00Z")),
-                ("https://a.example/2", now),
-                ("https://a.example/soon", at("2026-01-15T00:30:00Z")),
-                ("https://a.example/3", now),
-            ]
-        );
-        assert_eq!(read.items[3].title, "https://a.example/3");
-        assert_eq!((read.future, read.unusable), (0, 3));
-    }
-
-    #[test]
-    fn an_entry_of_the_future_is_handled_as_configured() {
-        let (now, date) = (at("2026-01-15T00:00:00Z"), at("2026-02-01T00:00:00Z"));
-        let entries = entries(&[("https://a.example/1", "先", Some("2026-02-01T00:00:00Z"))]);
-        let ignored = read_entries(&entries, Future::Ignore, now);
-        assert!(ignored.items.is_empty());
-        assert_eq!((ignored.future, ignored.read_again_at), (1, Some(date)));
-        let waiting = read_entries(&entries, Future::Wait, now);
-        assert_eq!((waiting.items[0].published_at, waiting.items[0].not_before), (date, Some(date)));
-        let taken = read_entries(&entries, Future::Now, now);
-        assert_eq!((taken.items[0].published_at, taken.items[0].not_before), (now, None));
-    }
-
-    #[test]
-    fn a_first_look_announces_nothing_the_newest_or_all() {
-        let entries = entries(&[
-            ("https://a.example/1", "一", Some("2026-01-01T00:00:00Z")),
-            ("https://a.example/3", "三", Some("2026-01-03T00:00:00Z")),
-            ("https://a.example/2", "二", Some("2026-01-02T00:00:00Z")),
-        ]);
-        let announced = |first_run| {
-            let mut items = read_entries(&entries, Future::Ignore, at("2026-01-15T00:00:00Z")).items;
-            mark_baseline(&mut items, first_run);
-            items.iter().map(|item| !item.is_baseline).collect::<Vec<_>>()
-        };
-        assert_eq!(announced(FirstRun::Baseline), [false, false, false]);
-        assert_eq!(announced(FirstRun::Latest(2)), [false, true, true]);
-        assert_eq!(announced(FirstRun::All), [true, true, true]);
-    }
-
-    #[test]
-    fn validators_are_set_aside_when_the_whole_feed_is_due() {
-        let now = at("2026-01-15T00:00:00Z");
-        let known = FeedState {
-            validators: Validators { etag: Some("\"1\"".into()), ..Validators::default() },
-            first_success_at: Some(now),
-            last_read_at: Some(now),
-            read_again_at: None,
-        };
-        assert!(!usable_validators(&known, now).is_empty());
-        assert!(usable_validators(&known, now.plus(WHOLE_EVERY)).is_empty());
-        assert!(
-            usable_validators(&known, now.minus(WHOLE_EVERY)).is_empty(),
-            "read by a clock that was ahead"
-        );
-        let again = FeedState { read_again_at: Some(now.plus(AHEAD)), ..known };
-        assert!(!usable_validators(&again, now).is_empty());
-        assert!(usable_validators(&again, now.plus(AHEAD)).is_empty());
-    }
-}
+mod tests;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::decide::{Limits, NotValuable};
-use crate::config::value::{ByteSize, HttpUrl};
+use crate::config::value::{ByteSize, HttpUrl, Span};
 use crate::config::{Job, Problems};
 use crate::llm::LlmSet;
 use crate::parse::html;
@@ -28,6 +28,9 @@ pub struct Keys {
     /// An item is closed when it was tried in vain more often than this.
     #[serde(default = "max_retries")]
     pub max_retries: u32,
+    /// An item whose page does not change is looked at again for this long, at most once a day.
+    #[serde(default = "wait_for_page")]
+    pub wait_for_page: Span,
     /// How many steps a run takes; a step is one screening or one summary.
     #[serde(default = "one")]
     pub items_per_run: u32,
@@ -94,25 +97,16 @@ fn max_retries() -> u32 {
     3
 }
 
+fn wait_for_page() -> Span {
+    const { Span::from_secs(30 * 24 * 3600).unwrap() }
+}
+
 fn one() -> u32 {
     1
 }
 
 fn summary_chars() -> u32 {
     300
-}
-
-/// What should be better about a press job: one without a channel does half of its work.
-pub fn list_warnings(job: &Job) -> Problems {
-    if !job.deliver.is_empty() {
-        return Problems::default();
-    }
-    let message = format!(
-        "the job `{}` names no channel in `deliver`: it collects and screens, but summarises and posts nothing",
-        job.name
-    );
-    let hint = "add a `[channel.NAME]` and `deliver = [\"NAME\"]`";
-    job.section.header_problem(message).as_warning().with_hint(hint).into()
 }
 
 impl Keys {
@@ -167,6 +161,10 @@ impl Keys {
 
     /// How patient the job is.
     pub fn limits(&self) -> Limits {
-        Limits { max_retries: self.max_retries, not_valuable: self.not_valuable }
+        Limits {
+            max_retries: self.max_retries,
+            not_valuable: self.not_valuable,
+            wait_for_page: self.wait_for_page.duration(),
+        }
     }
 }

@@ -14,6 +14,10 @@ pub enum Event {
     NotWorth,
     /// The model finds the page not finished yet.
     NotReady,
+    /// The page is as it was when it was put off, and what the model said about it is known.
+    Unchanged,
+    /// The same, and it was waited for long enough.
+    WaitOver,
     /// The page or a file could not be fetched.
     DownloadFailed,
     /// All its files are too large.
@@ -34,10 +38,12 @@ pub enum Event {
 
 impl Event {
     /// All of them.
-    pub const ALL: [Event; 11] = [
+    pub const ALL: [Event; 13] = [
         Event::Worth,
         Event::NotWorth,
         Event::NotReady,
+        Event::Unchanged,
+        Event::WaitOver,
         Event::DownloadFailed,
         Event::FilesTooLarge,
         Event::ModelFailed,
@@ -54,6 +60,8 @@ impl Event {
             Event::Worth => "worth",
             Event::NotWorth => "not_valuable",
             Event::NotReady => "page_not_ready",
+            Event::Unchanged => "unchanged",
+            Event::WaitOver => "wait_over",
             Event::DownloadFailed => "download_failed",
             Event::FilesTooLarge => "large_file_skipped",
             Event::ModelFailed => "model_failed",
@@ -73,6 +81,8 @@ pub struct Limits {
     pub max_retries: u32,
     /// What becomes of an item that is not worth a summary.
     pub not_valuable: NotValuable,
+    /// How long an item whose page does not change is looked at again.
+    pub wait_for_page: Duration,
 }
 
 impl Limits {
@@ -105,6 +115,8 @@ pub struct Transition {
     pub last_checked_at: Timestamp,
     /// Not to be looked at earlier.
     pub not_before: Option<Timestamp>,
+    /// Since when it is put off.
+    pub deferred_since: Option<Timestamp>,
 }
 
 /// The gaps between tries; the last one repeats.
@@ -136,6 +148,7 @@ pub fn after(item: &Item, event: Event, limits: Option<&Limits>, now: Timestamp)
         retry_count,
         last_checked_at: now,
         not_before: None,
+        deferred_since: item.deferred_since,
     };
     let on_its_way = |status, retry_count| Transition {
         status,
@@ -143,6 +156,7 @@ pub fn after(item: &Item, event: Event, limits: Option<&Limits>, now: Timestamp)
         retry_count,
         last_checked_at: now,
         not_before: None,
+        deferred_since: None,
     };
     let put_off = |reason| defer_or_close(item, reason, limits, now);
     match (item.status, event) {
@@ -162,13 +176,41 @@ pub fn after(item: &Item, event: Event, limits: Option<&Limits>, now: Timestamp)
         }),
         (Unprocessed | Deferred, Event::NotReady) => Some(put_off(Reason::PageNotReady)),
 
+        (Deferred, Event::Unchanged) => Some(Transition {
+            reason: item.reason,
+            not_before: Some(now.plus(next_gap(item))),
+            deferred_since: deferred_since(item, now),
+            ..on_its_way(Deferred, item.retry_count)
+        }),
+        (Deferred, Event::WaitOver) => Some(over(Reason::RetryLimitExceeded, item.retry_count)),
+
         (Pending, Event::FilesTooLarge) => Some(put_off(Reason::LargeFileSkipped)),
         (Pending, Event::Posted) => Some(over(Reason::None, item.retry_count)),
         (Pending, Event::PostFailed) => Some(put_off(Reason::ApiFailed)),
         (Pending, Event::Retried) => Some(on_its_way(Pending, 0)),
 
         (Unprocessed | Deferred, Event::FilesTooLarge | Event::Posted | Event::PostFailed)
-        | (Pending, Event::Worth | Event::NotWorth | Event::NotReady) => None,
+        | (Unprocessed, Event::Unchanged | Event::WaitOver)
+        | (Pending, Event::Worth | Event::NotWorth | Event::NotReady | Event::Unchanged | Event::WaitOver) => {
+            None
+        }
+    }
+}
+
+/// What a verdict comes to that was known before, about a page that is as it was: no try and no story while it is put off for
+/// the same reason, until it was waited for long enough.
+pub fn on_unchanged(item: &Item, verdict: Event, limits: &Limits, now: Timestamp) -> Event {
+    let reason = match (verdict, limits.not_valuable) {
+        (Event::NotReady, _) => Reason::PageNotReady,
+        (Event::NotWorth, NotValuable::Defer) => Reason::NotValuable,
+        _ => return verdict,
+    };
+    if item.status != Status::Deferred || item.reason != Some(reason) {
+        return verdict;
+    }
+    match item.deferred_since {
+        Some(since) if since.plus(limits.wait_for_page) <= now => Event::WaitOver,
+        _ => Event::Unchanged,
     }
 }
 
@@ -181,6 +223,7 @@ fn defer_or_close(item: &Item, reason: Reason, limits: Option<&Limits>, now: Tim
             retry_count,
             last_checked_at: now,
             not_before: None,
+            deferred_since: item.deferred_since,
         };
     }
     Transition {
@@ -189,7 +232,19 @@ fn defer_or_close(item: &Item, reason: Reason, limits: Option<&Limits>, now: Tim
         retry_count,
         last_checked_at: now,
         not_before: Some(now.plus(gap_after(retry_count))),
+        deferred_since: deferred_since(item, now),
     }
+}
+
+/// Since when it is put off; a clock that was ahead does not count.
+fn deferred_since(item: &Item, now: Timestamp) -> Option<Timestamp> {
+    Some(item.deferred_since.filter(|since| *since <= now).unwrap_or(now))
+}
+
+/// The gap above the last one.
+fn next_gap(item: &Item) -> Duration {
+    let last = item.not_before.map_or(Duration::ZERO, |until| until.since(item.last_checked_at));
+    GAPS.into_iter().find(|gap| *gap > last).unwrap_or(GAPS[GAPS.len() - 1])
 }
 
 fn gap_after(retry_count: u32) -> Duration {

@@ -6,7 +6,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::Press;
-use super::page::Linked;
+use super::page::{Linked, MAX_FILES};
 use super::workspace::Workspace;
 use crate::fetch::limits::Size;
 use crate::fetch::{Error, Limits, Request, Response};
@@ -22,20 +22,30 @@ pub(super) enum Trouble {
     AllTooLarge,
 }
 
-/// Fetches what the model can read; the rest is told by name and size.
+/// Whether a file that fails puts the item off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Broken {
+    /// It does: the file may be there in a while.
+    PutsOff,
+    /// It does not: what else there is has to do.
+    IsLeftOut,
+}
+
+/// Fetches what the model can read; the rest is told by name and size, and so are all beyond the first [`MAX_FILES`].
 ///
-/// A file that fails puts the item off, except on its last try, when the others have to do.
+/// `has_text` says whether the page has something to read besides its files.
 pub(super) async fn fetch_all(
     press: &Press,
     llm: &Llm,
     linked: &[Linked],
     workspace: &Workspace,
-    is_last_try: bool,
+    broken: Broken,
+    has_text: bool,
 ) -> Result<Vec<File>, Trouble> {
     let mut files = Vec::with_capacity(linked.len());
     for (number, file) in linked.iter().enumerate() {
         let media_type = media_type_of(&file.extension);
-        let (bytes, content) = if !llm.takes(media_type) {
+        let (bytes, content) = if number >= MAX_FILES || !llm.takes(media_type) {
             (file.bytes, Content::Named)
         } else if file.bytes.is_some_and(|bytes| bytes > press.keys.max_file.as_u64()) {
             (file.bytes, Content::TooLarge)
@@ -45,19 +55,20 @@ pub(super) async fn fetch_all(
                 Err(Error::TooBig { limit: Size::Body(_) | Size::Wire(_) }) => {
                     (file.bytes, Content::TooLarge)
                 }
-                Err(_) if is_last_try => (file.bytes, Content::Missing),
+                Err(_) if broken == Broken::IsLeftOut => (file.bytes, Content::Missing),
                 Err(error) => return Err(Trouble::Failed(format!("{}: {error}", file.name))),
             }
         };
         files.push(File { name: file.name.clone(), bytes, content });
     }
-    let any = |wanted: fn(&Content) -> bool| files.iter().any(|file| wanted(&file.content));
+    let tried = &files[..files.len().min(MAX_FILES)];
+    let any = |wanted: fn(&Content) -> bool| tried.iter().any(|file| wanted(&file.content));
     let is_readable = any(|content| matches!(content, Content::Saved { .. } | Content::Named));
-    if !files.is_empty() && !is_readable {
-        if files.iter().all(|file| file.content == Content::TooLarge) {
+    if !tried.is_empty() && !is_readable {
+        if tried.iter().all(|file| file.content == Content::TooLarge) {
             return Err(Trouble::AllTooLarge);
         }
-        if any(|content| *content == Content::Missing) {
+        if !has_text {
             return Err(Trouble::Failed("no file could be fetched".to_owned()));
         }
     }

@@ -50,6 +50,7 @@ use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::Subject;
 use crate::llm::{AskError, Because, Llm, Obstacle, Purpose, Wish};
+use crate::text;
 use crate::time::Timestamp;
 use decide::{Event, Limits};
 use telling::Telling;
@@ -58,6 +59,8 @@ use telling::Telling;
 pub const KIND: &str = "press";
 /// How often a job runs by default.
 pub const EVERY: Duration = Duration::from_secs(5 * 60);
+/// How many pages that turn out unchanged a run looks at beside its steps.
+const FREE_VISITS: u32 = 20;
 /// Whose messages ours are.
 pub const TOPIC: &str = "press.post";
 
@@ -106,6 +109,8 @@ impl Only {
 pub enum Step {
     /// A page, a file or an answer could not be had, as the line says; the item is tried again.
     Failed(String),
+    /// The page of an item that waits for it is as it was.
+    Unchanged,
     /// An item has moved on, as the line says.
     Moved(String),
     /// Channels could not make a message of an item.
@@ -184,7 +189,7 @@ impl Press {
             match until_stopped(turn, collect::collect(self, turn)).await? {
                 Ok(collected) => report.well(collected.to_string()),
                 // The items that we have do not depend on the feed being there.
-                Err(why) => report.problems.push(format!("the feed could not be read: {why}")),
+                Err(why) => report.problems.push(why),
             }
         }
         report.problems.extend(until_stopped(turn, gone::tell(self, turn)).await?);
@@ -219,15 +224,24 @@ impl Press {
     }
 
     async fn take_steps(&self, turn: &Turn, only: Option<Only>, report: &mut Telling) -> Result<(), Failure> {
-        for _ in 0..self.keys.items_per_run {
+        let (mut steps, mut unchanged) = (0, 0);
+        while steps < self.keys.items_per_run {
             turn.check_stop()?;
+            steps += 1;
             match self.step(turn, only).await? {
-                Step::Moved(line) => report.well(line),
-                Step::Failed(line) => report.lines.push(line),
+                Step::Moved(line) => report.step_well(line),
+                Step::Failed(line) => report.failed_steps.push(line),
+                Step::Unchanged => {
+                    unchanged += 1;
+                    // It cost one page; those that wait are not to keep new ones waiting.
+                    if unchanged <= FREE_VISITS {
+                        steps -= 1;
+                    }
+                }
                 Step::NotRendered { line, problems, is_queued } => {
                     report.lines.push(line);
                     report.problems.extend(problems);
-                    report.went_well |= is_queued;
+                    report.any_step_well |= is_queued;
                 }
                 Step::Waiting { until, why } => {
                     report.lines.push(format!("waiting until {until}: {why}"));
@@ -236,6 +250,9 @@ impl Press {
                 }
                 Step::Nothing => break,
             }
+        }
+        if unchanged > 0 {
+            report.well(format!("{} unchanged", text::counted(unchanged, "page")));
         }
         Ok(())
     }
@@ -290,7 +307,10 @@ impl Press {
         let item = item.clone();
         let took = turn
             .write(move |tx| {
-                let took = store::apply(tx, &item, &to, event.code(), &detail)?;
+                let took = match event {
+                    Event::Unchanged => store::put(tx, &item, &to)?,
+                    _ => store::apply(tx, &item, &to, event.code(), &detail)?,
+                };
                 if took && let Some(seen) = &seen {
                     store::put_verdict(tx, item.id, &seen.page_hash, seen.verdict.as_deref())?;
                 }
@@ -304,8 +324,17 @@ impl Press {
         Ok(match event {
             _ if !took => Step::Moved("somebody else has changed the item meanwhile".to_owned()),
             Event::DownloadFailed | Event::ModelFailed => Step::Failed(line),
+            Event::Unchanged => Step::Unchanged,
             _ => Step::Moved(line),
         })
+    }
+
+    /// That `content` names a block that a page has not.
+    fn block_warning(&self, page: &str) -> String {
+        let content = self.keys.content.as_deref().unwrap_or_default();
+        format!(
+            "warning: `content = \"{content}\"` matches nothing on {page}; the main text is detected instead"
+        )
     }
 
     fn limits(&self) -> Limits {
@@ -379,7 +408,9 @@ impl Work for Press {
         Box::pin(async {
             let feed = self.keys.feed.url();
             let fetcher = &self.parts.fetcher;
-            vec![fetcher.reach("feed", feed, &self.allow_private, Wanted::Document).await]
+            let feed = fetcher.reach("feed", feed, &self.allow_private, Wanted::Document).await;
+            let page = if feed.is_fine { trial::check_page(self).await } else { None };
+            [Some(feed), page].into_iter().flatten().collect()
         })
     }
 
@@ -389,11 +420,10 @@ impl Work for Press {
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
         Box::pin(async {
-            let look = trial::look(self, db, self.parts.clock.now()).await?;
-            Ok(Trial {
-                looks: vec![look],
-                notes: vec!["pages are not read, and the model is not asked".into()],
-            })
+            let (look, page) = trial::look(self, db, self.parts.clock.now()).await?;
+            let mut notes = vec!["only the newest page is read, and the model is not asked".to_owned()];
+            notes.extend(page);
+            Ok(Trial { looks: vec![look], notes })
         })
     }
 

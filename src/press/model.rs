@@ -132,6 +132,8 @@ pub struct Item {
     pub last_checked_at: Timestamp,
     /// Not to be looked at earlier.
     pub not_before: Option<Timestamp>,
+    /// Since when it is put off without having been found worth a summary.
+    pub deferred_since: Option<Timestamp>,
     /// What its page was when we last looked, hashed.
     pub page_hash: Option<String>,
     /// Whether its post waits for a person.
@@ -142,6 +144,15 @@ pub struct Item {
     pub verdict: Option<String>,
     /// Whether the model is asked even if its answer is known, because a person wants the item looked at again.
     pub ask_anew: bool,
+}
+
+/// Why an entry is only recorded as known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// It was there at the first look.
+    Baseline,
+    /// The feed tells its old entries under new addresses.
+    Rewritten,
 }
 
 /// An entry of a feed that may become an item.
@@ -155,8 +166,12 @@ pub struct NewItem {
     pub published_at: Timestamp,
     /// What the feed recognises it by.
     pub entry_key: String,
+    /// Whether that is an id which the feed gives it.
+    pub has_id: bool,
+    /// Its address for comparisons; `None` where several entries of the document share it.
+    pub url_key: Option<String>,
     /// Not to be looked at earlier.
     pub not_before: Option<Timestamp>,
-    /// Whether it is only recorded as known.
-    pub is_baseline: bool,
+    /// Whether it is only recorded, and why.
+    pub recorded: Option<Recorded>,
 }

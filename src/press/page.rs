@@ -5,13 +5,15 @@ use url::Url;
 
 use super::Press;
 use super::model::Item;
-use crate::fetch::{self, Request, Response};
+use crate::fetch::{self, Head, Request, Response};
 use crate::hash;
 use crate::llm::{Content, Document, File};
 use crate::parse::html::Html;
 
-/// The most files of a page that are looked at.
+/// The most files of a page that are read.
 pub(super) const MAX_FILES: usize = 10;
+/// The most files of a page that are named; more do not fit anywhere.
+const MAX_NAMED: usize = 100;
 /// What is kept of a page in memory, in characters; more never reaches a model.
 const MAX_TEXT_CHARS: usize = 100_000;
 
@@ -20,10 +22,12 @@ const MAX_TEXT_CHARS: usize = 100_000;
 pub(super) struct Page {
     /// Its main text.
     pub(super) text: String,
-    /// The files it links to, in order.
+    /// The files it links to, in order; the first [`MAX_FILES`] are read.
     pub(super) files: Vec<Linked>,
     /// Changes when text or files change.
     pub(super) hash: String,
+    /// Whether `content` of the config names a block that this page has not.
+    pub(super) lacks_block: bool,
 }
 
 /// A file that a page links to.
@@ -38,6 +42,18 @@ pub(super) struct Linked {
 }
 
 impl Page {
+    fn new(text: String, mut files: Vec<Linked>, lacks_block: bool) -> Self {
+        files.truncate(MAX_NAMED);
+        let hash = hash_of(&text, &files);
+        Self { text, files, hash, lacks_block }
+    }
+
+    /// A page that is a file itself: some feeds link to the document.
+    fn of_file(title: &str, url: Url, extension: &str, bytes: Option<u64>) -> Self {
+        let file = Linked { url, name: title.to_owned(), extension: extension.to_owned(), bytes };
+        Self::new(String::new(), vec![file], false)
+    }
+
     /// What a model is shown when only names of files matter.
     pub(super) fn document(&self, item: &Item) -> Document {
         let named =
@@ -48,73 +64,124 @@ impl Page {
             files: self.files.iter().map(named).collect(),
         }
     }
+
+    /// The names of the files that are not read because there are too many.
+    pub(super) fn unread(&self) -> Vec<&str> {
+        self.files.iter().skip(MAX_FILES).map(|file| file.name.as_str()).collect()
+    }
 }
 
 /// Fetches the page of an item and asks for the sizes of its files.
 pub(super) async fn fetch(press: &Press, item: &Item) -> Result<Page, fetch::Error> {
     let url = Url::parse(&item.url).map_err(|error| fetch::Error::BadUrl { why: error.to_string() })?;
-    let request = Request::get(url).allow_private(&press.allow_private);
-    let (head, body) = match press.parts.fetcher.fetch(&request).await? {
-        Response::Fetched(head, body) => (head, body),
-        Response::Unchanged(_) => {
-            return Err(fetch::Error::Broken { host: String::new(), why: "nothing was sent".to_owned() });
-        }
-    };
-    let (text, mut files) = match body.starts_with(b"%PDF-") {
-        // Some feeds link to the document itself.
-        true => {
-            let bytes = Some(body.len() as u64);
-            let linked =
-                Linked { url: head.final_url, name: item.title.clone(), extension: "pdf".to_owned(), bytes };
-            (String::new(), vec![linked])
-        }
-        false => {
-            let content_type = head.content_type().map(str::to_owned);
-            // Reading a large page takes a while and is no work for the threads that wait for sockets.
-            let (selector, extensions) = (press.keys.content.clone(), press.keys.attachments.clone());
-            tokio::task::spawn_blocking(move || {
-                read(&body, content_type.as_deref(), &head.final_url, selector.as_deref(), &extensions)
-            })
-            .await
-            .map_err(|_| fetch::Error::Broken {
-                host: String::new(),
-                why: "the page cannot be read".to_owned(),
-            })?
-        }
-    };
-    files.truncate(MAX_FILES);
-    for file in &mut files {
-        if file.bytes.is_none() {
-            file.bytes = find_size(press, &file.url).await;
+    if let Some(extension) = attached_as(&url, &press.keys.attachments) {
+        match find_head(press, &url).await {
+            Ok(head) if !says_html(&head) => {
+                let bytes = length(&head);
+                return Ok(Page::of_file(&item.title, head.final_url, &extension, bytes));
+            }
+            // Some servers hand out nothing but the whole.
+            Err(fetch::Error::Refused { .. }) => {
+                return Ok(Page::of_file(&item.title, url, &extension, None));
+            }
+            Ok(_) | Err(_) => {}
         }
     }
-    let hash = hash_of(&text, &files);
-    Ok(Page { text, files, hash })
+    let mut page = read_at(press, &item.title, &url).await?;
+    for file in page.files.iter_mut().take(MAX_FILES).filter(|file| file.bytes.is_none()) {
+        // A failure tells nothing.
+        file.bytes = find_head(press, &file.url).await.ok().as_ref().and_then(length);
+    }
+    Ok(page)
 }
 
+/// The page of an entry, for a look at how it is read; `None` when the entry is a file itself.
+pub(super) async fn look(press: &Press, address: &str) -> Result<Option<Page>, fetch::Error> {
+    let url = Url::parse(address).map_err(|error| fetch::Error::BadUrl { why: error.to_string() })?;
+    match attached_as(&url, &press.keys.attachments) {
+        Some(_) => Ok(None),
+        None => read_at(press, address, &url).await.map(Some),
+    }
+}
+
+async fn read_at(press: &Press, title: &str, url: &Url) -> Result<Page, fetch::Error> {
+    let request = Request::get(url.clone()).allow_private(&press.allow_private);
+    let (head, body) = match press.parts.fetcher.fetch(&request).await {
+        Ok(Response::Fetched(head, body)) => (head, body),
+        Ok(Response::Unchanged(_)) => {
+            return Err(fetch::Error::Broken { host: String::new(), why: "nothing was sent".to_owned() });
+        }
+        // Too large for a page may be right for a file, which `max_file` limits.
+        Err(error @ fetch::Error::TooBig { .. }) => match find_head(press, url).await {
+            Ok(head) if says_pdf(&head) => {
+                let bytes = length(&head);
+                return Ok(Page::of_file(title, head.final_url, "pdf", bytes));
+            }
+            _ => return Err(error),
+        },
+        Err(error) => return Err(error),
+    };
+    if body.starts_with(b"%PDF-") {
+        return Ok(Page::of_file(title, head.final_url, "pdf", Some(body.len() as u64)));
+    }
+    let content_type = head.content_type().map(str::to_owned);
+    // Reading a large page takes a while and is no work for the threads that wait for sockets.
+    let (selector, extensions) = (press.keys.content.clone(), press.keys.attachments.clone());
+    tokio::task::spawn_blocking(move || {
+        read(&body, content_type.as_deref(), &head.final_url, selector.as_deref(), &extensions)
+    })
+    .await
+    .map_err(|_| fetch::Error::Broken { host: String::new(), why: "the page cannot be read".to_owned() })
+}
+
+/// Text and files of a page. Where `selector` matches nothing, both are those of the whole page.
 fn read(
     body: &[u8],
     content_type: Option<&str>,
     url: &Url,
     selector: Option<&str>,
     extensions: &[String],
-) -> (String, Vec<Linked>) {
+) -> Page {
     let html = Html::read(body, content_type, Some(url));
-    let text = html.main_text(selector).unwrap_or_default();
+    let block = selector.filter(|selector| html.has_block(selector).unwrap_or(false));
+    let text = html.main_text(block).unwrap_or_default();
     let text = text.chars().take(MAX_TEXT_CHARS).collect();
-    let files = html.attachments(extensions, selector).unwrap_or_default();
+    let files = html.attachments(extensions, block).unwrap_or_default();
     let linked = files.into_iter().filter_map(|file| {
         let url = Url::parse(&file.href).ok()?;
         Some(Linked { url, name: file.title, extension: file.extension, bytes: None })
     });
-    (text, linked.collect())
+    Page::new(text, linked.collect(), selector.is_some() && block.is_none())
 }
 
-/// The size of a file, if its server tells it; a failure tells nothing.
-async fn find_size(press: &Press, url: &Url) -> Option<u64> {
+/// The ending of an address, if it is one of those that belong to files.
+fn attached_as(url: &Url, extensions: &[String]) -> Option<String> {
+    let (_, extension) = url.path_segments()?.next_back()?.rsplit_once('.')?;
+    let extension = extension.to_ascii_lowercase();
+    extensions.contains(&extension).then_some(extension)
+}
+
+/// What a server says about an address without sending what is there.
+async fn find_head(press: &Press, url: &Url) -> Result<Head, fetch::Error> {
     let request = Request::head(url.clone()).allow_private(&press.allow_private);
-    let response = press.parts.fetcher.fetch(&request).await.ok()?;
-    response.head().headers.get(CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
+    Ok(press.parts.fetcher.fetch(&request).await?.head().clone())
+}
+
+fn length(head: &Head) -> Option<u64> {
+    head.headers.get(CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
+}
+
+fn says_html(head: &Head) -> bool {
+    is_of_type(head, "text/html") || is_of_type(head, "application/xhtml+xml")
+}
+
+fn says_pdf(head: &Head) -> bool {
+    is_of_type(head, "application/pdf")
+}
+
+fn is_of_type(head: &Head, media_type: &str) -> bool {
+    let found = head.content_type().and_then(|found| found.split(';').next()).unwrap_or_default();
+    found.trim().eq_ignore_ascii_case(media_type)
 }
 
 fn hash_of(text: &str, files: &[Linked]) -> String {
@@ -129,20 +196,41 @@ fn hash_of(text: &str, files: &[Linked]) -> String {
 mod tests {
     use super::*;
 
+    const HTML: &str = "<html><head><meta charset=\"Shift_JIS\"><title>報道</title></head><body><nav>案内</nav>\
+        <div id=\"contentsWrapper\"><div class=\"contentsBody\"><h1>調査①の結果</h1><p>㈱例の調査を公表します。</p>\
+        <a href=\"../../main_content/000000001.pdf\">報告書（PDF）</a> <a href=\"data.xlsx\">表</a></div>\
+        <div class=\"contentsMenu\"><a href=\"/main_content/000000002.pdf\">御案内</a></div></div></body></html>";
+
+    fn read_with(selector: Option<&str>) -> Page {
+        let (bytes, _, _) = encoding_rs::SHIFT_JIS.encode(HTML);
+        let url = Url::parse("https://ministry.example/menu_news/s-news/1.html").unwrap();
+        read(&bytes, None, &url, selector, &["pdf".to_owned()])
+    }
+
     #[test]
     fn a_shift_jis_page_gives_its_main_block_and_its_files() {
-        let html = "<html><head><meta charset=\"Shift_JIS\"><title>報道</title></head><body><nav>案内</nav>\
-            <div id=\"contents\"><h1>調査①の結果</h1><p>㈱例の調査を公表します。</p>\
-            <a href=\"/f/report.pdf\">報告書（PDF）</a> <a href=\"data.xlsx\">表</a></div>\
-            <a href=\"/other.pdf\">別のPDF</a></body></html>";
-        let (bytes, _, _) = encoding_rs::SHIFT_JIS.encode(html);
-        let url = Url::parse("https://ministry.example/news/1.html").unwrap();
-        let extensions = ["pdf".to_owned()];
-        let (text, files) = read(&bytes, None, &url, Some("#contents"), &extensions);
+        let Page { text, files, lacks_block, .. } = read_with(Some(".contentsBody"));
         assert!(text.contains("調査①の結果") && text.contains("㈱例") && !text.contains("案内"), "{text}");
-        assert_eq!(files.len(), 1);
-        assert_eq!(files[0].url.as_str(), "https://ministry.example/f/report.pdf");
-        let (_, all) = read(&bytes, None, &url, None, &extensions);
-        assert_eq!(all.len(), 2, "without a selector the whole page counts");
+        assert_eq!((files.len(), lacks_block), (1, false));
+        assert_eq!(files[0].url.as_str(), "https://ministry.example/main_content/000000001.pdf");
+        let whole = read_with(None);
+        assert_eq!((whole.files.len(), whole.lacks_block), (2, false), "without a selector the page counts");
+    }
+
+    #[test]
+    fn where_the_selector_matches_nothing_text_and_files_are_those_of_the_page() {
+        let page = read_with(Some("#contentsBody"));
+        assert!(page.lacks_block);
+        assert!(page.text.contains("㈱例の調査を公表します。"), "{}", page.text);
+        assert_eq!(page.files, read_with(None).files);
+    }
+
+    #[test]
+    fn an_address_is_that_of_a_file_by_its_ending() {
+        let found = |url: &str| attached_as(&Url::parse(url).unwrap(), &["pdf".to_owned(), "csv".to_owned()]);
+        assert_eq!(found("https://a.example/main_content/000000001.PDF?x=1.html"), Some("pdf".to_owned()));
+        assert_eq!(found("https://a.example/data.csv#page=2"), Some("csv".to_owned()));
+        assert_eq!(found("https://a.example/pdf"), None);
+        assert_eq!(found("https://a.example/a.pdf/index.html"), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::decide::Event;
+use super::decide::{self, Event};
 use super::model::Item;
 use super::{Failure, Press, Seen, Step, Turn, no_answer, page};
 use crate::fail;
@@ -38,16 +38,31 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
         Worth::NotWorth => Event::NotWorth,
         Worth::NotReady => Event::NotReady,
     };
+    if answered.is_cached && item.page_hash.as_deref() == Some(&page.hash) {
+        let event = decide::on_unchanged(&item, event, &press.limits(), turn.now());
+        if matches!(event, Event::Unchanged | Event::WaitOver) {
+            let detail = json!({ "since": item.deferred_since });
+            return press.finish(turn, &item, event, detail, None).await;
+        }
+    }
     tracing::info!(item.id = item.id, verdict = event.code(), "Screened `{}`: {}", item.title, event.code());
     let detail = json!({
         "why": verdict.reason,
         "criteria": verdict.criteria,
         "cached": answered.is_cached,
         "files": page.files.len(),
+        "files_not_read": page.unread(),
+        "content_matches_nothing": page.lacks_block.then_some(press.keys.content.as_deref()).flatten(),
         "tokens": answered.tokens_in + answered.tokens_out,
     });
+    let lacks_block = page.lacks_block;
     let seen = Seen { page_hash: page.hash, verdict: Some(verdict.reason) };
-    let step = press.finish(turn, &item, event, detail, Some(seen)).await;
+    let step = press.finish(turn, &item, event, detail, Some(seen)).await.map(|step| match step {
+        Step::Moved(line) if lacks_block => {
+            Step::Moved(format!("{line}; {}", press.block_warning(&item.url)))
+        }
+        other => other,
+    });
     fail::point("press.verdict_stored");
     step
 }

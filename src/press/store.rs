@@ -7,12 +7,13 @@ use serde_json::Value as Json;
 
 pub use export::list_after;
 pub use feed::{
-    FeedState, find_feed, find_gone, find_last_success, mark_gone, mark_gone_told, put_feed, reset_gone,
+    FeedState, find_feed, find_gone, find_last_success, mark_gone, mark_gone_told, put_feed, put_not_before,
+    reset_gone,
 };
 pub use import::{ImportedItem, add_feed, add_imported, find_first_created};
 
 use super::TOPIC;
-use super::decide::{LONGEST_WAIT, Transition};
+use super::decide::{Event, LONGEST_WAIT, Transition};
 use super::model::{Item, NewItem, Reason, Status};
 use crate::db::{self, Row, Tx};
 use crate::id::JobName;
@@ -25,7 +26,7 @@ crate::migration!(1, "press", "../../migrations/0001_press.sql");
 macro_rules! columns {
     () => {
         "id, job_name, url, title, published_at, status, reason, retry_count, created_at, last_checked_at, not_before,
-         page_hash, is_held, summary, verdict, ask_anew"
+         page_hash, is_held, summary, verdict, ask_anew, deferred_since"
     };
 }
 
@@ -64,12 +65,13 @@ fn read(row: &Row<'_>) -> db::Result<Item> {
         summary: row.get(13)?,
         verdict: row.get(14)?,
         ask_anew: row.get::<i64>(15)? != 0,
+        deferred_since: row.get(16)?,
     })
 }
 
 /// Adds an item unless its address is known; `true` if it was new.
 ///
-/// Baseline items are over at once (3/0); all others start unprocessed (0) with no tries.
+/// What is only recorded is over at once (3/0); all others start unprocessed (0) with no tries.
 pub fn add(
     tx: &mut Tx<'_>,
     job: &JobName,
@@ -78,15 +80,15 @@ pub fn add(
     found_since: Option<Timestamp>,
     now: Timestamp,
 ) -> db::Result<bool> {
-    let (status, reason) = match item.is_baseline {
-        true => (Status::Processed, Some(Reason::None.code())),
-        false => (Status::Unprocessed, None),
+    let (status, reason) = match item.recorded {
+        Some(_) => (Status::Processed, Some(Reason::None.code())),
+        None => (Status::Unprocessed, None),
     };
     let added = tx.execute(
         sql!(
             "INSERT INTO items (url, title, published_at, status, reason, retry_count, created_at, last_checked_at,
-               job_name, not_before, entry_key, is_held, found_since)
-             VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (job_name, url) DO NOTHING"
+               job_name, not_before, entry_key, is_held, found_since, url_key)
+             VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (job_name, url) DO NOTHING"
         ),
         params![
             item.url,
@@ -99,7 +101,8 @@ pub fn add(
             item.not_before,
             item.entry_key,
             is_held,
-            found_since
+            found_since,
+            item.url_key
         ],
     )?;
     Ok(added == 1)
@@ -112,9 +115,39 @@ pub fn find_found_since(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Timestamp
     Ok(found.flatten())
 }
 
-/// Whether an item with that address is known to the job.
-pub fn is_known(tx: &mut Tx<'_>, job: &JobName, url: &str) -> db::Result<bool> {
-    Ok(tx.count(sql!("SELECT 1 FROM items WHERE job_name = ?1 AND url = ?2"), params![job, url])? == 1)
+/// Whether the job knows an entry: by its address, else by the id that the feed gives it, else by its address for
+/// comparisons.
+pub fn is_known(tx: &mut Tx<'_>, job: &JobName, item: &NewItem) -> db::Result<bool> {
+    if tx.count(sql!("SELECT 1 FROM items WHERE job_name = ?1 AND url = ?2"), params![job, item.url])? == 1 {
+        return Ok(true);
+    }
+    if item.has_id
+        && tx.count(
+            sql!("SELECT 1 FROM items WHERE job_name = ?1 AND entry_key = ?2 LIMIT 1"),
+            params![job, item.entry_key],
+        )? == 1
+    {
+        return Ok(true);
+    }
+    let Some(url_key) = &item.url_key else { return Ok(false) };
+    let found = tx.count(
+        sql!("SELECT 1 FROM items WHERE job_name = ?1 AND url_key = ?2 LIMIT 1"),
+        params![job, url_key],
+    )?;
+    Ok(found == 1)
+}
+
+/// Whether the job knows an item of that title and date, at whatever address.
+pub fn is_told(tx: &mut Tx<'_>, job: &JobName, item: &NewItem) -> db::Result<bool> {
+    // All states there are, so that the index by state and date serves.
+    let found = tx.count(
+        sql!(
+            "SELECT 1 FROM items
+             WHERE job_name = ?1 AND status IN (0, 1, 2, 3) AND published_at = ?2 AND title = ?3 LIMIT 1"
+        ),
+        params![job, item.published_at, item.title],
+    )?;
+    Ok(found == 1)
 }
 
 /// The item to summarise next: the pending one that was published first and has no message under way.
@@ -158,7 +191,8 @@ pub fn mark_held(tx: &mut Tx<'_>, id: i64) -> db::Result<bool> {
 
 /// The item to screen next: of those nobody has looked at and those that were put off, the one looked at longest ago.
 ///
-/// Two picks, each along its own index, and the older of the two: one query over both states would sort them all. An
+/// What was found at once was looked at at once: then what was published first goes first, so that posts leave in the order
+/// of publication. Two picks, each along its own index, and the older of the two: one query over both states would sort them all. An
 /// entry of the future may wait for years; what was put off may not, unless a clock wrote its end which was ahead.
 pub fn find_to_screen(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Result<Option<Item>> {
     let mut found = Vec::new();
@@ -171,13 +205,13 @@ pub fn find_to_screen(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Res
                 columns!(),
                 " FROM items WHERE job_name = ?1 AND status = ?2
                   AND (not_before IS NULL OR not_before <= ?3 OR not_before > ?4)
-                  ORDER BY last_checked_at, id LIMIT 1"
+                  ORDER BY last_checked_at, published_at, id LIMIT 1"
             )),
             params![job, status.code(), now, latest],
             read,
         )?);
     }
-    Ok(found.into_iter().min_by_key(|item| (item.last_checked_at, item.id)))
+    Ok(found.into_iter().min_by_key(|item| (item.last_checked_at, item.published_at, item.id)))
 }
 
 /// The item of a job with that address.
@@ -271,10 +305,24 @@ pub fn count(tx: &mut Tx<'_>, job: &JobName, status: Status) -> db::Result<i64> 
 
 /// Writes a decided transition and its event; `false` if somebody else has changed the item meanwhile.
 pub fn apply(tx: &mut Tx<'_>, item: &Item, to: &Transition, code: &str, detail: &Json) -> db::Result<bool> {
+    if !put(tx, item, to)? {
+        return Ok(false);
+    }
+    note(tx, item, code, detail, to.last_checked_at)?;
+    if to.reason == Some(Reason::RetryLimitExceeded) && code != Event::WaitOver.code() {
+        let last = serde_json::json!({ "retry_count": to.retry_count, "last": code });
+        note(tx, item, "retry_limit_exceeded", &last, to.last_checked_at)?;
+    }
+    Ok(true)
+}
+
+/// Writes a decided transition; `false` if somebody else has changed the item meanwhile.
+pub fn put(tx: &mut Tx<'_>, item: &Item, to: &Transition) -> db::Result<bool> {
     let changed = tx.execute(
         sql!(
-            "UPDATE items SET status = ?1, reason = ?2, retry_count = ?3, last_checked_at = ?4, not_before = ?5
-             WHERE id = ?6 AND status = ?7 AND retry_count = ?8"
+            "UPDATE items SET status = ?1, reason = ?2, retry_count = ?3, last_checked_at = ?4, not_before = ?5,
+               deferred_since = ?6
+             WHERE id = ?7 AND status = ?8 AND retry_count = ?9"
         ),
         params![
             to.status.code(),
@@ -282,20 +330,13 @@ pub fn apply(tx: &mut Tx<'_>, item: &Item, to: &Transition, code: &str, detail: 
             to.retry_count,
             to.last_checked_at,
             to.not_before,
+            to.deferred_since,
             item.id,
             item.status.code(),
             item.retry_count
         ],
     )?;
-    if changed == 0 {
-        return Ok(false);
-    }
-    note(tx, item, code, detail, to.last_checked_at)?;
-    if to.reason == Some(Reason::RetryLimitExceeded) {
-        let last = serde_json::json!({ "retry_count": to.retry_count, "last": code });
-        note(tx, item, "retry_limit_exceeded", &last, to.last_checked_at)?;
-    }
-    Ok(true)
+    Ok(changed == 1)
 }
 
 /// Tells the story of an item one step on.

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::config::OnBudget;
 use super::decide::Event;
-use super::files::{self, Trouble};
+use super::files::{self, Broken, Trouble};
 use super::model::{Item, Status};
 use super::post::{self, Text};
 use super::workspace::Workspace;
@@ -29,8 +29,13 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
     }
     let workspace = Workspace::open()
         .map_err(|error| Failure::Failed(format!("no place for temporary files: {error}")))?;
-    let is_last_try = item.retry_count >= press.keys.max_retries;
-    let files = match files::fetch_all(press, llm, &page.files, &workspace, is_last_try).await {
+    // One more try in a quarter of an hour; a good page does not wait longer for a file that stays broken.
+    let broken = match item.retry_count > 0 || press.keys.max_retries == 0 {
+        true => Broken::IsLeftOut,
+        false => Broken::PutsOff,
+    };
+    let has_text = !page.text.trim().is_empty();
+    let files = match files::fetch_all(press, llm, &page.files, &workspace, broken, has_text).await {
         Ok(files) => files,
         Err(trouble) => {
             let (event, why) = match trouble {

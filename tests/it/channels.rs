@@ -627,7 +627,7 @@ fn checks_tell_what_is_wrong_and_send_nothing() {
             said,
             "hook true address: 127.0.0.1\n\
              hook false signature: what follows `whsec_` in `secret` is not Base64\n\
-             lost false address: the environment variable `NO_SUCH_VARIABLE_HERE` is not set\n\
+             lost false address: NO_SUCH_VARIABLE_HERE is not set\n\
              mail true server: ADDRESS takes mail, not encrypted, without signing in\n\
              toot true instance: posts of 500 characters\n\
              toot true token: posts as @bot\n\

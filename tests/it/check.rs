@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::desk::Desk;
+use crate::desk::{Desk, ends_with, said};
 use serde_json::Value as Json;
 
 /// The problems of `check --json` as `LINE:COLUMN MESSAGE`, and its exit code.
@@ -25,7 +25,7 @@ langage = "ja" # 1 unknown key `langage`
 perday = 5 # 1 unknown key `perday`
 [llm.gem]
 kind = "gemini"
-api_key = "${KEY}"
+api_key = "${KEY}" # 11 KEY is not set
 quota = "nope" # 9 there is no quota `nope`
 foo = 1 # 1 unknown key `foo`
 [llm.kindless] # 1 the key `kind` is missing
@@ -49,6 +49,7 @@ content = "${HOME}" # 11 `${…}` is filled in only where a secret belongs
 [[job]]
 name = "b"
 kind = "blogs"
+deliver = ["mail"]
 warn_after = 0 # 14 a warning needs at least one failure
 [[job.blog]]
 id = "x"
@@ -69,6 +70,7 @@ google_books.api_key = "${KEY}"
 [[job]] # 1 the key `gitlab` is missing
 name = "c"
 kind = "commits"
+deliver = ["mail"]
 group = "g"
 concurrency = 99 # 15 `concurrency` is 1 to 16
 [[job]] # 1 the key `kind` is missing
@@ -120,20 +122,53 @@ fn a_file_that_is_not_there_or_not_toml_is_json_too() {
 #[test]
 fn a_good_file_has_no_problems_and_one_job() {
     let desk = Desk::new(
-        "[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"rust\"]\ngoogle_books.api_key = \"${KEY}\"\n",
+        "[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"rust\"]\ngoogle_books.api_url = \"https://books.example/\"\n\
+         deliver = [\"out\"]\n\
+         [channel.out]\nkind = \"email\"\nsmtp = \"mail.example:587\"\nfrom = \"a@mail.example\"\nto = [\"b@mail.example\"]\n",
     );
     assert_eq!(check(&desk), (vec![], Some(0)));
     let said = String::from_utf8(desk.run(&["check"]).stderr).unwrap();
     assert_eq!(said, "tsuzuki.toml: 1 job, no errors\n");
 }
 
+/// A job of every kind, none of which has a channel, and the commands that show what it brings.
+const SILENT: [(&str, &str, &str); 4] = [
+    ("press", "feed = \"https://a.example/\"", "`item ls`"),
+    ("books", "queries = [\"rust\"]", "`book ls`"),
+    ("blogs", "blog = [{ id = \"x\", url = \"https://x.example\" }]", "`change ls`"),
+    ("commits", "gitlab = \"https://gitlab.example\"\nprojects = [\"a/b\"]", "`commits stats`"),
+];
+
 #[test]
-fn a_press_job_without_a_channel_is_warned_of() {
-    let job = "[llm.gem]\nkind = \"gemini\"\napi_key = \"x\"\n[[job]]\nname = \"p\"\nkind = \"press\"\nfeed = \"https://a.example/\"\n";
-    let (problems, code) = check(&Desk::new(job));
-    let wanted = "the job `p` names no channel in `deliver`: it collects and screens, but summarises and posts nothing";
-    assert_eq!(code, Some(0), "it is no error");
-    assert!(problems.contains(&format!("4:1 {wanted}")), "{problems:?}");
+fn a_job_without_a_channel_is_warned_of_wherever_it_is_set_up() {
+    for (kind, keys, listing) in SILENT {
+        let job = format!("[[job]]\nname = \"j\"\nkind = \"{kind}\"\n{keys}\n");
+        let desk = Desk::new(&format!("{job}[llm.gem]\nkind = \"gemini\"\napi_key = \"literal-key\"\n"));
+        let (problems, code) = check(&desk);
+        assert_eq!(code, Some(0), "it is no error");
+        let warning = problems.iter().find(|problem| problem.contains("job `j` sends nowhere: ")).unwrap();
+        let shown = format!("results are kept and shown by `status` and {listing}");
+        assert!(warning.starts_with("1:1 ") && warning.ends_with(&shown), "{warning}");
+        // Every command that it names is one.
+        let words: Vec<&str> = listing.trim_matches('`').split(' ').collect();
+        ends_with(&desk.run(&[words.as_slice(), &["--help"]].concat()), 0);
+        let doctor = said(&desk.run(&["doctor", "--offline"]));
+        assert!(doctor.contains(&shown) && doctor.contains("add `deliver` to be notified"), "{doctor}");
+        let quiet = desk.run(&["check", "-q"]);
+        assert_eq!((said(&quiet).as_str(), quiet.status.code()), ("", Some(0)));
+    }
+    let desk = Desk::new("[channel.hook]\nkind = \"webhook\"\nurl = \"https://example.com/hook\"\n");
+    let add = |name: &str, more: &[&str]| {
+        let args = ["job", "add", "blogs", name, "--blog", &format!("{name}=https://{name}.example")];
+        ends_with(&desk.run(&[&args, more].concat()), 0)
+    };
+    assert!(add("silent", &[]).contains("warning: job `silent` sends nowhere"));
+    assert!(!add("loud", &["--deliver", "hook"]).contains("sends nowhere"));
+    desk.write("list", "https://more.example/\n");
+    let import = |job: &str| ends_with(&desk.run(&["import", "urls", "list", "--job", job, "--new"]), 0);
+    assert!(!import("loud").contains("sends nowhere"));
+    desk.write("list", "https://others.example/\n");
+    assert!(import("fresh").contains("warning: job `fresh` sends nowhere"));
 }
 
 #[test]
@@ -169,7 +204,80 @@ fn a_table_that_nothing_uses_is_a_warning() {
     );
     let (problems, code) = check(&desk);
     assert_eq!(code, Some(0), "{problems:?}");
-    let [channel, llm] = problems.as_slice() else { panic!("{problems:?}") };
+    let unused: Vec<&String> = problems.iter().filter(|problem| !problem.contains("is not set")).collect();
+    let [channel, llm] = unused.as_slice() else { panic!("{problems:?}") };
     assert!(channel.starts_with("10:1 ") && channel.contains("no job has it in `deliver`"), "{channel}");
     assert!(llm.starts_with("13:1 ") && llm.contains("no job asks a model"), "{llm}");
+}
+
+#[test]
+fn a_file_that_is_far_too_large_is_refused_before_it_is_parsed() {
+    let desk = Desk::empty();
+    std::fs::write(desk.file("tsuzuki.toml"), "this is no toml {{{\n".repeat(2_000_000)).unwrap();
+    let (problems, code) = check(&desk);
+    assert_eq!(code, Some(5));
+    let [problem] = problems.as_slice() else { panic!("{problems:?}") };
+    assert!(problem.contains("it is larger than 4 MiB"), "{problem}");
+}
+
+const UNSET: &str = "[channel.out]\nkind = \"slack\"\nurl = \"${SLACK_WEBHOOK_URL}\"\n\
+    [llm.gem]\nkind = \"gemini\"\napi_key = \"${LEFT}:${RIGHT}:${file:key}\"\n\
+    [[job]]\nname = \"b\"\nkind = \"blogs\"\ndeliver = [\"out\"]\nblog = [{ id = \"x\", url = \"https://x.example\" }]\n\
+    [[job]]\nname = \"c\"\nkind = \"commits\"\ngitlab = \"https://lab.example\"\nprojects = [\"a/b\"]\n";
+
+#[test]
+fn every_secret_that_is_not_set_needs_setup_and_is_an_error_only_when_strict() {
+    let desk = Desk::new(UNSET);
+    let told = ends_with(&desk.run(&["check"]), 0);
+    for words in ["needs setup: SLACK_WEBHOOK_URL is not set", "needs setup: LEFT is not set"] {
+        assert!(told.contains(words), "{words}\n{told}");
+    }
+    assert!(told.contains("needs setup: RIGHT is not set") && told.contains("the secret file `"), "{told}");
+    assert!(told.contains("https://api.slack.com/apps"), "where to get it: {told}");
+    assert!(told.contains("no errors, needs setup: 4 secrets not set"), "{told}");
+    let output = desk.run(&["check", "--json"]);
+    let problems: Json = serde_json::from_slice(&output.stdout).unwrap();
+    let severities: Vec<&str> = problems["problems"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["severity"].as_str().unwrap())
+        .collect();
+    assert_eq!(severities.iter().filter(|severity| **severity == "setup").count(), 4, "{severities:?}");
+    let strict = ends_with(&desk.run(&["check", "--strict", "-q"]), 5);
+    assert!(strict.contains("SLACK_WEBHOOK_URL is not set"), "{strict}");
+
+    let status = desk.run(&["status"]);
+    let (table, told) = (crate::desk::out(&status), ends_with(&status, 0));
+    let line = |job: &str| table.lines().find(|line| line.starts_with(job)).unwrap_or_default().to_owned();
+    assert!(line("b ").contains("Needs setup"), "{table}");
+    assert!(!line("c ").contains("Needs setup"), "it has no channel: {table}");
+    assert!(told.contains("needs setup: SLACK_WEBHOOK_URL is not set"), "{told}");
+    assert!(!told.contains("LEFT"), "no job asks that model: {told}");
+
+    let mut set = desk.command(&["check", "--strict"]);
+    set.env("SLACK_WEBHOOK_URL", "https://hooks.slack.example/services/a")
+        .envs([("LEFT", "a"), ("RIGHT", "b")]);
+    desk.write("key", "c-secret");
+    ends_with(&set.output().unwrap(), 0);
+}
+
+/// Without a bound these take minutes to hours.
+#[test]
+fn a_large_file_that_is_wrong_everywhere_is_told_of_in_reasonable_time() {
+    let unknown: String = (0..380_000).map(|number| format!("k{number}=1\n")).collect();
+    let broken = "= nothing\n".repeat(300_000);
+    let quotas: String =
+        (0..20_000).map(|number| format!("[quota.q{number}]\nper_day = 0\nperday = 1\n")).collect();
+    let jobs: String = (0..5_000)
+        .map(|number| format!("[[job]]\nname = \"j{number}\"\nkind = \"none-that-is-known\"\n"))
+        .collect();
+    for (text, least, most) in [(unknown, 101, 101), (broken, 1, 5), (quotas, 100, 501), (jobs, 100, 501)] {
+        let desk = Desk::new(&text);
+        let (problems, code) = check(&desk);
+        assert_eq!(code, Some(5));
+        assert!((least..=most).contains(&problems.len()), "{}: {:?}", problems.len(), problems.first());
+        let told = ends_with(&desk.run(&["check"]), 5);
+        assert!(told.lines().count() < 10 * most, "{}", told.lines().count());
+    }
 }

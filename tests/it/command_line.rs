@@ -613,6 +613,46 @@ fn the_first_interrupt_ends_a_command_that_only_looks() {
     }
 }
 
+/// Waits until a process has taken over a signal, by no clock of ours.
+#[allow(clippy::disallowed_methods, reason = "another process starts when it does")]
+fn wait_until_caught(pid: u32, signal: Signal) {
+    let bit = 1_u64 << (signal.as_raw() - 1);
+    let is_caught = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        u64::from_str_radix(caught.trim(), 16).unwrap() & bit != 0
+    };
+    while !is_caught() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn the_first_signal_ends_a_command_that_waits_for_its_input() {
+    let desk = Desk::new(BLOGS);
+    for args in [
+        &["inspect", "feed", "-"][..],
+        &["inspect", "feed", "-", "-q"],
+        &["inspect", "page", "-", "--batch"],
+        &["import", "urls", "-"],
+        &["import", "opml", "-", "-q"],
+    ] {
+        for signal in [Signal::TERM, Signal::INT] {
+            let mut command = desk.command(args);
+            let piped = std::process::Stdio::piped;
+            let mut child = command.stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();
+            let open_input = child.stdin.take();
+            wait_until_caught(child.id(), signal);
+            send_signal(child.id(), signal);
+            let output = child.wait_with_output().unwrap();
+            assert_eq!(output.status.code(), Some(130), "{args:?} {signal:?}: {}", err(&output));
+            assert!(err(&output).contains("interrupted"), "{args:?} {signal:?}: {}", err(&output));
+            drop(open_input);
+        }
+    }
+    assert_eq!(desk.config(), BLOGS, "nothing was imported");
+}
+
 #[test]
 fn a_closed_pipe_is_nobodys_fault() {
     let desk = Desk::new("");
@@ -639,4 +679,18 @@ fn the_daemon_stops_cleanly_on_sigterm() {
     let rest: Vec<String> = lines.map(Result::unwrap).collect();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{rest:?}");
     assert_eq!(desk.files(), ["tsuzuki.db", "tsuzuki.toml"], "the WAL is tidied away");
+}
+
+#[test]
+fn the_daemon_warns_of_a_new_job_that_sends_nowhere() {
+    // An address of this machine is refused, so nothing leaves it.
+    let desk = Desk::new(&BLOGS.replace("https://example.com", "http://127.0.0.1:18009/"));
+    let mut command = desk.command(&["serve"]);
+    let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
+    let warned = lines.any(|line| line.unwrap().contains("job `blogs` sends nowhere: results are kept"));
+    send_signal(child.id(), Signal::TERM);
+    assert!(warned);
+    lines.for_each(drop);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }

@@ -349,18 +349,24 @@ fn missing_secrets_are_reported_with_their_places_and_badly_kept_ones_too() {
     std::fs::write(&open, "everyone-reads-77").unwrap();
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).unwrap();
     let text = "[store]\nurl = \"postgres://u:${GONE_PW}@h/db\"\n\
-        [llm.a]\nkind = \"gemini\"\napi_key = \"${GONE_KEY}\"\n\
+        [llm.a]\nkind = \"gemini\"\napi_key = \"${GONE_KEY}:${file:gone}:${cred:none}\"\n\
         [llm.b]\nkind = \"gemini\"\napi_key = \"${file:open}\"\n\
         [llm.c]\nkind = \"gemini\"\napi_key = \"${SHORT}\"\n";
     let env = Env::of([("SHORT", "ab ")]);
     let config = config::parse(text, &directory.path().join("t.toml"), KINDS, &env).unwrap();
     let missing = config.list_missing_secrets();
     let said: Vec<_> = missing.iter().map(|one| (one.line, one.key.as_str(), one.why.as_str())).collect();
+    let gone = format!(
+        "the secret file `{}` cannot be read: No such file or directory (os error 2)",
+        directory.path().join("gone").display()
+    );
     assert_eq!(
         said,
         [
-            (2, "store.url", "the environment variable `GONE_PW` is not set"),
-            (5, "api_key", "the environment variable `GONE_KEY` is not set"),
+            (2, "store.url", "GONE_PW is not set"),
+            (5, "api_key", "GONE_KEY is not set"),
+            (5, "api_key", gone.as_str()),
+            (5, "api_key", "the credential `none` is not there: `$CREDENTIALS_DIRECTORY` is not set"),
         ]
     );
     let warnings = config.list_secret_warnings();

@@ -3,9 +3,12 @@
 mod answers;
 mod commands;
 mod crash;
+mod feeds;
 mod held_back;
+mod pages;
 mod providers;
 mod story;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,7 +64,7 @@ pub(crate) fn config_text(
     format!(
         "{}\n[llm.gemini]\nkind = \"gemini\"\napi_key = \"{}\"\nbase_url = \"{}\"\nallow_private = [\"127.0.0.1\"]\n{}\n\
          [channel.toots]\nkind = \"mastodon\"\ninstance = \"{}\"\ntoken = \"{TOKEN}\"\nallow_private = [\"127.0.0.1\"]\n\
-         [[job]]\nname = \"mic\"\nkind = \"press\"\nfeed = \"{}\"\ncontent = \"#contentsBody\"\n{deliver}\n\
+         [[job]]\nname = \"mic\"\nkind = \"press\"\nfeed = \"{}\"\ncontent = \".contentsBody\"\n{deliver}\n\
          allow_private = [\"127.0.0.1\"]\n{}\n",
         more.tables,
         gemini::KEY,

@@ -120,6 +120,23 @@ on_both_databases! {
         has(&told, &["nothing is known about `twn`", "did you mean `twin`?"]);
     }
 
+    async fn what_a_job_without_a_channel_found_was_not_sent(fixture) {
+        let site = Site::start(Content::with_articles(3, fixture.clock.now())).await.unwrap();
+        write_config(&fixture, &format!(
+            "[[job]]\nname = \"mine\"\nkind = \"blogs\"\nfirst_run = \"latest:2\"\n{ALLOW}\nblog = [{{ id = \"alpha\", url = \"{}\" }}]\n",
+            site.url
+        ));
+        let silent = "job `mine` sends nowhere: results are kept and shown by `status` and `change ls`; add `deliver` to be notified";
+        let (code, first) = tsuzuki(&fixture, &["run", "mine"]).await;
+        assert_eq!(code, 0, "{first}");
+        has(&first, &[&format!("warning: {silent}")]);
+        let (_, again) = tsuzuki(&fixture, &["run", "mine"]).await;
+        assert!(!again.contains("sends nowhere"), "only the first run warns: {again}");
+        let (_, why) = tsuzuki(&fixture, &["why", &format!("{}article-3", site.url)]).await;
+        has(&why, &["sent            no: the job has no channel in `deliver`", "change 1: 2 new", "3 entries, 2 new)"]);
+        assert!(!why.contains("yes, see below") && !why.contains("2 told"), "{why}");
+    }
+
     async fn an_address_tells_its_entry_its_blog_and_where_it_was_told(fixture) {
         let site = Site::start(Content::with_articles(3, fixture.clock.now())).await.unwrap();
         let hook = WebhookServer::start().await.unwrap();
@@ -139,9 +156,9 @@ on_both_databases! {
 
         let (code, told) = why("n00?utm_source=mail").await;
         assert_eq!(code, 0, "{told}");
-        has(&told, &["entry of blog alpha: New", "first seen      2026-01-16 09:02 +09:00", "told            yes", "change 1: ", "delivery 1 through hook: sent"]);
-        has(&why("n13").await.1, &["told            held for a decision", "change 2: ", "delivery 2 through hook: held (`tsuzuki delivery approve 2`"]);
-        has(&why("article-2").await.1, &["told            no: it was not news", "was there at the first look: remembered, not told"]);
+        has(&told, &["entry of blog alpha: New", "first seen      2026-01-16 09:02 +09:00", "sent            yes", "change 1: ", "delivery 1 through hook: sent"]);
+        has(&why("n13").await.1, &["sent            held for a decision", "change 2: ", "delivery 2 through hook: held (`tsuzuki delivery approve 2`"]);
+        has(&why("article-2").await.1, &["sent            no: it was not news", "was there at the first look: remembered, not told"]);
         has(&why("").await.1, &["blog alpha\n", "checks\n"]);
         let (code, told) = why("never-seen").await;
         assert_eq!(code, 1);

@@ -12,6 +12,9 @@ use super::kind::Kind;
 use super::mask;
 use super::schema::list_secret_keys;
 
+/// Problems of one file that are told at once, at most.
+const MOST_PROBLEMS: usize = 500;
+
 /// The text of a config file, shared by everything that points into it.
 #[derive(Clone)]
 pub struct Source {
@@ -73,6 +76,8 @@ impl fmt::Debug for Source {
 pub enum Severity {
     /// The file cannot be used.
     Error,
+    /// The file is right; what it names outside of itself is not there yet.
+    Setup,
     /// The file can be used, but not as it should be.
     Warning,
 }
@@ -117,6 +122,12 @@ impl Problem {
         self
     }
 
+    /// The same problem, which is none of the file: something that it names has to be set up.
+    pub fn as_setup(mut self) -> Self {
+        self.severity = Severity::Setup;
+        self
+    }
+
     /// The same problem with a remark right under the place.
     pub fn with_label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
@@ -154,8 +165,14 @@ impl Problem {
 
     /// The problem as people read it, with the line of the file and the place underlined.
     pub fn render(&self, colour: Colour) -> String {
+        self.render_in(&self.source.masked(), colour)
+    }
+
+    /// The same with the text of its file as it may be shown.
+    fn render_in(&self, shown: &str, colour: Colour) -> String {
         let level = match self.severity {
             Severity::Error => Level::ERROR,
+            Severity::Setup => Level::WARNING.with_name("needs setup"),
             Severity::Warning => Level::WARNING,
         };
         let path = self.source.path.display().to_string();
@@ -165,7 +182,6 @@ impl Problem {
                 // Only the lines in question go to the renderer: a long file costs nothing, and what
                 // stands elsewhere in it cannot be printed.
                 let lines = self.lines_around(span);
-                let shown = self.source.masked();
                 let mark = AnnotationKind::Primary
                     .span(span.start - lines.start..span.end - lines.start)
                     .label(self.label.as_deref());
@@ -250,6 +266,20 @@ impl Problems {
         self.0.iter()
     }
 
+    /// Keeps as many as anybody reads, and says that there are more; each costs a look at the file.
+    pub(super) fn bounded(mut self) -> Self {
+        if let Some(first_left_out) = self.0.get(MOST_PROBLEMS).cloned() {
+            self.truncate(MOST_PROBLEMS);
+            self.push(Problem {
+                message: "there are more problems from here on".to_owned(),
+                label: None,
+                hint: Some("they show once those before are mended".to_owned()),
+                ..first_left_out
+            });
+        }
+        self
+    }
+
     /// Drops all but the first problem of each line.
     pub(super) fn keep_first_of_each_line(&mut self) {
         self.0.dedup_by_key(|problem| problem.line());
@@ -295,7 +325,19 @@ impl Problems {
 
     /// All problems as people read them.
     pub fn render(&self, colour: Colour) -> String {
-        self.0.iter().map(|problem| problem.render(colour)).collect::<Vec<_>>().join("\n\n")
+        // Blotting out secrets takes a look at the whole file, so it is done once and not for each problem.
+        let mut masked: Option<(&Arc<str>, String)> = None;
+        let mut rendered = Vec::new();
+        for problem in &self.0 {
+            let text = &problem.source.text;
+            let shown = match masked.take() {
+                Some(known) if Arc::ptr_eq(known.0, text) => known,
+                _ => (text, problem.source.masked()),
+            };
+            rendered.push(problem.render_in(&shown.1, colour));
+            masked = Some(shown);
+        }
+        rendered.join("\n\n")
     }
 
     /// Sorted by place, each said once.

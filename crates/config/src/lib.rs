@@ -61,6 +61,9 @@ pub use secret_url::{BadLocation, Location, SecretUrl};
 pub use section::Section;
 pub use web::{Web, WebAuth};
 
+/// The largest config file that is read: thousands of blogs fit, and what is larger is something else.
+const MAX_BYTES: u64 = 4 << 20;
+
 /// The name of the config file.
 pub const FILE_NAME: &str = "tsuzuki.toml";
 
@@ -96,7 +99,8 @@ struct SecretUse {
     /// Whether it stands in the file itself.
     literal: bool,
     secret: Secret,
-    /// The kind of the table that names it, the table, and the key.
+    /// Where the table that names it stands, its kind, its name, and the key.
+    place: Place,
     kind: String,
     owner: String,
     key: String,
@@ -105,6 +109,8 @@ struct SecretUse {
 /// A secret that cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingAt {
+    /// The part of the file that names it.
+    pub place: Place,
     /// The kind of the table that names it, such as `gemini`; empty for `[app]`, `[store]` and `[web]`.
     pub kind: String,
     /// The name of the table.
@@ -133,13 +139,23 @@ impl Config {
 
     /// Every secret that cannot be had, with the key that names it and the kind of its table.
     pub fn list_missing_secrets(&self) -> Vec<MissingAt> {
-        let missing = self.secrets.iter().filter_map(|used| {
-            let why = used.secret.reveal().err()?.to_string();
-            let line = self.source.line_and_column(used.span.start).0;
-            let SecretUse { kind, owner, key, .. } = used.clone();
-            Some(MissingAt { kind, owner, key, line, why })
-        });
-        missing.collect()
+        self.list_needed_setup().into_iter().map(|(missing, _)| missing).collect()
+    }
+
+    /// The same, each with its place as a problem that is not the file's own.
+    pub fn list_needed_setup(&self) -> Vec<(MissingAt, Problem)> {
+        let of_one = |used: &SecretUse| {
+            let SecretUse { span, secret, place, kind, owner, key, .. } = used.clone();
+            let line = self.source.line_and_column(span.start).0;
+            let source = &self.source;
+            secret.list_missing().into_iter().map(move |missing| {
+                let why = missing.to_string();
+                let problem = Problem::at(source, span.clone(), why.as_str()).as_setup();
+                let (kind, owner, key) = (kind.clone(), owner.clone(), key.clone());
+                (MissingAt { place, kind, owner, key, line, why }, problem)
+            })
+        };
+        self.secrets.iter().flat_map(of_one).collect()
     }
 
     /// What should be better about how secrets are kept.
@@ -210,7 +226,7 @@ pub fn survey(path: &Path, kinds: &'static [Kind], env: &Env) -> (Option<Config>
 }
 
 fn load_text(path: &Path) -> Result<String, Problems> {
-    match std::fs::read(path).map(String::from_utf8) {
+    match load_bytes(path).map(String::from_utf8) {
         Ok(Ok(text)) => Ok(text),
         Ok(Err(_)) => {
             Err(Problem::of_file(path, "the file is not UTF-8").with_hint("save it as UTF-8").into())
@@ -221,6 +237,17 @@ fn load_text(path: &Path) -> Result<String, Problems> {
                 .into())
         }
         Err(err) => Err(Problem::of_file(path, format!("the file cannot be read: {err}")).into()),
+    }
+}
+
+/// The bytes of a config file; one that is too large is refused before anybody tries to make sense of it.
+fn load_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MAX_BYTES {
+        true => Err(std::io::Error::other("it is larger than 4 MiB, so it is no config file")),
+        false => Ok(bytes),
     }
 }
 

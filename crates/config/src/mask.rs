@@ -15,10 +15,18 @@ pub(super) fn blot_secrets(text: &str) -> String {
 /// place. References such as `${NAME}` are kept: they are no secret, and the reader needs them.
 pub(super) fn blot_secrets_of(text: &str, secret_keys: &[String]) -> String {
     let mut out = text.as_bytes().to_vec();
-    for (at, _) in text.match_indices('=') {
-        if is_secret_key(&text[..at], secret_keys) {
-            blot_value(text, at + 1, &mut out);
+    // Line by line, so that each is looked at once however long the text is.
+    let (mut start, mut is_plain) = (0, false);
+    for line in text.split_inclusive('\n') {
+        if line.trim_start().starts_with('[') {
+            is_plain = is_plain_header(line.trim_start());
         }
+        for (at, _) in line.match_indices('=') {
+            if is_secret_key(&line[..at], is_plain, secret_keys) {
+                blot_value(text, start + at + 1, &mut out);
+            }
+        }
+        start += line.len();
     }
     for (at, _) in text.match_indices("://") {
         blot_password(text, at + 3, &mut out);
@@ -26,10 +34,9 @@ pub(super) fn blot_secrets_of(text: &str, secret_keys: &[String]) -> String {
     String::from_utf8(out).unwrap_or_else(|_| text.chars().map(|c| if c == '\n' { c } else { '*' }).collect())
 }
 
-/// Whether the key that ends right before a `=` names a secret.
-fn is_secret_key(before: &str, secret_keys: &[String]) -> bool {
-    let line = before.rsplit('\n').next().unwrap_or_default();
-    let key = line.trim_end().trim_end_matches(['"', '\'']);
+/// Whether the key that ends right before a `=` of a line names a secret.
+fn is_secret_key(before: &str, is_plain: bool, secret_keys: &[String]) -> bool {
+    let key = before.trim_end().trim_end_matches(['"', '\'']);
     let start = key
         .char_indices()
         .rev()
@@ -38,17 +45,15 @@ fn is_secret_key(before: &str, secret_keys: &[String]) -> bool {
     let key = &key[start..];
     let plain = key.to_lowercase().replace('-', "_");
     // A channel's `url` is a secret; that of a blog or the database is what the reader has to see.
-    if key == "url" && is_plain_table(before) {
+    if key == "url" && is_plain {
         return false;
     }
     secret_keys.iter().any(|one| one == key) || SECRET_WORDS.iter().any(|word| plain.ends_with(word))
 }
 
-/// Whether the text ends inside a table whose addresses hold no more secrets than a password, as its last header tells.
-fn is_plain_table(before: &str) -> bool {
-    let header = before.rsplit('\n').map(str::trim_start).find(|line| line.starts_with('['));
-    header
-        .is_some_and(|header| ["[[job]]", "[[job.", "[store]"].iter().any(|plain| header.starts_with(plain)))
+/// Whether a header begins a table whose addresses hold no more secrets than a password.
+fn is_plain_header(header: &str) -> bool {
+    ["[[job]]", "[[job.", "[store]"].iter().any(|plain| header.starts_with(plain))
 }
 
 /// Blots the value that starts at or after `at`; of an array or a table, every value inside.

@@ -46,7 +46,7 @@ pub struct Revealed(SecretString);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MissingSecret {
     /// The environment lacks a variable.
-    #[error("the environment variable `{0}` is not set")]
+    #[error("{0} is not set")]
     Env(String),
     /// A file cannot be read.
     #[error("the secret file `{path}` cannot be read: {why}")]
@@ -100,6 +100,14 @@ impl Secret {
             }
         }
         Ok(Revealed(whole.into()))
+    }
+
+    /// Everything that it names and that cannot be had; [`Secret::reveal`] stops at the first.
+    pub fn list_missing(&self) -> Vec<MissingSecret> {
+        let mut missing: Vec<MissingSecret> =
+            self.parts.iter().filter_map(|part| self.look_up(part).err()).collect();
+        missing.dedup();
+        missing
     }
 
     /// What `check` should say about how the secret is kept; does not complain about its absence.

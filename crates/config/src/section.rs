@@ -161,7 +161,7 @@ impl Section {
                 false => (self.name.clone(), path.rsplit('.').next().unwrap_or_default().to_owned()),
             };
             let Seen { literal, secret, .. } = seen;
-            Some(SecretUse { span, literal, secret, kind: self.kind.clone(), owner, key })
+            Some(SecretUse { span, literal, secret, place: self.place, kind: self.kind.clone(), owner, key })
         };
         secrets.into_iter().filter_map(in_file).collect()
     }

@@ -16,6 +16,8 @@ pub struct Check {
     pub what: String,
     /// Whether it is as it should be.
     pub is_fine: bool,
+    /// Whether it works, but not as somebody meant it.
+    pub is_warning: bool,
     /// Whether a credential of ours is missing or not accepted.
     pub is_locked: bool,
     /// What was seen, or what is wrong and what to do.
@@ -25,12 +27,17 @@ pub struct Check {
 impl Check {
     /// It is as it should be.
     pub fn fine(what: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { what: what.into(), is_fine: true, is_locked: false, detail: detail.into() }
+        Self { what: what.into(), is_fine: true, is_warning: false, is_locked: false, detail: detail.into() }
+    }
+
+    /// It works, but not as somebody meant it.
+    pub fn warning(what: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { is_warning: true, ..Self::fine(what, detail) }
     }
 
     /// It is not.
     pub fn bad(what: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { what: what.into(), is_fine: false, is_locked: false, detail: detail.into() }
+        Self { what: what.into(), is_fine: false, is_warning: false, is_locked: false, detail: detail.into() }
     }
 
     /// It is not, because a credential of ours is missing or not accepted.

@@ -17,6 +17,15 @@ pub fn sha256_parts(parts: &[&str]) -> String {
     to_hex(&hasher.finalize())
 }
 
+/// Longer keys are stored as their hash: indexes have limits, and hostile feeds have none.
+const LONGEST_KEY: usize = 400;
+
+/// `key`, or its hash when it is too long for an index.
+pub fn bounded_key(key: String) -> String {
+    // PostgreSQL has no text with NUL.
+    if key.len() <= LONGEST_KEY && !key.contains('\0') { key } else { format!("sha256:{}", sha256_hex(key)) }
+}
+
 /// The first sixteen characters, as log lines show a hash.
 pub fn short(hash: &str) -> &str {
     hash.get(..16).unwrap_or(hash)
@@ -64,6 +73,14 @@ fn is_js_space(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_fit_into_an_index_and_stay_different() {
+        let long = "x".repeat(5_000);
+        assert!(bounded_key(long.clone()).len() < LONGEST_KEY);
+        assert_ne!(bounded_key(long.clone()), bounded_key(format!("{long}y")));
+        assert_eq!(bounded_key("a".into()), "a");
+    }
 
     #[derive(serde::Deserialize)]
     struct Vector {

@@ -46,6 +46,14 @@ pub fn should_hold(new_count: usize, hold_above: usize, past_first_run: bool) ->
     past_first_run && new_count > hold_above
 }
 
+/// Fewer new things than this are no flood, whatever share of their source they are.
+const SHARE_ABOVE: usize = 10;
+
+/// Whether so much of a source is new at once that it is likelier to have rewritten itself than to have that much to tell.
+pub fn is_most_of(new_count: usize, whole: usize, past_first_run: bool) -> bool {
+    past_first_run && new_count > SHARE_ABOVE && new_count > whole / 2
+}
+
 /// What is written about a message after something happened to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {

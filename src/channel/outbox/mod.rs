@@ -31,7 +31,7 @@ mod tests;
 
 pub use batch::{Batch, add_all};
 pub use by_hand::{Answer, approve, approve_job, resume_channel, retry, skip, skip_job};
-pub use decide::{OnUnknown, should_hold};
+pub use decide::{OnUnknown, is_most_of, should_hold};
 pub use listing::{Filter, Tally, list, list_after, list_orphans, tally};
 pub use model::{Added, Attempted, Doubt, NewMessage, Outcome, Row, State};
 pub use report::SendReport;

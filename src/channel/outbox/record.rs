@@ -148,11 +148,9 @@ fn say(row: &Row, step: &Step) {
     let why = step.error.as_deref().unwrap_or_default();
     let (id, channel) = (row.id, row.channel.as_str());
     match (step.state, &step.rest) {
-        (_, Some(Rest::Locked)) => tracing::error!(
-            delivery = id,
-            channel,
-            "`{channel}` rejects our credentials and rests until they change: {why}"
-        ),
+        (_, Some(Rest::Locked)) => {
+            tracing::error!(delivery = id, channel, "channel {channel} is paused: {why}");
+        }
         (_, Some(Rest::Unsafe(until))) => {
             tracing::error!(delivery = id, channel, "channel {channel} is paused until {until}: {why}");
         }

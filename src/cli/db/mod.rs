@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use serde::Serialize;
 
-use super::{Column, Context, Error, Exit, Result};
+use super::{Column, Context, Error, Exit, Result, Stopping};
 use crate::app;
 use crate::channel::outbox;
 use crate::config::value::Span;
@@ -56,6 +56,15 @@ enum Command {
         #[arg(long)]
         yes: bool,
     },
+}
+
+impl Args {
+    pub(super) fn stopping(&self) -> Stopping {
+        match self.command {
+            Command::Info | Command::Check => Stopping::CutOff,
+            _ => Stopping::Graceful,
+        }
+    }
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result {

@@ -4,7 +4,7 @@ use crate::config::Section;
 use crate::fetch::Check;
 
 /// Where to get the secret that stands at `key` of a table of that kind.
-pub(super) fn where_to_get(kind: &str, key: &str) -> Option<&'static str> {
+pub(in crate::cli) fn where_to_get(kind: &str, key: &str) -> Option<&'static str> {
     Some(match (kind, key) {
         ("gemini", "api_key") => "make a key at https://aistudio.google.com/apikey",
         ("openai", "api_key") => {

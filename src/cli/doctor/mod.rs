@@ -1,13 +1,13 @@
 //! `doctor`: everything that a run needs, looked at one by one, without sending or changing anything.
 
 mod files;
-mod keys;
+pub(super) mod keys;
 
 use futures_util::future::join_all;
 use serde::Serialize;
 
 use super::{Column, Context, Error, Exit, Result, waiting};
-use crate::app::App;
+use crate::app::{self, App};
 use crate::blogs;
 use crate::channel::outbox;
 use crate::config::{Colour, Config};
@@ -88,7 +88,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
         Err(error) => return vec![Finding::error("config", &error)],
     };
     findings.push(Finding::new("config", Verdict::Ok, config.path.display().to_string()));
-    findings.extend(config.warnings.iter().map(|warning| {
+    findings.extend(config.warnings.iter().chain(app::list_warnings(config).iter()).map(|warning| {
         let hint = warning.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
         let detail = format!("line {}: {}{hint}", warning.line(), warning.message);
         Finding::new("config", Verdict::Warning, detail)
@@ -183,7 +183,8 @@ fn findings(who: &str, kind: &str, checks: Vec<Check>) -> Vec<Finding> {
     let finding = |check: Check| {
         let name = format!("{who}: {}", check.what);
         if check.is_fine {
-            return Finding::new(&name, Verdict::Ok, check.detail);
+            let verdict = if check.is_warning { Verdict::Warning } else { Verdict::Ok };
+            return Finding::new(&name, verdict, check.detail);
         }
         match keys::where_to_get_after(kind, &check) {
             Some(hint) => Finding::of_credentials(&name, format!("{} ({hint})", check.detail)),

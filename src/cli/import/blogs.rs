@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::{Context, Error, Exit, Result};
-use super::{How, IfNew, Said, check_name, find_job, read_input};
+use super::{How, IfNew, Said, check_name, find_job, load_input};
 use crate::app;
 use crate::blogs::KIND;
 use crate::config::ConfigFile;
@@ -27,7 +27,7 @@ pub(super) async fn opml(input: &str, partial: bool, how: &How, context: &Contex
                 Response::Unchanged(_) => return Err(Error::failed("the server sent no document")),
             }
         }
-        None => (read_input(input, MAX_BYTES)?, None),
+        None => (load_input(input, MAX_BYTES, context).await?, None),
     };
     let list = opml::parse(&bytes, content_type.as_deref())
         .map_err(|error| Error::failed(format!("{input}: {error}")))?;
@@ -43,7 +43,7 @@ pub(super) async fn opml(input: &str, partial: bool, how: &How, context: &Contex
 }
 
 pub(super) async fn urls(input: &str, how: &How, context: &Context) -> Result {
-    let bytes = read_input(input, MAX_BYTES)?;
+    let bytes = load_input(input, MAX_BYTES, context).await?;
     let text = String::from_utf8(bytes).map_err(|_| Error::failed(format!("{input} is not UTF-8")))?;
     add(&list::of_urls(&text), how, context).await
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::super::{Context, Error, Exit, Result};
-use super::{How, IfNew, Said, Times, blogs, check_name, find_job, open_db, options, read_input};
+use super::{How, IfNew, Said, Times, blogs, check_name, find_job, load_input, open_db, options};
 use crate::app;
 use crate::commits::config::{Keys as CommitKeys, host_of};
 use crate::commits::wire::Emails;
@@ -48,7 +48,7 @@ pub(super) async fn dre(
         None => YamlJobs::default(),
         Some(path) => {
             let name = path.display();
-            let bytes = read_input(&path.to_string_lossy(), jobs_yaml::MAX_BYTES)?;
+            let bytes = load_input(&path.to_string_lossy(), jobs_yaml::MAX_BYTES, context).await?;
             let text = String::from_utf8(bytes).map_err(|_| Error::failed(format!("{name} is not UTF-8")))?;
             jobs_yaml::parse(&text).map_err(|why| Error::failed(format!("{name}: {why}")))?
         }
@@ -111,7 +111,7 @@ pub(super) async fn blog_watcher(
     let mut said = Said { dry_run: how.dry_run, ..Said::default() };
     let (mut candidates, notices) = match &config {
         None => (Vec::new(), Vec::new()),
-        Some(path) => read_watched(path)?,
+        Some(path) => read_watched(path, context).await?,
     };
     if let Some(file) = &file {
         let at = file.clone();
@@ -145,9 +145,9 @@ pub(super) async fn blog_watcher(
     Ok(if chosen.refused.is_empty() { exit } else { Exit::Partly })
 }
 
-fn read_watched(path: &Path) -> Result<(Vec<import::list::Candidate>, Vec<String>)> {
+async fn read_watched(path: &Path, context: &Context) -> Result<(Vec<import::list::Candidate>, Vec<String>)> {
     let name = path.display();
-    let bytes = read_input(&path.to_string_lossy(), MAX_CONFIG_BYTES)?;
+    let bytes = load_input(&path.to_string_lossy(), MAX_CONFIG_BYTES, context).await?;
     let text = String::from_utf8(bytes).map_err(|_| Error::failed(format!("{name} is not UTF-8")))?;
     import::watched::parse(&text).map_err(|why| Error::failed(format!("{name}: {why}")))
 }

@@ -12,7 +12,7 @@ use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::{Column, Context, Error, Exit, Result};
+use super::{Column, Context, Error, Exit, Result, sending};
 use crate::config::Config;
 use crate::config::value::Zone;
 use crate::db::{Db, Open, Place};
@@ -116,18 +116,31 @@ struct Times {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result {
-    match args.command {
-        Command::Opml { input, partial, how } => blogs::opml(&input, partial, &how, context).await,
-        Command::Urls { input, how } => blogs::urls(&input, &how, context).await,
-        Command::MicBot { db, how, times } => databases::mic_bot(db, &how, &times, context).await,
-        Command::Dre { place, jobs, how, times } => databases::dre(place, jobs, &how, &times, context).await,
+    let (exit, how, kind) = match args.command {
+        Command::Opml { input, partial, how } => {
+            (blogs::opml(&input, partial, &how, context).await?, how, crate::blogs::KIND)
+        }
+        Command::Urls { input, how } => (blogs::urls(&input, &how, context).await?, how, crate::blogs::KIND),
+        Command::MicBot { db, how, times } => {
+            (databases::mic_bot(db, &how, &times, context).await?, how, crate::press::KIND)
+        }
+        Command::Dre { place, jobs, how, times } => {
+            (databases::dre(place, jobs, &how, &times, context).await?, how, crate::books::KIND)
+        }
         Command::BlogWatcher { blogs, db, how, times } => {
-            databases::blog_watcher(blogs, db, &how, &times, context).await
+            (databases::blog_watcher(blogs, db, &how, &times, context).await?, how, crate::blogs::KIND)
         }
         Command::GitlabAnalyzer { db, gitlab, how, times } => {
-            databases::gitlab_analyzer(db, gitlab.as_deref(), &how, &times, context).await
+            let exit = databases::gitlab_analyzer(db, gitlab.as_deref(), &how, &times, context).await?;
+            (exit, how, crate::commits::KIND)
         }
-    }
+    };
+    // The file has other jobs now than when the import began.
+    let config = context.load_config()?;
+    let is_meant =
+        |job: &&crate::config::Job| job.kind == kind && how.job.as_ref().is_none_or(|name| *name == job.name);
+    sending::warn_without_channel(config.jobs.iter().filter(is_meant), &context.out);
+    Ok(exit)
 }
 
 /// What an import says at its end.
@@ -284,7 +297,19 @@ async fn check_name(how: &How, also: &BTreeSet<JobName>, if_new: IfNew, context:
     Ok(())
 }
 
-/// Reads a whole file, or the standard input, up to a limit.
+/// Reads a whole file, or the standard input, up to a limit; whoever waits for its end can stop waiting.
+async fn load_input(input: &str, most: u64, context: &Context) -> Result<Vec<u8>> {
+    let name = input.to_owned();
+    let loading = tokio::task::spawn_blocking(move || read_input(&name, most));
+    tokio::select! {
+        biased;
+        () = context.stop.cancelled() => {
+            Err(Error::new(Exit::Interrupted, "interrupted; nothing was imported"))
+        }
+        loaded = loading => loaded.map_err(|_| Error::failed(format!("{input} cannot be read")))?,
+    }
+}
+
 fn read_input(input: &str, most: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let failed = |error: std::io::Error| Error::failed(format!("{input} cannot be read: {error}"));

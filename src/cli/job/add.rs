@@ -1,6 +1,6 @@
 //! `job add`: a new job from flags, checked before it is written, without touching the rest of the file.
 
-use super::super::{Context, Error, Exit, Result};
+use super::super::{Context, Error, Exit, Result, sending};
 use super::edit::key_and_value;
 use crate::app;
 use crate::config::ConfigFile;
@@ -90,7 +90,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     file.document.add_job(&borrowed)?;
     let tried = async { context.try_out(&file.read(app::kinds(), &context.env)?).await };
     tried.await.map_err(|error| refused(error, kind))?;
-    file.save(app::kinds(), &context.env)?;
+    let saved = file.save(app::kinds(), &context.env)?;
     context.out.note(format!("Added the job `{name}`:"));
     if context.out.is_json() {
         context.out.json(&keys.iter().cloned().collect::<std::collections::BTreeMap<_, _>>())?;
@@ -98,6 +98,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
         context.out.line("[[job]]")?;
         keys.iter().try_for_each(|(key, value)| context.out.line(format!("{key} = {value}")))?;
     }
+    sending::warn_without_channel(saved.find_job(name), &context.out);
     context.out.note(format!("`tsuzuki job test {name}` looks once; `tsuzuki run {name}` runs it now"));
     Ok(Exit::Fine)
 }

@@ -54,7 +54,10 @@ impl<'a> Telling<'a> {
         let out = &self.context.out;
         let told = Told::new(job, finished);
         let is_news = match finished {
+            // What decides the exit code is said also with `-q`.
+            Finished::Skipped(Skipped::Held(_)) => self.held == Held::IsAnError,
             Finished::Skipped(_) => !out.is_quiet() && self.held == Held::IsAnError,
+            Finished::Ran(report) if report.is_held && self.held == Held::IsAnError => true,
             Finished::Ran(report) => {
                 !out.is_quiet() || matches!(report.outcome(), Outcome::Partly | Outcome::Failed)
             }

@@ -28,7 +28,7 @@ use crate::time::Timestamp;
 #[serde(rename_all = "lowercase")]
 pub(super) enum Story {
     Item(press::Story),
-    Entry(EntryStory),
+    Entry(Entry),
     Blog(blogs::Story),
     Book(books::BookStory),
     Branch(Told<BranchRow>),
@@ -57,6 +57,16 @@ pub(super) struct Outside {
     pub(super) paused: Option<Pause>,
 }
 
+/// An entry of a blog.
+#[derive(Serialize)]
+pub(super) struct Entry {
+    #[serde(flatten)]
+    pub(super) story: EntryStory,
+    /// Whether the job that found it has a channel now; `None` when the config does not name the job.
+    #[serde(skip)]
+    pub(super) has_channel: Option<bool>,
+}
+
 /// A thing that has nothing but a name.
 #[derive(Serialize)]
 pub(super) struct Named {
@@ -68,7 +78,7 @@ impl Story {
     pub(super) fn name(&self) -> String {
         match self {
             Story::Item(story) => format!("{}:{}", Kind::Item.word(), story.item.id),
-            Story::Entry(story) => story.entry.url.clone().unwrap_or_default(),
+            Story::Entry(entry) => entry.story.entry.url.clone().unwrap_or_default(),
             Story::Blog(story) => Subject::blog(&story.blog_id).to_string(),
             Story::Book(story) => Subject::book(&story.book.isbn13).to_string(),
             Story::Branch(story) => branch(&story.thing).to_string(),
@@ -162,7 +172,12 @@ impl Look {
 
     fn entries(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Story>> {
         let Some(url) = read_address(name) else { return Ok(Vec::new()) };
-        Ok(entry::list_stories(tx, &url)?.into_iter().map(Story::Entry).collect())
+        let with_channel = |story: EntryStory| {
+            let change = story.changes.first();
+            let job = change.and_then(|listed| self.config.find_job(&listed.change.job_name));
+            Story::Entry(Entry { has_channel: job.map(|job| !job.deliver.is_empty()), story })
+        };
+        Ok(entry::list_stories(tx, &url)?.into_iter().map(with_channel).collect())
     }
 
     /// By id, or by an address that the config gives it.

@@ -1,11 +1,10 @@
 //! Stories in words: what the thing is, where it stands, and how it got there.
 
-use super::find::{Outside, Story, Told};
+use super::find::{Entry, Outside, Story, Told};
 use super::job::{self, tell_rest, way_out};
 use super::page::Page;
 use super::words;
 use crate::blogs::decide::Code;
-use crate::blogs::entry::EntryStory;
 use crate::blogs::look::{Listed, Story as BlogStory};
 use crate::blogs::store::{ChangeRow, CheckRow};
 use crate::books::prompt;
@@ -81,21 +80,22 @@ fn message(id: i64, channel: &str, state: &str, why: &str) -> String {
     format!("delivery {id} through {channel}: {state}{why}{way_out}")
 }
 
-fn tell_entry(story: &EntryStory, page: &mut Page<'_>) {
+fn tell_entry(Entry { story, has_channel }: &Entry, page: &mut Page<'_>) {
     let (entry, times) = (&story.entry, page.times);
     page.title(format!("entry of blog {}: {}", entry.blog_id, entry.title.as_deref().unwrap_or("-")));
     page.fact("address", entry.url.clone());
     page.fact("published", entry.published_at.map(|at| times.line(at)));
     page.fact("first seen", times.line(entry.first_seen_at));
-    let was_held = story.changes.iter().any(|listed| listed.change.held);
-    page.fact(
-        "told",
-        match story.changes.is_empty() {
-            true => "no: it was not news when it was seen first".to_owned(),
-            false if was_held => "held for a decision, see below".to_owned(),
-            false => "yes, see below".to_owned(),
-        },
-    );
+    let sent = match story.changes.is_empty() {
+        true => "no: it was not news when it was seen first",
+        false => {
+            let deliveries = story.changes.iter().flat_map(|listed| &listed.deliveries);
+            let states: Vec<State> = deliveries.filter_map(|sent| State::parse(&sent.state)).collect();
+            let is_queued = story.changes.iter().all(|listed| listed.change.digest.is_some());
+            whether_sent(&states, is_queued, *has_channel)
+        }
+    };
+    page.fact("sent", sent.to_owned());
     page.section(
         "changes",
         story.changes.iter().map(|Listed { change, .. }| {
@@ -108,6 +108,23 @@ fn tell_entry(story: &EntryStory, page: &mut Page<'_>) {
         deliveries.map(|delivery| message(delivery.id, &delivery.channel, &delivery.state, "")),
     );
     tell_events(&story.events, page);
+}
+
+/// Whether news has reached anybody: as its messages say or, if there are none, why not.
+fn whether_sent(states: &[State], is_queued: bool, has_channel: Option<bool>) -> &'static str {
+    let any = |wanted: &[State]| states.iter().any(|state| wanted.contains(state));
+    match has_channel {
+        _ if any(&[State::Sent]) => "yes, see below",
+        _ if any(&[State::Held]) => "held for a decision, see below",
+        _ if any(&[State::Unknown]) => "perhaps: it is not known whether the message arrived, see below",
+        _ if any(&[State::Ready, State::Sending]) => "not yet: the message is waiting, see below",
+        _ if any(&[State::Failed]) => "no: the message failed, see below",
+        _ if any(&[State::Skipped]) => "no: the message was discarded, see below",
+        Some(false) => "no: the job has no channel in `deliver`, so the result is only kept",
+        Some(true) if !is_queued => "not yet: the next run of the job sends it",
+        Some(true) => "no: the job had no channel in `deliver` when it was found",
+        None => "no: there was no message, and the config does not name the job any more",
+    }
 }
 
 fn tell_blog(story: &BlogStory, page: &mut Page<'_>) {
@@ -316,4 +333,34 @@ fn tell_outside(story: &Told<Outside>, page: &mut Page<'_>) {
         story.thing.paused.as_ref().map_or_else(|| "in use".to_owned(), |rest| tell_rest(rest, times));
     page.fact(if story.thing.paused.is_some() { "rests" } else { "now" }, state);
     tell_events(&story.events, page);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn news_counts_as_sent_only_when_a_message_was() {
+        use State::{Failed, Held, Ready, Sending, Sent, Skipped, Unknown};
+        for (states, is_queued, has_channel, begins) in [
+            (&[Sent][..], true, Some(true), "yes"),
+            (&[Failed, Sent], true, Some(true), "yes"),
+            (&[Sent], true, Some(false), "yes"),
+            (&[Sent], true, None, "yes"),
+            (&[Held, Failed], true, Some(true), "held"),
+            (&[Unknown, Ready], true, Some(true), "perhaps"),
+            (&[Ready], true, Some(true), "not yet: the message"),
+            (&[Sending], true, Some(false), "not yet: the message"),
+            (&[Failed, Skipped], true, Some(true), "no: the message failed"),
+            (&[Skipped], true, Some(true), "no: the message was discarded"),
+            (&[], true, Some(false), "no: the job has no channel"),
+            (&[], false, Some(false), "no: the job has no channel"),
+            (&[], false, Some(true), "not yet: the next run"),
+            (&[], true, Some(true), "no: the job had no channel"),
+            (&[], true, None, "no: there was no message"),
+        ] {
+            let said = whether_sent(states, is_queued, has_channel);
+            assert!(said.starts_with(begins), "{states:?} {is_queued} {has_channel:?}: {said}");
+        }
+    }
 }

@@ -65,12 +65,14 @@ pub(super) fn meaning(kind: Option<Kind>, code: &str) -> Option<&'static str> {
         (Kind::Blog, "failing") => "cannot be read",
         (Kind::Blog, "recovered") => "can be read again",
         (Kind::Blog, "gone") => "is gone, and paused",
+        (Kind::Item, "rewritten") => "an old entry at a new address: remembered, not told",
         (Kind::Item, "found") => "found in the feed",
         (Kind::Item, "worth") => "worth a post",
         (Kind::Item, "not_valuable") => "not worth a post",
         (Kind::Item, "page_not_ready") => "the page is not ready",
         (Kind::Item, "model_failed") => "the model's answer was no use",
         (Kind::Item, "queued") => "summarised; the post is in the outbox",
+        (Kind::Item, "wait_over") => "given up: its page did not change for as long as `wait_for_page` says",
         (Kind::Item, "retry_limit_exceeded" | "closed") => "given up: tried too often",
         (Kind::Item, "held") => "its post will wait for a person: too many are pending at once",
         (Kind::Book, "collected") => "found",
@@ -94,12 +96,12 @@ pub(super) fn meaning(kind: Option<Kind>, code: &str) -> Option<&'static str> {
         (Kind::Delivery, "retried") => "to be tried again, by hand",
         (_, "asked_to_wait") => "asked us to wait",
         (Kind::Channel, "no_encryption") => "cannot be reached encrypted, and is paused",
-        (Kind::Channel, "credentials_rejected") => "rejects our credentials, and rests",
+        (Kind::Channel, "credentials_rejected") => "is paused until its credentials change",
         (Kind::Channel, "credentials_changed") => "has new credentials, and is tried again",
         (Kind::Provider, "provider_busy") => "is busy, and rests",
         (Kind::Provider, "provider_used_up") => "is used up, and rests",
         (Kind::Provider, "provider_down") => "does not work, and rests",
-        (Kind::Provider, "provider_locked") => "refuses our key, and rests",
+        (Kind::Provider, "provider_locked") => "is paused: its key is missing or was refused",
         (Kind::Provider, "provider_refused") => "refuses our requests, and rests",
         (Kind::Job, "feed_gone") => "its feed is gone, and rests",
         (Kind::Job, "feed_changed") => "its feed has another address, and is read again",
@@ -108,7 +110,7 @@ pub(super) fn meaning(kind: Option<Kind>, code: &str) -> Option<&'static str> {
         (Kind::Job, "success") => "ended well",
         (Kind::Job, "waiting") => "ended early, the rest waits",
         (Kind::Job, "partly") => "failed in part",
-        (Kind::Run, "run_told") => "told",
+        (Kind::Run, "run_told") => "its messages are in the outbox",
         (Kind::Run, "targets_given_up") => "gave up what nobody could collect",
         _ => return None,
     })
@@ -117,6 +119,8 @@ pub(super) fn meaning(kind: Option<Kind>, code: &str) -> Option<&'static str> {
 /// One key of a detail in words; nothing for what is not there.
 fn fact(key: &str, value: &Json, times: &Times) -> Option<String> {
     let is_name = NAMES.contains(&key);
+    // How many are news; whether anybody is told depends on the channels.
+    let key = if key == "told" { "new" } else { key };
     let name = key.trim_end_matches("_at").replace('_', " ");
     Some(match value {
         Json::Null | Json::Bool(false) => return None,
@@ -172,7 +176,7 @@ mod tests {
                 "blog:example",
                 "baseline",
                 json!({ "detector": "feed", "entries": 12, "told": 0 }),
-                "was there at the first look: remembered, not told (detector feed, 12 entries, 0 told)",
+                "was there at the first look: remembered, not told (detector feed, 12 entries, 0 new)",
             ),
             (
                 "item:https://a.example/",

@@ -2,6 +2,7 @@
 
 use super::*;
 
+const DAY: Duration = Duration::from_secs(24 * 3600);
 const NOW: &str = "2026-01-15T09:00:00.000Z";
 
 fn now() -> Timestamp {
@@ -22,6 +23,7 @@ fn item(status: Status, retry_count: u32) -> Item {
         created_at: at,
         last_checked_at: at,
         not_before: None,
+        deferred_since: None,
         page_hash: None,
         is_held: false,
         ask_anew: false,
@@ -31,7 +33,7 @@ fn item(status: Status, retry_count: u32) -> Item {
 }
 
 fn limits() -> Limits {
-    Limits { max_retries: 3, not_valuable: NotValuable::Defer }
+    Limits { max_retries: 3, not_valuable: NotValuable::Defer, wait_for_page: 30 * DAY }
 }
 
 /// `status/reason/retry` after the event, with one try in vain before; `-` where the event means nothing.
@@ -43,6 +45,8 @@ const TABLE: &[(Event, [&str; 4])] = &[
     (Event::Worth, ["2/-/1", "2/-/1", "-", "-"]),
     (Event::NotWorth, ["1/1/2", "1/1/2", "-", "-"]),
     (Event::NotReady, ["1/2/2", "1/2/2", "-", "-"]),
+    (Event::Unchanged, ["-", "1/-/1", "-", "-"]),
+    (Event::WaitOver, ["-", "3/6/1", "-", "-"]),
     (Event::DownloadFailed, ["1/3/2", "1/3/2", "1/3/2", "-"]),
     (Event::FilesTooLarge, ["-", "-", "1/4/2", "-"]),
     (Event::ModelFailed, ["1/5/2", "1/5/2", "1/5/2", "-"]),
@@ -128,6 +132,37 @@ fn gaps_grow_and_stay_at_a_day() {
         assert_eq!(to.not_before, Some(now().plus(Duration::from_secs(gap))), "after {retries}");
         assert!(Duration::from_secs(gap) < LONGEST_WAIT);
     }
+}
+
+#[test]
+fn a_page_that_does_not_change_costs_no_try_while_the_reason_stays() {
+    let since = now().minus(29 * DAY);
+    let waiting =
+        Item { reason: Some(Reason::PageNotReady), deferred_since: Some(since), ..item(Status::Deferred, 1) };
+    let close = Limits { not_valuable: NotValuable::Close, ..limits() };
+    let not_valuable = Item { reason: Some(Reason::NotValuable), ..waiting.clone() };
+    let new = Item { status: Status::Unprocessed, ..waiting.clone() };
+    let later = now().plus(DAY);
+    for (item, verdict, limits, at, expected) in [
+        (&waiting, Event::NotReady, limits(), now(), Event::Unchanged),
+        (&waiting, Event::NotReady, limits(), later, Event::WaitOver),
+        (&waiting, Event::NotWorth, limits(), now(), Event::NotWorth),
+        (&waiting, Event::Worth, limits(), later, Event::Worth),
+        (&not_valuable, Event::NotWorth, limits(), now(), Event::Unchanged),
+        (&not_valuable, Event::NotWorth, close, now(), Event::NotWorth),
+        (&new, Event::NotReady, limits(), now(), Event::NotReady),
+    ] {
+        assert_eq!(on_unchanged(item, verdict, &limits, at), expected, "{verdict:?} of {item:?}");
+    }
+    for (last, next) in [(15 * 60, 3600), (3600, 6 * 3600), (6 * 3600, 24 * 3600), (24 * 3600, 24 * 3600)] {
+        let put_off = waiting.last_checked_at.plus(Duration::from_secs(last));
+        let waiting = Item { not_before: Some(put_off), ..waiting.clone() };
+        let to = after(&waiting, Event::Unchanged, Some(&limits()), now()).unwrap();
+        assert_eq!(to.not_before, Some(now().plus(Duration::from_secs(next))), "after {last}");
+        assert_eq!(to.deferred_since, Some(since));
+    }
+    assert_eq!(after(&waiting, Event::Worth, Some(&limits()), now()).unwrap().deferred_since, None);
+    assert_eq!(after(&waiting, Event::Retried, None, now()).unwrap().deferred_since, None);
 }
 
 #[test]

@@ -18,13 +18,20 @@ pub struct FeedState {
     pub last_read_at: Option<Timestamp>,
     /// From when on it is read whole again.
     pub read_again_at: Option<Timestamp>,
+    /// How many entries it had when its body was last read whole.
+    pub entry_count: Option<u32>,
+    /// Until when the server asked us to leave it alone; cleared by the next success.
+    pub not_before: Option<Timestamp>,
+    /// When it was last read, or had not changed; written as now.
+    pub last_success_at: Option<Timestamp>,
 }
 
 /// What is remembered about a feed; nothing, if we have never read it.
 pub fn find_feed(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<FeedState> {
     let found = tx.find(
         sql!(
-            "SELECT etag, last_modified, validated_url, first_success_at, last_read_at, read_again_at
+            "SELECT etag, last_modified, validated_url, first_success_at, last_read_at, read_again_at,
+               entry_count, last_success_at, not_before
              FROM press_feeds WHERE job_name = ?1 AND feed_url = ?2"
         ),
         params![job, feed_url],
@@ -39,6 +46,9 @@ pub fn find_feed(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<F
                 first_success_at: row.get(3)?,
                 last_read_at: row.get(4)?,
                 read_again_at: row.get(5)?,
+                entry_count: row.get(6)?,
+                last_success_at: row.get(7)?,
+                not_before: row.get(8)?,
             })
         },
     )?;
@@ -67,12 +77,14 @@ pub fn put_feed(
     tx.execute(
         sql!(
             "INSERT INTO press_feeds (job_name, feed_url, etag, last_modified, validated_url, first_success_at,
-               last_success_at, last_read_at, read_again_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+               last_success_at, last_read_at, read_again_at, entry_count)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
              ON CONFLICT (job_name, feed_url) DO UPDATE SET etag = excluded.etag,
                last_modified = excluded.last_modified, validated_url = excluded.validated_url,
                first_success_at = COALESCE(press_feeds.first_success_at, excluded.first_success_at),
                last_success_at = excluded.last_success_at, last_read_at = excluded.last_read_at,
-               read_again_at = excluded.read_again_at, gone_at = NULL, gone_told_at = NULL"
+               read_again_at = excluded.read_again_at, entry_count = excluded.entry_count, gone_at = NULL, gone_told_at = NULL,
+               not_before = NULL"
         ),
         params![
             job,
@@ -83,8 +95,21 @@ pub fn put_feed(
             state.first_success_at,
             now,
             state.last_read_at,
-            state.read_again_at
+            state.read_again_at,
+            state.entry_count
         ],
+    )?;
+    Ok(())
+}
+
+/// Remembers until when the server of a feed wants to be left alone.
+pub fn put_not_before(tx: &mut Tx<'_>, job: &JobName, feed_url: &str, until: Timestamp) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "INSERT INTO press_feeds (job_name, feed_url, not_before) VALUES (?1, ?2, ?3)
+             ON CONFLICT (job_name, feed_url) DO UPDATE SET not_before = excluded.not_before"
+        ),
+        params![job, feed_url, until],
     )?;
     Ok(())
 }

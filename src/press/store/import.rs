@@ -1,5 +1,6 @@
 //! Items that another program knew: added as they stand, never changed.
 
+use super::super::collect::url_key;
 use super::super::model::{Reason, Status};
 use crate::db::{self, Tx};
 use crate::id::JobName;
@@ -32,8 +33,8 @@ pub fn add_imported(tx: &mut Tx<'_>, job: &JobName, item: &ImportedItem) -> db::
     let added = tx.execute(
         sql!(
             "INSERT INTO items (url, title, published_at, status, reason, retry_count, created_at, last_checked_at,
-               job_name)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (job_name, url) DO NOTHING"
+               job_name, url_key)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (job_name, url) DO NOTHING"
         ),
         params![
             item.url,
@@ -44,7 +45,8 @@ pub fn add_imported(tx: &mut Tx<'_>, job: &JobName, item: &ImportedItem) -> db::
             item.retry_count,
             item.created_at,
             item.last_checked_at,
-            job
+            job,
+            url_key(&item.url)
         ],
     )?;
     Ok(added == 1)

@@ -114,13 +114,13 @@ on_both_databases! {
         world.live(1).await;
         world.clock.advance(HOUR);
         world.live(1).await;
-        assert_eq!((world.standing("bare").await.as_str(), world.gemini.questions().len()), ("1/1/2", 1), "known");
+        assert_eq!((world.standing("bare").await.as_str(), world.gemini.questions().len()), ("1/1/1", 1), "known");
         let (item, now) = (world.item("bare").await, world.clock.now());
         world.db.write(move |tx| by_hand::retry(tx, &item, now)).await.unwrap();
         world.live(1).await;
         assert_eq!((world.standing("bare").await.as_str(), world.gemini.questions().len()), ("1/1/1", 2), "anew");
         world.clock.advance(HOUR);
         world.live(1).await;
-        assert_eq!((world.standing("bare").await.as_str(), world.gemini.questions().len()), ("1/1/2", 2), "once");
+        assert_eq!((world.standing("bare").await.as_str(), world.gemini.questions().len()), ("1/1/1", 2), "once");
     }
 }

@@ -204,8 +204,8 @@ on_both_databases! {
             openai.url
         );
         world.reconfigure(&More { tables: &local, job: "llm = \"local\"\nitems_per_run = 2\nattachments = [\"pdf\", \"csv\"]", ..More::default() }, &fixture);
-        world.ministry.instead("/files/data.csv", "text/csv", "年,世帯\n2025,100\n");
-        world.ministry.instead("/files/report.pdf", "application/pdf", include_bytes!("../../fixtures/pdf/reportlab_90ms_rksj.pdf"));
+        world.ministry.instead("/main_content/data.csv", "text/csv", "年,世帯\n2025,100\n");
+        world.ministry.instead("/main_content/report.pdf", "application/pdf", include_bytes!("../../fixtures/pdf/reportlab_90ms_rksj.pdf"));
         world.ministry.publish("a", "統計", Some(world.clock.now()), Shape::WithFiles(vec![("data.csv".into(), 1), ("report.pdf".into(), 2000), ("scan.pdf".into(), 2000)]));
         openai.next_raw(429, serde_json::json!({ "error": { "code": "rate_limit_exceeded", "message": "slow down sk-local-secret" } }));
         let report = world.run().await;
@@ -356,7 +356,7 @@ on_both_databases! {
         world.publish("a", files(&[2000]));
         let report = world.live(5).await.remove(4);
         assert!(report.waiting_until.is_some());
-        let pages = world.ministry.log().iter().filter(|line| line.contains("/news/") || line.contains("/files/")).count();
+        let pages = world.ministry.log().iter().filter(|line| line.contains("/menu_news/") || line.contains("/main_content/")).count();
         assert_eq!(pages, 0, "{:?}", world.ministry.log());
     }
 }

@@ -24,6 +24,12 @@ use stdx::text::nearest;
 
 mod jobs;
 
+/// Errors of the parser that are looked at, at most: a file that is no TOML has one in every line.
+const MOST_SYNTAX_ERRORS: usize = 100;
+
+/// Unknown keys at the top of the file that are told, at most.
+const MOST_UNKNOWN_KEYS: usize = 100;
+
 /// Reads `source` and checks it as far as the `kinds` are known.
 pub(crate) fn read_file(source: Source, kinds: &'static [Kind], env: &Env) -> (Option<Config>, Problems) {
     let (root, errors) = DeTable::parse_recoverable(source.text());
@@ -46,12 +52,14 @@ pub(crate) fn read_file(source: Source, kinds: &'static [Kind], env: &Env) -> (O
         names: BTreeMap::new(),
     };
     let config = reader.read_root();
-    let config = Config { warnings: reader.warnings.in_order(), secrets: reader.secrets, ..config };
-    (Some(config), reader.problems.in_order())
+    let config = Config { warnings: reader.warnings.in_order().bounded(), secrets: reader.secrets, ..config };
+    (Some(config), reader.problems.in_order().bounded())
 }
 
 fn list_syntax_errors(source: &Source, errors: &[toml::de::Error]) -> Problems {
     let mut problems = errors.iter().map(|err| syntax_error(source, err)).collect::<Problems>().in_order();
+    // Counting lines takes a look at all that stands before.
+    problems.truncate(MOST_SYNTAX_ERRORS);
     // One slip often upsets the parser again in the same line and the next ones; the first few say enough.
     problems.keep_first_of_each_line();
     problems.truncate(5);
@@ -138,11 +146,16 @@ impl Reader {
 
     fn check_root_keys(&mut self) {
         let known = Place::ALL.map(Place::key);
-        for entry in self.root.list() {
+        let unknown = self.root.list().iter().filter(|entry| !known.contains(&&*entry.key));
+        let mut unknown: Vec<_> = unknown.collect();
+        unknown.sort_by_key(|entry| entry.key_span.start);
+        if let Some(entry) = unknown.get(MOST_UNKNOWN_KEYS) {
+            let count = unknown.len() - MOST_UNKNOWN_KEYS;
+            let message = format!("{count} more keys from here on are unknown");
+            self.problems.push(Problem::at(&self.source, entry.key_span.clone(), message));
+        }
+        for entry in unknown.into_iter().take(MOST_UNKNOWN_KEYS) {
             let key = &*entry.key;
-            if known.contains(&key) {
-                continue;
-            }
             let problem = Problem::at(&self.source, entry.key_span.clone(), format!("unknown key `{key}`"));
             let problem = match nearest(key, known) {
                 Some(near) => {

@@ -1,5 +1,7 @@
 //! What elements put into the feed or the entry that is open.
 
+use jiff::tz::TimeZone;
+
 use super::address::{address, rooted};
 use super::atom::{self, Default as TextDefault};
 use super::names::{Field, Space, field};
@@ -132,9 +134,9 @@ impl<'a> Reader<'a> {
                 entry.summary = Some(content);
             }
             Field::Content | Field::Encoded => push_some(&mut entry.content, content),
-            Field::Published => put_date(&mut entry.published, &content),
-            Field::Updated | Field::LastBuild => put_date(&mut entry.updated, &content),
-            Field::Created => put_date(&mut entry.created, &content),
+            Field::Published => put_date(&mut entry.published, &content, self.zone),
+            Field::Updated | Field::LastBuild => put_date(&mut entry.updated, &content, self.zone),
+            Field::Created => put_date(&mut entry.created, &content, self.zone),
             Field::Comments => {
                 entry.comments = address(&self.xml.resolver, content.base.as_ref(), &content.value)
                     .or(entry.comments.take());
@@ -166,8 +168,8 @@ impl<'a> Reader<'a> {
                 feed.description = Some(content);
             }
             Field::Info => feed.info = Some(content),
-            Field::Published => put_date(&mut feed.published, &content),
-            Field::Updated | Field::LastBuild => put_date(&mut feed.updated, &content),
+            Field::Published => put_date(&mut feed.published, &content, self.zone),
+            Field::Updated | Field::LastBuild => put_date(&mut feed.updated, &content, self.zone),
             Field::Rights => feed.rights = Some(content),
             Field::Language => feed.language = non_empty(&content.value),
             Field::Generator => feed.generator = Some(content.text()),
@@ -188,8 +190,8 @@ pub(super) fn push_some<T>(list: &mut Vec<T>, one: T) {
     }
 }
 
-fn put_date(place: &mut Option<Timestamp>, content: &Content) {
-    if let Some(at) = date::parse(&content.value) {
+fn put_date(place: &mut Option<Timestamp>, content: &Content, zone: Option<&TimeZone>) {
+    if let Some(at) = date::parse_in(&content.value, zone) {
         *place = Some(at);
     }
 }

@@ -35,6 +35,7 @@ fn read(bytes: &[u8], url: Option<&str>, headers: Headers) -> Result<Feed, Refus
         content_type: headers.content_type,
         content_location: headers.content_location,
         content_language: headers.content_language,
+        zone: None,
     };
     parse(bytes, &context)
 }

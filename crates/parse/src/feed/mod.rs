@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use jiff::tz::TimeZone;
 use url::Url;
 
 use super::decode::{self, Kind};
@@ -55,6 +56,8 @@ pub struct Context {
     pub content_location: Option<String>,
     /// `Content-Language` as sent.
     pub content_language: Option<String>,
+    /// The zone of dates that say none; without it they are UTC.
+    pub zone: Option<TimeZone>,
 }
 
 /// Whether the texts of entries are wanted.

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use jiff::tz::TimeZone;
+
 use super::address::{address, alternate, chosen_link};
 use super::atom::{self, Default as TextDefault};
 use super::fields::{non_empty, push_some};
@@ -19,10 +21,10 @@ const USUAL_ENTRIES: usize = 64;
 const USUAL_ENTRY: usize = 256;
 
 /// Reads `text` as XML.
-pub(super) fn read(
-    text: &str,
+pub(super) fn read<'a>(
+    text: &'a str,
     encoding: &'static str,
-    context: &Context,
+    context: &'a Context,
     texts: Texts,
 ) -> Result<Feed, Refused> {
     let mut xml = Xml::new(text, base_of(context));
@@ -37,6 +39,7 @@ pub(super) fn read(
         entry: None,
         strong: Strong::default(),
         texts,
+        zone: context.zone.as_ref(),
         xml,
     };
     reader.root(root.tag);
@@ -67,6 +70,8 @@ pub(super) struct Reader<'a> {
     pub(super) entry: Option<(usize, Entry)>,
     pub(super) strong: Strong,
     texts: Texts,
+    /// The zone of dates that say none.
+    pub(super) zone: Option<&'a TimeZone>,
 }
 
 impl<'a> Reader<'a> {
@@ -97,7 +102,7 @@ impl<'a> Reader<'a> {
                 self.feed.link = Some(href);
             }
             self.feed.updated =
-                tag.attribute("lastmod").and_then(|at| date::parse(&at)).or(self.feed.updated);
+                tag.attribute("lastmod").and_then(|at| date::parse_in(&at, self.zone)).or(self.feed.updated);
         }
     }
 
@@ -212,7 +217,7 @@ impl<'a> Reader<'a> {
                 entry.links.push(alternate(href.clone()));
                 entry.link = Some(href);
             }
-            entry.updated = tag.attribute("lastmod").and_then(|at| date::parse(&at));
+            entry.updated = tag.attribute("lastmod").and_then(|at| date::parse_in(&at, self.zone));
         }
         self.entry = Some((self.xml.depth(), entry));
     }

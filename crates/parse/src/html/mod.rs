@@ -139,6 +139,11 @@ impl Html {
         Ok(links::attachments(self.links(selector)?, extensions))
     }
 
+    /// Whether `selector` names a block that has text, so that [`Html::main_text`] needs not search for one.
+    pub fn has_block(&self, selector: &str) -> Result<bool, BadSelector> {
+        Ok(!text::of_matches(self.tree(), &matcher(selector)?).is_empty())
+    }
+
     /// The text of the elements that `selector` matches; without a selector, or when it matches nothing, the main
     /// text of the page.
     pub fn main_text(&self, selector: Option<&str>) -> Result<String, BadSelector> {

@@ -281,4 +281,10 @@ fn a_flood_is_held_only_after_the_first_run() {
     assert!(!should_hold(50, 50, true));
     assert!(!should_hold(5000, 50, false));
     assert!(should_hold(1, 0, true));
+    for (new, whole, is_flood) in
+        [(11, 21, true), (11, 22, false), (10, 10, false), (11, 11, true), (12, 23, true)]
+    {
+        assert_eq!(is_most_of(new, whole, true), is_flood, "{new} of {whole}");
+        assert!(!is_most_of(new, whole, false));
+    }
 }

@@ -2,11 +2,12 @@
 
 use jiff::civil::{Date, ISOWeekDate, Weekday};
 
+use super::clock::Zone;
 use super::{civil, clock, finish, ordinal};
 use stdx::time::Timestamp;
 
 /// ISO 8601, extended or basic, whole or cut short.
-pub(super) fn read(text: &str, local: i64) -> Option<Timestamp> {
+pub(super) fn read(text: &str, local: &Zone) -> Option<Timestamp> {
     let (text, centuryless) = match text.strip_prefix('-') {
         Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => (rest, true),
         Some(_) => return None,

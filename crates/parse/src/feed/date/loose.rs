@@ -7,7 +7,7 @@ use super::{civil, finish, zone};
 use stdx::time::Timestamp;
 
 /// Everything with words, slashes or another order: the parts are taken by what they can be.
-pub(super) fn read(text: &str, local: i64) -> Option<Timestamp> {
+pub(super) fn read(text: &str, local: &Zone) -> Option<Timestamp> {
     let mut numbers: Vec<(i32, usize)> = Vec::new();
     let mut month = None;
     let mut at: Option<Time> = None;

@@ -1,6 +1,6 @@
 //! Dates as feeds write them: RFC 822 and its relatives, ISO 8601 and its fragments, and local forms.
 //!
-//! A date without a zone is UTC, except in Korean and Japanese, where it is the one zone of the country.
+//! A date without a zone is of the zone that the caller names, else UTC; in Korean, Japanese and Chinese it is that of the country.
 //! The answer has whole seconds: feeds that give more mean nothing by it.
 
 mod clock;
@@ -21,6 +21,11 @@ const LENGTH_LIMIT: usize = 120;
 
 /// Reads a date in any shape known to occur; `None` when it is none or lacks its year.
 pub fn parse(text: &str) -> Option<Timestamp> {
+    parse_in(text, None)
+}
+
+/// As [`parse`]; a date that says no zone is one of `zone`.
+pub fn parse_in(text: &str, zone: Option<&TimeZone>) -> Option<Timestamp> {
     let text = text.trim();
     if text.is_empty() || text.len() > LENGTH_LIMIT {
         return None;
@@ -28,9 +33,14 @@ pub fn parse(text: &str) -> Option<Timestamp> {
     if let Some(at) = usual(text) {
         return Some(at);
     }
-    let (text, local) = plain::read(text);
+    let (text, implied) = plain::read(text);
     let text = text.trim();
-    iso::read(text, local).or_else(|| epoch(text)).or_else(|| loose::read(text, local))
+    let local = match (implied, zone) {
+        (Some(offset), _) => Zone::Offset(offset),
+        (None, Some(zone)) => Zone::Region(zone.clone()),
+        (None, None) => Zone::Offset(0),
+    };
+    iso::read(text, &local).or_else(|| epoch(text)).or_else(|| loose::read(text, &local))
 }
 
 /// The shape that nearly all RSS has, `Thu, 15 Jan 2026 09:02:11 +0900`; anything else takes the long way.
@@ -72,7 +82,7 @@ fn usual(text: &str) -> Option<Timestamp> {
     }
     let date =
         Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
-    finish(date, Time { hour, minute, second, zone: Zone::Offset(offset) }, 0)
+    finish(date, Time { hour, minute, second, zone: Zone::Offset(offset) }, &Zone::Unsaid)
 }
 
 /// Seconds or milliseconds since 1970.
@@ -106,17 +116,19 @@ fn ordinal(year: i32, day: i32) -> Option<Date> {
     first.with().day_of_year(day).build().ok()
 }
 
-fn finish(date: Date, time: Time, local: i64) -> Option<Timestamp> {
+/// The moment of a date and a time of day; `local` is the zone of a time that says none.
+fn finish(date: Date, time: Time, local: &Zone) -> Option<Timestamp> {
     let midnight = DateTime::from_parts(date, jiff::civil::Time::midnight());
     let seconds = TimeZone::UTC.to_timestamp(midnight).ok()?.as_second();
     let clock = i64::from(time.hour) * 3600 + i64::from(time.minute) * 60 + i64::from(time.second);
-    let offset = match time.zone {
-        Zone::Offset(offset) => offset,
+    let zone = if matches!(time.zone, Zone::Unsaid) { local } else { &time.zone };
+    let offset = match zone {
+        Zone::Offset(offset) => *offset,
         Zone::Region(zone) => {
             let there = midnight.checked_add(SignedDuration::from_secs(clock)).ok()?;
             seconds + clock - zone.to_timestamp(there).ok()?.as_second()
         }
-        Zone::Unsaid => local,
+        Zone::Unsaid => 0,
     };
     Some(Timestamp::from_millis((seconds + clock - offset) * 1000))
 }
@@ -134,7 +146,7 @@ mod tests {
             "Sat, 29 Feb 2020 00:00:00 UTC",
         ] {
             assert!(usual(text).is_some(), "{text}");
-            assert_eq!(usual(text), loose::read(&text.to_ascii_lowercase(), 0), "{text}");
+            assert_eq!(usual(text), loose::read(&text.to_ascii_lowercase(), &Zone::Unsaid), "{text}");
         }
         for text in [
             "Thu, 15 Jan 26 09:02:11 GMT",
@@ -146,6 +158,28 @@ mod tests {
             "2026-01-15T09:02:11Z",
         ] {
             assert_eq!(usual(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_date_without_a_zone_is_one_of_the_zone_of_the_reader() {
+        let tokyo = TimeZone::get("Asia/Tokyo").unwrap();
+        let new_york = TimeZone::get("America/New_York").unwrap();
+        for (text, zone, expected) in [
+            ("2026-01-15T09:00:00", Some(&tokyo), "2026-01-15T00:00:00.000Z"),
+            ("2026-01-15", Some(&tokyo), "2026-01-14T15:00:00.000Z"),
+            ("Thu, 15 Jan 2026 09:00:00", Some(&tokyo), "2026-01-15T00:00:00.000Z"),
+            ("2026-07-15 09:00", Some(&new_york), "2026-07-15T13:00:00.000Z"),
+            ("2026-01-15 09:00", Some(&new_york), "2026-01-15T14:00:00.000Z"),
+            // What says its zone, in numbers, in a name or by its language, is not ours.
+            ("2026-01-15T09:00:00Z", Some(&tokyo), "2026-01-15T09:00:00.000Z"),
+            ("Thu, 15 Jan 2026 09:00:00 GMT", Some(&tokyo), "2026-01-15T09:00:00.000Z"),
+            ("2026年1月15日 9時", Some(&new_york), "2026-01-15T00:00:00.000Z"),
+            ("1768467600", Some(&tokyo), "2026-01-15T09:00:00.000Z"),
+            ("2026-01-15T09:00:00", None, "2026-01-15T09:00:00.000Z"),
+        ] {
+            let read = parse_in(text, zone).unwrap().to_string();
+            assert_eq!(read, expected, "{text} in {zone:?}");
         }
     }
 }

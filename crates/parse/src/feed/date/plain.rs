@@ -4,19 +4,19 @@ use super::zone;
 
 /// Lower case, plain digits, plain hyphens, no remarks in brackets; East Asian units as separators.
 /// The second part is the offset such a local form implies.
-pub(super) fn read(text: &str) -> (String, i64) {
+pub(super) fn read(text: &str) -> (String, Option<i64>) {
     if text.is_ascii() && !text.contains(['(', '[']) && !text.starts_with(['R', 'r', 'H', 'h', 'S', 's']) {
-        return (text.to_ascii_lowercase(), 0);
+        return (text.to_ascii_lowercase(), None);
     }
-    let mut local = 0;
+    let mut local = None;
     let mut out = String::with_capacity(text.len());
     let lower = text.to_lowercase();
     let text = zone::western_year(&lower);
     if text.chars().any(|c| matches!(c, '년' | '월' | '오')) {
-        local = 9 * 3600;
+        local = Some(9 * 3600);
     } else if text.contains('年') || text.contains('月') {
-        local =
-            if text.contains('时') || text.contains("上午") || text.contains("下午") { 8 } else { 9 } * 3600;
+        let is_chinese = text.contains('时') || text.contains("上午") || text.contains("下午");
+        local = Some(if is_chinese { 8 } else { 9 } * 3600);
     }
     let mut rest = text.as_ref();
     while let Some(c) = rest.chars().next() {
@@ -47,7 +47,7 @@ pub(super) fn read(text: &str) -> (String, i64) {
             _ => out.push(c),
         }
     }
-    if local != 0 {
+    if local.is_some() {
         out = tidy_units(&out);
     }
     (out, local)

@@ -6,6 +6,7 @@ mod lenient;
 use std::fmt;
 use std::sync::Arc;
 
+use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use url::Url;
@@ -48,18 +49,23 @@ pub(super) fn read(text: &str, encoding: &'static str, context: &Context) -> Res
     feed.icon = document.favicon.0.and_then(absolute);
     feed.authors = people(document.authors, document.author, absolute);
     let items = document.items.0.into_iter().filter(|item| !item.is_empty());
-    feed.entries = items.map(|item| entry(item, base.as_ref(), absolute)).collect();
+    feed.entries = items.map(|item| entry(item, base.as_ref(), context.zone.as_ref(), absolute)).collect();
     feed.damaged = resolver.has_refused();
     Ok(feed)
 }
 
-fn entry(item: Item, base: Option<&Arc<Url>>, absolute: impl Fn(String) -> Option<String> + Copy) -> Entry {
+fn entry(
+    item: Item,
+    base: Option<&Arc<Url>>,
+    zone: Option<&TimeZone>,
+    absolute: impl Fn(String) -> Option<String> + Copy,
+) -> Entry {
     let mut entry = Entry {
         id: item.id.line(),
         title: item.title.line(),
         link: item.url.0.and_then(absolute),
-        published: item.date_published.0.and_then(|at| date::parse(&at)),
-        updated: item.date_modified.0.and_then(|at| date::parse(&at)),
+        published: item.date_published.0.and_then(|at| date::parse_in(&at, zone)),
+        updated: item.date_modified.0.and_then(|at| date::parse_in(&at, zone)),
         summary: item.summary.0.map(|value| text_content(value, TextKind::Text, base)),
         authors: people(item.authors, item.author, absolute),
         language: item.language.line(),

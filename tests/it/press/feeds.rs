@@ -1,0 +1,195 @@
+//! What a feed may do to its readers: lose its entries, tell one entry under several addresses, rewrite them all.
+
+use std::fmt::Write as _;
+
+use super::*;
+use tsuzuki::channel::outbox;
+use tsuzuki::demo::faults::Fault;
+use tsuzuki::engine::Outcome;
+
+const PLAIN: More<'static> = More { tables: "", llm: "", job: "items_per_run = 9" };
+
+/// An entry as these tests write it: guid, address, title, date.
+type Told<'a> = (Option<&'a str>, String, String, &'a str);
+
+/// Has the ministry serve a feed of these entries.
+fn serve(world: &World, entries: &[Told<'_>]) {
+    let mut feed = "<rss version=\"2.0\"><channel><title>t</title>".to_owned();
+    for (guid, link, title, date) in entries {
+        let guid = guid.map_or(String::new(), |guid| format!("<guid isPermaLink=\"false\">{guid}</guid>"));
+        let link = link.replace('&', "&amp;");
+        let _ = write!(
+            feed,
+            "<item>{guid}<link>{link}</link><title>{title}</title><pubDate>{date}</pubDate></item>"
+        );
+    }
+    feed += "</channel></rss>";
+    world.ministry.instead("/news.rdf", "application/rss+xml", feed);
+}
+
+/// A few numbered entries below `folder`, dated days ago.
+fn numbered(world: &World, folder: &str, numbers: std::ops::Range<usize>) -> Vec<Told<'static>> {
+    let entry = |number| {
+        let link = format!("{}{folder}/{number}.html", world.ministry.url);
+        (None, link, format!("報道資料 {number}"), "Sat, 10 Jan 2026 00:00:00 GMT")
+    };
+    numbers.map(entry).collect()
+}
+
+async fn codes_about(world: &World, url: &str) -> Vec<String> {
+    let about = Subject::item(url);
+    let events = world.db.read(move |tx| event::list_about(tx, &about, 100)).await.unwrap();
+    events.into_iter().map(|event| event.code).collect()
+}
+
+on_both_databases! {
+    async fn a_run_in_which_every_step_failed_is_no_success(fixture) {
+        let world = World::new(&fixture, &PLAIN).await;
+        world.publish("broken", files(&[2000]));
+        world.ministry.script("/menu_news/s-news/broken.html").always(Some(Fault::Status(404, vec![])));
+        let report = world.live(1).await.remove(0);
+        assert_eq!(report.problems, ["download_failed: 報道資料 broken"], "{report:?}");
+        assert_eq!(report.outcome(), Outcome::Partly, "the feed was read: {report:?}");
+
+        // Beside a step that went well a failure is part of the day: the item is tried again.
+        world.clock.advance(HOUR);
+        world.publish("fine", files(&[2000]));
+        let report = world.live(1).await.remove(0);
+        assert_eq!(report.outcome(), Outcome::Success, "{report:?}");
+        assert!(report.summary.contains("download_failed: 報道資料 broken"), "{report:?}");
+    }
+
+    async fn a_feed_that_has_lost_its_entries_is_a_problem_until_it_has_some_again(fixture) {
+        let world = World::new(&fixture, &PLAIN).await;
+        assert_eq!(world.run().await.outcome(), Outcome::Success, "it has always been empty");
+        serve(&world, &numbered(&world, "a", 0..3));
+        world.run().await;
+        serve(&world, &[]);
+        for _ in 0..2 {
+            world.clock.advance(5 * MINUTE);
+            let report = world.run().await;
+            assert_eq!(report.problems, ["the feed is empty; it had 3 entries"], "{report:?}");
+        }
+        serve(&world, &numbered(&world, "a", 0..3));
+        world.clock.advance(5 * MINUTE);
+        let report = world.run().await;
+        assert!(report.problems.iter().all(|problem| !problem.contains("feed")), "{report:?}");
+        assert_eq!(world.items().await.len(), 3);
+    }
+
+    async fn an_entry_is_known_by_its_address_its_guid_or_its_address_without_trimmings(fixture) {
+        let world = World::untouched(&fixture, &PLAIN).await;
+        let base = world.ministry.url.to_string();
+        let date = "Sat, 10 Jan 2026 00:00:00 GMT";
+        let told = |guid, path: &str| (guid, format!("{base}{path}"), format!("題 {path}"), date);
+        serve(&world, &[told(Some("g1"), "one.html"), told(None, "two.html"), told(None, "p?id=1"), told(None, "p?id=2")]);
+        assert!(world.run().await.summary.contains("4 recorded as known"));
+        world.clock.advance(5 * MINUTE);
+        let known = told(None, "p?id=1");
+        serve(&world, &[told(Some("g1"), "moved.html"), told(None, "two.html?utm_source=rss#top"), known.clone()]);
+        assert!(world.run().await.summary.contains("0 new"), "one entry under another address");
+
+        // Guids that differ only far behind are two.
+        let long = "x".repeat(600);
+        let (one, two) = (format!("{long}1"), format!("{long}2"));
+        world.clock.advance(5 * MINUTE);
+        serve(&world, &[known.clone(), told(Some(&one), "long1.html")]);
+        assert!(world.run().await.summary.contains("1 new"));
+        world.clock.advance(5 * MINUTE);
+        serve(&world, &[known.clone(), told(Some(&one), "long1.html"), told(Some(&two), "long2.html")]);
+        assert!(world.run().await.summary.contains("1 new"));
+
+        // Where one document has several entries at what seems one address, the address decides.
+        world.clock.advance(5 * MINUTE);
+        let same = [told(None, "s.html?utm_content=1"), told(None, "s.html?utm_content=2"), known];
+        serve(&world, &same);
+        assert!(world.run().await.summary.contains("2 new"));
+        world.clock.advance(5 * MINUTE);
+        serve(&world, &same[1..]);
+        assert!(world.run().await.summary.contains("0 new"));
+    }
+
+    async fn a_feed_that_rewrites_its_addresses_posts_only_what_is_new(fixture) {
+        let world = World::untouched(&fixture, &PLAIN).await;
+        serve(&world, &numbered(&world, "a", 0..3));
+        world.run().await;
+        world.clock.advance(5 * MINUTE);
+        let mut rewritten = numbered(&world, "b", 0..3);
+        let soon = world.clock.now().plus(MINUTE).to_string();
+        let new = format!("{}b/new.html", world.ministry.url);
+        rewritten.push((None, new.clone(), "新しい".to_owned(), &soon));
+        serve(&world, &rewritten);
+        let report = world.run().await;
+        assert!(report.summary.contains("1 new, 3 at a new address"), "{}", report.summary);
+        assert_eq!(codes_about(&world, &rewritten[0].1).await, ["rewritten"]);
+        assert_eq!(codes_about(&world, &new).await[0], "found");
+        world.clock.advance(5 * MINUTE);
+        assert!(!world.run().await.summary.contains("new"), "{}", "told once");
+    }
+
+    async fn a_short_feed_whose_entries_are_all_replaced_is_not_rewritten(fixture) {
+        let world = World::untouched(&fixture, &PLAIN).await;
+        serve(&world, &numbered(&world, "a", 0..1));
+        world.run().await;
+        world.clock.advance(5 * MINUTE);
+        // Published late, with the date of its day.
+        serve(&world, &numbered(&world, "a", 1..2));
+        assert!(world.run().await.summary.contains("1 new"));
+    }
+
+    async fn more_than_half_of_a_feed_at_once_is_held(fixture) {
+        let world = World::untouched(&fixture, &More { job: "items_per_run = 99", ..PLAIN }).await;
+        serve(&world, &numbered(&world, "a", 0..20));
+        world.run().await;
+        world.clock.advance(5 * MINUTE);
+        serve(&world, &numbered(&world, "a", 10..30));
+        let report = world.run().await;
+        assert!(report.summary.contains("10 new") && !report.summary.contains("held"), "{}", report.summary);
+        world.clock.advance(5 * MINUTE);
+        for number in 30..41 {
+            world.ministry.publish(&number.to_string(), "甲", Some(at("2026-01-10T00:00:00Z")), files(&[2000]));
+        }
+        let mut entries = numbered(&world, "menu_news/s-news", 30..41);
+        entries.extend(numbered(&world, "a", 25..30));
+        serve(&world, &entries);
+        let report = world.live(1).await.remove(0);
+        assert!(report.summary.contains("11 new, held: more than half of the feed at once"), "{}", report.summary);
+        assert_eq!(world.posts().len(), 0);
+        let now = world.clock.now();
+        world.db.write(move |tx| outbox::approve_job(tx, "mic", now)).await.unwrap();
+        world.live(1).await;
+        assert_eq!(world.posts().len(), 11);
+    }
+
+    async fn a_date_without_a_zone_is_one_of_the_configured_zone(fixture) {
+        for (zone, expected) in [("Asia/Tokyo", "2026-01-09T15:00:00Z"), ("America/New_York", "2026-01-10T05:00:00Z")] {
+            let tables = format!("[app]\ntimezone = \"{zone}\"");
+            let world = World::untouched(&fixture, &More { tables: &tables, ..PLAIN }).await;
+            let link = format!("{}a.html", world.ministry.url);
+            serve(&world, &[(None, link.clone(), "題".to_owned(), "2026-01-10 00:00:00")]);
+            world.run().await;
+            let item = world.db.read(move |tx| store::find_by_url(tx, "mic", &link)).await.unwrap().unwrap();
+            assert_eq!(item.published_at, at(expected), "{zone}");
+        }
+    }
+
+    async fn a_server_that_asks_to_wait_is_left_alone_by_the_next_process_too(fixture) {
+        let mut world = World::new(&fixture, &PLAIN).await;
+        let wait = vec![("retry-after", "3600".to_owned())];
+        world.ministry.script("/news.rdf").next(Fault::Status(429, wait));
+        world.run().await;
+        let asked = world.ministry.log().len();
+        for minutes in [5, 50] {
+            world.clock.advance(minutes * MINUTE);
+            // Another process knows nothing but what is written.
+            world.reconfigure(&PLAIN, &fixture);
+            let report = world.run().await;
+            assert!(report.problems[0].contains("its server asked us to wait until"), "{report:?}");
+        }
+        assert_eq!(world.ministry.log().len(), asked);
+        world.clock.advance(5 * MINUTE);
+        world.reconfigure(&PLAIN, &fixture);
+        let report = world.run().await;
+        assert!(report.problems.is_empty() && world.ministry.log().len() == asked + 1, "{report:?}");
+    }
+}

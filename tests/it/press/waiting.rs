@@ -1,0 +1,71 @@
+//! Items that wait for their page: unchanged pages cost nothing, end at some time, and starve nobody.
+
+use super::*;
+
+const PLAIN: More<'static> = More { tables: "", llm: "", job: "" };
+
+async fn gap(world: &World, slug: &str) -> Duration {
+    let item = world.item(slug).await;
+    item.not_before.unwrap().since(item.last_checked_at)
+}
+
+on_both_databases! {
+    async fn an_unchanged_page_costs_no_try_and_is_found_when_it_is_completed_after_weeks(fixture) {
+        let world = World::new(&fixture, &PLAIN).await;
+        world.publish("later", Shape::Later);
+        world.run().await;
+        assert_eq!((world.standing("later").await.as_str(), gap(&world, "later").await), ("1/2/1", 15 * MINUTE));
+        for wanted in [HOUR, 6 * HOUR, DAY, DAY, DAY, DAY] {
+            world.clock.advance(gap(&world, "later").await);
+            let report = world.run().await;
+            assert!(report.summary.contains("1 page unchanged"), "{}", report.summary);
+            assert_eq!((world.standing("later").await.as_str(), gap(&world, "later").await), ("1/2/1", wanted));
+        }
+        assert_eq!(world.story("later").await, ["found", "page_not_ready"]);
+        assert_eq!(world.gemini.questions().len(), 1);
+        // Another page that is not ready either was asked about: that counts.
+        world.ministry.change("later", Shape::Html("<p>資料は後日掲載します。第２報。</p>".to_owned()));
+        world.clock.advance(DAY);
+        world.run().await;
+        assert_eq!((world.standing("later").await.as_str(), gap(&world, "later").await), ("1/2/2", HOUR));
+        world.ministry.change("later", files(&[2000]));
+        world.clock.advance(HOUR);
+        world.live(2).await;
+        assert_eq!((world.standing("later").await.as_str(), world.posts().len()), ("3/0/2", 1));
+    }
+
+    async fn the_waiting_ends_as_configured(fixture) {
+        let world = World::new(&fixture, &More { job: "wait_for_page = \"3d\"", ..PLAIN }).await;
+        world.publish("later", Shape::Later);
+        world.run().await;
+        let mut days = 0;
+        while world.standing("later").await == "1/2/1" {
+            world.clock.advance(DAY);
+            world.run().await;
+            days += 1;
+            assert!(days < 9);
+        }
+        assert_eq!((world.standing("later").await.as_str(), days), ("3/6/1", 3));
+        assert_eq!(world.story("later").await, ["found", "page_not_ready", "wait_over"]);
+        // A person starts the waiting anew.
+        let (item, now) = (world.item("later").await, world.clock.now());
+        world.db.write(move |tx| tsuzuki::press::by_hand::retry(tx, &item, now)).await.unwrap();
+        world.run().await;
+        world.clock.advance(DAY);
+        world.run().await;
+        assert_eq!(world.standing("later").await, "1/2/1");
+    }
+
+    async fn items_that_wait_do_not_keep_new_ones_waiting(fixture) {
+        let world = World::new(&fixture, &PLAIN).await;
+        for slug in ["a", "b", "c"] {
+            world.publish(slug, Shape::Bare);
+            world.live(1).await;
+        }
+        world.clock.advance(HOUR);
+        world.publish("new", files(&[2000]));
+        let report = world.run().await;
+        assert_eq!(world.standing("new").await, "2/-/0", "{}", report.summary);
+        assert!(report.summary.contains("3 pages unchanged"), "{}", report.summary);
+    }
+}
