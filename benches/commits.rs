@@ -23,7 +23,7 @@ use tsuzuki::commits::bulk::{Bulk, Ended};
 use tsuzuki::commits::stats::{self, By};
 use tsuzuki::commits::store::reading::Scope;
 use tsuzuki::config::{self, Env};
-use tsuzuki::db::{Db, Open, Place};
+use tsuzuki::db::{Db, DbUrl, Open};
 use tsuzuki::demo::gitlab::GitLab;
 use tsuzuki::engine::Progress;
 use tsuzuki::engine::run::decide::Sharing;
@@ -240,10 +240,10 @@ async fn ours(url: &str, projects: usize, commits: usize, dir: &Path) {
          group = \"team\"\nconcurrency = {AT_ONCE}\n"
     );
     let config = config::parse(&text, Path::new("bench.toml"), app::kinds(), &Env::of_process()).unwrap();
-    let db = Db::open(Place::File(dir.join("tsuzuki.db")), Open::Create, Clock::system()).await.unwrap();
-    let parts = App::new(&config, db.clone()).unwrap().parts;
+    let db = Db::open(DbUrl::File(dir.join("tsuzuki.db")), Open::Create, Clock::system()).await.unwrap();
+    let env = App::new(&config, db.clone()).unwrap().env;
     let source = Arc::new(Source::read(&config.jobs[0]).unwrap());
-    let bulk = Bulk::new(parts, vec![source], Progress::default(), CancellationToken::new());
+    let bulk = Bulk::new(env, vec![source], Progress::default(), CancellationToken::new());
     let Ended::Worked(outcome) = bulk.start(None, Sharing::Alone).await.unwrap() else {
         panic!("nothing to do")
     };
@@ -267,9 +267,9 @@ const PLAIN: &str =
 async fn compare_stats(commits: usize) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("stats.db");
-    Db::open(Place::File(path.clone()), Open::Create, Clock::system()).await.unwrap().close().await;
+    Db::open(DbUrl::File(path.clone()), Open::Create, Clock::system()).await.unwrap().close().await;
     fill(&path, commits);
-    let db = Db::open(Place::File(path.clone()), Open::Existing, Clock::system()).await.unwrap();
+    let db = Db::open(DbUrl::File(path.clone()), Open::Existing, Clock::system()).await.unwrap();
     let plain = rusqlite::Connection::open(&path).unwrap();
     let plainly = || {
         let mut statement = plain.prepare(PLAIN).unwrap();
@@ -291,7 +291,7 @@ async fn compare_on_postgres(address: &str, from: &Path, commits: usize) {
         client.batch_execute(&format!("CREATE SCHEMA {schema}")).unwrap();
         client
     });
-    let db = Db::open(Place::Server(url), Open::Create, Clock::system()).await.unwrap();
+    let db = Db::open(DbUrl::Server(url), Open::Create, Clock::system()).await.unwrap();
     tokio::task::block_in_place(|| copy(&mut plain, from));
     println!("\nstatistics over {commits} commits by month, seconds on the wall on PostgreSQL");
     let started = Instant::now();

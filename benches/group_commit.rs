@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use tsuzuki::db::{Db, Open, Place};
+use tsuzuki::db::{Db, DbUrl, Open};
 use tsuzuki::ledger::{Subject, event};
 use tsuzuki::time::Clock;
 
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn grouped(path: &std::path::Path) -> Result<(Duration, u64), tsuzuki::db::Error> {
-    let db = Db::open(Place::File(path.to_owned()), Open::Create, Clock::system()).await?;
+    let db = Db::open(DbUrl::File(path.to_owned()), Open::Create, Clock::system()).await?;
     let started = Instant::now();
     let mut tasks = tokio::task::JoinSet::new();
     for task in 0..TASKS {
@@ -58,7 +58,7 @@ async fn grouped(path: &std::path::Path) -> Result<(Duration, u64), tsuzuki::db:
 }
 
 async fn one_by_one(path: &std::path::Path) -> Result<Duration, tsuzuki::db::Error> {
-    let db = Db::open(Place::File(path.to_owned()), Open::Create, Clock::system()).await?;
+    let db = Db::open(DbUrl::File(path.to_owned()), Open::Create, Clock::system()).await?;
     let started = Instant::now();
     for _ in 0..WRITES / 10 {
         db.write(add).await?;
@@ -72,7 +72,7 @@ fn add(tx: &mut tsuzuki::db::Tx<'_>) -> tsuzuki::db::Result<()> {
 
 async fn bare(path: &std::path::Path) -> Result<Duration, Box<dyn std::error::Error>> {
     // Our own opening makes the schema; the loop is nobody's but rusqlite's.
-    Db::open(Place::File(path.to_owned()), Open::Create, Clock::system()).await?.close().await;
+    Db::open(DbUrl::File(path.to_owned()), Open::Create, Clock::system()).await?.close().await;
     let connection = rusqlite::Connection::open(path)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     let started = Instant::now();

@@ -23,7 +23,7 @@ CREATE TABLE items (
   -- 1 when it came with more new entries than `hold_above` allows: its post waits for a person.
   is_held INTEGER NOT NULL DEFAULT 0,
   -- 1 when a person wants it looked at again: the model is asked even if its answer is known.
-  ask_anew INTEGER NOT NULL DEFAULT 0,
+  bypass_cache INTEGER NOT NULL DEFAULT 0,
   -- The summary as posted, and what the model said about it last.
   summary TEXT,
   verdict TEXT

@@ -17,7 +17,7 @@ CREATE TABLE outbox (
   not_before TEXT NOT NULL,
   attempts INTEGER NOT NULL DEFAULT 0,
   -- Looks in a row that failed, while nobody knows whether it was sent.
-  looks INTEGER NOT NULL DEFAULT 0,
+  resolve_attempts INTEGER NOT NULL DEFAULT 0,
   first_attempt_at TEXT,
   last_attempt_at TEXT,
   -- When it was sent again although nobody knew whether it had arrived: a second time a person is asked.
@@ -29,9 +29,9 @@ CREATE TABLE outbox (
   -- The same end by the boot clock of the owner's kernel, as `KERNEL@MILLISECONDS`; NULL where there is none.
   lease_uptime TEXT,
   -- Why it may have been sent although this row says nothing of it: `restored`, `reopened` or `retold`.
-  doubt TEXT,
+  suspicion TEXT,
   -- Since when it can have been sent then; NULL: since it was added.
-  doubt_since TEXT,
+  suspect_since TEXT,
   remote_id TEXT,
   last_error TEXT
 );

@@ -10,12 +10,12 @@ use crate::blogs;
 use crate::books;
 use crate::books::model::GOOGLE_BOOKS;
 use crate::channel::outbox::{Sender, Topics};
-use crate::channel::{self, ChannelSet, Outside};
+use crate::channel::{self, ChannelEnv, ChannelSet};
 use crate::commits;
 use crate::config::value::Span;
-use crate::config::{self, Config, Kind, MissingAt, MissingSecret, Place, Problem, Problems, Section};
+use crate::config::{self, Config, Kind, MissingAt, MissingSecret, Problem, Problems, Section, TableKind};
 use crate::db::{self, Db};
-use crate::engine::{Job, Parts, Schedule, Work};
+use crate::engine::{Collector, Job, JobEnv, Schedule};
 use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher};
 use crate::ledger::quota::Quota;
 use crate::ledger::{Subject, event};
@@ -37,7 +37,7 @@ struct Pipeline {
     topics: fn(Topics) -> Topics,
 }
 
-type Make = fn(&config::Job, &Parts) -> Result<Arc<dyn Work>, Problems>;
+type Make = fn(&config::Job, &JobEnv) -> Result<Arc<dyn Collector>, Problems>;
 
 const PIPELINES: &[Pipeline] = &[
     Pipeline {
@@ -113,14 +113,14 @@ pub fn warn_without_channel(job: &config::Job) -> Option<Problem> {
 
 /// Which of the secrets that are `missing` a job needs: its own, those of its channels and its model, and the proxy's.
 pub fn list_missing_of(job: &Job, config: &Config, missing: &[MissingAt]) -> Vec<String> {
-    let relied_on = job.work.relies_on();
+    let relied_on = job.collector.relies_on();
     let deliver = config.find_job(job.name.as_str()).map_or(&[][..], |job| job.deliver.as_slice());
     let is_needed = |missing: &&MissingAt| match missing.place {
-        Place::App => true,
-        Place::Job => missing.owner == job.name.as_str(),
-        Place::Channel => deliver.contains(&missing.owner),
-        Place::Llm => relied_on.contains(&Subject::provider(&missing.owner)),
-        Place::Store | Place::Web | Place::Quota | Place::Defaults => false,
+        TableKind::App => true,
+        TableKind::Job => missing.owner == job.name.as_str(),
+        TableKind::Channel => deliver.contains(&missing.owner),
+        TableKind::Llm => relied_on.contains(&Subject::provider(&missing.owner)),
+        TableKind::Store | TableKind::Web | TableKind::Quota | TableKind::Defaults => false,
     };
     missing.iter().filter(is_needed).map(|missing| missing.why.clone()).collect()
 }
@@ -128,10 +128,10 @@ pub fn list_missing_of(job: &Job, config: &Config, missing: &[MissingAt]) -> Vec
 /// Tables that nothing in the file uses.
 fn list_unused(config: &Config) -> Vec<Problem> {
     let unused = |section: &Section, why: &str| section.header_problem(why).as_warning();
-    let is_told =
+    let is_announced =
         |name: &str| config.jobs.iter().any(|job| job.deliver.iter().any(|channel| channel == name));
     let is_asked = config.jobs.iter().any(|job| job.kind == press::KIND);
-    let channels = config.channels.iter().filter(|channel| !is_told(&channel.name));
+    let channels = config.channels.iter().filter(|channel| !is_announced(&channel.name));
     let llms = config.llms.iter().filter(|_| !is_asked);
     channels
         .map(|channel| unused(channel, "no job has it in `deliver`, so nothing is sent there"))
@@ -140,7 +140,7 @@ fn list_unused(config: &Config) -> Vec<Problem> {
 }
 
 /// Whether a look at what such a job watches counts against a quota, which has to be written.
-pub fn counts_looks(kind: &str) -> bool {
+pub fn counts_previews(kind: &str) -> bool {
     kind == books::KIND
 }
 
@@ -167,8 +167,8 @@ const PRUNED_AT_ONCE: usize = 1_000;
 pub fn kinds() -> &'static [Kind] {
     static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
         let pipelines = PIPELINES.iter().map(|pipeline| pipeline.kind);
-        let outside = channel::KINDS.iter().chain(llm::KINDS).copied();
-        pipelines.chain(outside).chain([Kind::web::<config::Web>()]).collect()
+        let channel_env = channel::KINDS.iter().chain(llm::KINDS).copied();
+        pipelines.chain(channel_env).chain([Kind::web::<config::Web>()]).collect()
     });
     &KINDS
 }
@@ -193,7 +193,7 @@ pub enum Error {
 /// Everything that a process needs, made from one config file.
 pub struct App {
     /// The tools.
-    pub parts: Parts,
+    pub env: JobEnv,
     /// The jobs, in the order of the file.
     pub jobs: Vec<Job>,
 }
@@ -209,10 +209,10 @@ impl App {
         let zone = &config.app.timezone;
         let llms = LlmSet::read(&config.llms, &quotas, zone, &db, fetcher.clients(), &mut problems);
         let web = problems.note(config.web.read());
-        let parts = Parts {
+        let env = JobEnv {
             jobs: config.jobs.as_slice().into(),
             app: config.app.clone(),
-            outside: Outside { clients: fetcher.clients().clone(), clock: clock.clone() },
+            channel_env: ChannelEnv { clients: fetcher.clients().clone(), clock: clock.clone() },
             clock,
             db,
             fetcher,
@@ -221,18 +221,18 @@ impl App {
             channels: Arc::new(channels.unwrap_or_default()),
             web: web.unwrap_or_default(),
         };
-        let jobs = config.jobs.iter().filter_map(|job| problems.note(make_job(job, &parts))).collect();
-        Ok(problems.unless_any(Self { parts, jobs })?)
+        let jobs = config.jobs.iter().filter_map(|job| problems.note(make_job(job, &env))).collect();
+        Ok(problems.unless_any(Self { env, jobs })?)
     }
 
     /// Sends what the jobs have put into the outbox, and tells them how it ended.
     pub fn sender(&self) -> Sender {
-        let Parts { db, channels, outside, .. } = &self.parts;
+        let JobEnv { db, channels, channel_env, .. } = &self.env;
         Sender::new(
             db.clone(),
             Arc::clone(channels),
-            outside.clients.clone(),
-            outside.clock.clone(),
+            channel_env.clients.clone(),
+            channel_env.clock.clone(),
             topics(),
         )
     }
@@ -264,7 +264,7 @@ fn read_proxy(proxy: &config::Secret) -> Result<Url, Error> {
     }
 }
 
-fn make_job(job: &config::Job, parts: &Parts) -> Result<Job, Problems> {
+fn make_job(job: &config::Job, env: &JobEnv) -> Result<Job, Problems> {
     let Some(pipeline) = PIPELINES.iter().find(|pipeline| pipeline.kind.name == job.kind) else {
         let known = PIPELINES.iter().map(|pipeline| pipeline.kind.name);
         return Err(job.section.unknown_name("kind", "kind", &job.kind, known).into());
@@ -274,7 +274,7 @@ fn make_job(job: &config::Job, parts: &Parts) -> Result<Job, Problems> {
         kind: pipeline.kind.name,
         enabled: job.enabled,
         schedule: Schedule::new(&job.schedule, pipeline.every, job.timezone.time_zone().clone()),
-        work: (pipeline.make)(job, parts)?,
+        collector: (pipeline.make)(job, env)?,
     })
 }
 

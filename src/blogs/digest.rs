@@ -8,9 +8,9 @@ use super::config::Blog;
 use super::decide::Code;
 use super::store::{self, ChangeRow};
 use super::{Blogs, TOPIC, message};
-use crate::channel::outbox::{self, Batch, Found};
+use crate::channel::outbox::{self, Batch, Provenance};
 use crate::channel::{NotRendered, Notice, Rendered};
-use crate::engine::{Delivery, Failure, Turn};
+use crate::engine::{Delivery, Failure, RunContext};
 use crate::fail;
 use crate::ledger::Subject;
 
@@ -29,37 +29,38 @@ struct Digest {
 /// Queues everything of the job that is untold; answers what could not be made a message of.
 ///
 /// A run that withholds leaves it untold.
-pub(super) async fn queue(turn: &Turn, blogs: &Blogs) -> Result<Vec<String>, Failure> {
-    if turn.delivery == Delivery::Withhold {
+pub(super) async fn queue(ctx: &RunContext, blogs: &Blogs) -> Result<Vec<String>, Failure> {
+    if ctx.delivery == Delivery::NoDeliver {
         return Ok(Vec::new());
     }
     let mut problems = Vec::new();
     loop {
-        let job = turn.job.clone();
-        let untold = turn.db.read(move |tx| store::list_untold(tx, job.as_str(), AT_ONCE)).await?;
-        if untold.is_empty() {
+        let job = ctx.job.clone();
+        let unannounced = ctx.db.read(move |tx| store::list_unannounced(tx, job.as_str(), AT_ONCE)).await?;
+        if unannounced.is_empty() {
             return Ok(problems);
         }
         let mut digests = Vec::new();
-        for (subject, held, changes, notice) in notices(untold, blogs) {
+        for (subject, held, changes, notice) in notices(unannounced, blogs) {
             let news = notice.into();
-            let (rendered, failed) = blogs.channels.render(&blogs.deliver, &blogs.outside, &news).await;
+            let (rendered, failed) = blogs.channels.render(&blogs.deliver, &blogs.channel_env, &news).await;
             problems.extend(failed.iter().map(ToString::to_string));
             let ids = changes.iter().map(|change| change.id).collect();
             digests.push(Digest { subject, held, ids, rendered, failed });
         }
-        write(turn, digests).await?;
+        write(ctx, digests).await?;
         fail::point("blogs.queued");
     }
 }
 
-type Told = (String, bool, Vec<ChangeRow>, Notice);
+type ChangeNotice = (String, bool, Vec<ChangeRow>, Notice);
 
-fn notices(untold: Vec<ChangeRow>, blogs: &Blogs) -> Vec<Told> {
+fn notices(unannounced: Vec<ChangeRow>, blogs: &Blogs) -> Vec<ChangeNotice> {
     let language = blogs.language;
-    let (fresh, trouble): (Vec<_>, Vec<_>) = untold.into_iter().partition(|change| change.code == Code::New);
+    let (fresh, trouble): (Vec<_>, Vec<_>) =
+        unannounced.into_iter().partition(|change| change.code == Code::New);
     let (held, fresh): (Vec<_>, Vec<_>) = fresh.into_iter().partition(|change| change.held);
-    let mut told: Vec<Told> = Vec::new();
+    let mut told: Vec<ChangeNotice> = Vec::new();
     for change in held {
         let change = vec![change];
         told.push((subject("change", &change), true, change.clone(), message::news(&change, language)));
@@ -85,13 +86,13 @@ fn subject(word: &str, changes: &[ChangeRow]) -> String {
     }
 }
 
-async fn write(turn: &Turn, digests: Vec<Digest>) -> Result<(), Failure> {
-    let (job, now) = (turn.job.clone(), turn.now());
+async fn write(ctx: &RunContext, digests: Vec<Digest>) -> Result<(), Failure> {
+    let (job, now) = (ctx.job.clone(), ctx.now());
     let about = Subject::job(&job);
-    turn.write(move |tx| {
+    ctx.write(move |tx| {
         for digest in &digests {
             // The lease keeps others away; if one slipped in all the same, the rest is grouped anew.
-            if !store::are_untold(tx, &digest.ids)? {
+            if !store::are_unannounced(tx, &digest.ids)? {
                 continue;
             }
             for id in &digest.ids {
@@ -103,7 +104,7 @@ async fn write(turn: &Turn, digests: Vec<Digest>) -> Result<(), Failure> {
                 subject: &digest.subject,
                 generation: 0,
                 hold: digest.held,
-                found: Found::Since(store::find_found_since(tx, &digest.ids)?),
+                found: Provenance::Since(store::find_found_since(tx, &digest.ids)?),
                 about: &about,
             };
             outbox::add_all(tx, &batch, &digest.rendered, &digest.failed, now)?;

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::decide::Code;
-use super::look::{self, Listed};
 use super::model::url_key;
 use super::store::{self, EntryRow, Filter};
+use super::view::{self, Listed};
 use crate::db::{self, Tx};
 use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
@@ -16,7 +16,7 @@ const SEARCHED: usize = 1_000;
 
 /// Everything that is known about an entry.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct EntryStory {
+pub struct EntryView {
     /// The entry.
     #[serde(flatten)]
     pub entry: EntryRow,
@@ -27,14 +27,14 @@ pub struct EntryStory {
 }
 
 /// The stories of all entries at an address.
-pub fn list_stories(tx: &mut Tx<'_>, url: &Url) -> db::Result<Vec<EntryStory>> {
+pub fn list_views(tx: &mut Tx<'_>, url: &Url) -> db::Result<Vec<EntryView>> {
     let entries = store::list_entries_at(tx, &url_key(url))?;
     entries.into_iter().map(|entry| find_story(tx, entry)).collect()
 }
 
-fn find_story(tx: &mut Tx<'_>, entry: EntryRow) -> db::Result<EntryStory> {
+fn find_story(tx: &mut Tx<'_>, entry: EntryRow) -> db::Result<EntryView> {
     let filter = Filter { blog: Some(entry.blog_id.clone()), code: Some(Code::New), ..Filter::default() };
-    let mut changes = look::list_changes(tx, &filter, SEARCHED)?;
+    let mut changes = view::list_changes(tx, &filter, SEARCHED)?;
     changes.retain(|listed| {
         let detail = &listed.change.detail;
         let is_named = detail.entries.iter().any(|told| told.key == entry.key);
@@ -44,5 +44,5 @@ fn find_story(tx: &mut Tx<'_>, entry: EntryRow) -> db::Result<EntryStory> {
     changes.reverse();
     let mut events = event::list_about(tx, &Subject::blog(&entry.blog_id), SEARCHED)?;
     events.retain(|event| event.at == entry.first_seen_at);
-    Ok(EntryStory { entry, changes, events })
+    Ok(EntryView { entry, changes, events })
 }

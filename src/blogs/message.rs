@@ -8,7 +8,7 @@ use crate::parse::url::Url;
 use crate::text::{Language, and_more, counted, untitled};
 
 /// Entries that one message names; beyond it, it says how many more there are.
-const NAMED: usize = 200;
+const MAX_NAMED: usize = 200;
 
 /// The notice that names the new entries of `changes`, grouped by blog in the order of `changes`.
 pub fn news(changes: &[ChangeRow], language: Language) -> Notice {
@@ -29,7 +29,7 @@ pub fn news(changes: &[ChangeRow], language: Language) -> Notice {
     }
     notice.entries = all
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .map(|(blog, entry)| Entry {
             title: name_of(entry, language),
             link: link_of(entry),
@@ -68,7 +68,7 @@ pub fn health(changes: &[ChangeRow], address: impl Fn(&str) -> Option<Url>, lang
     let mut notice = Notice::new(headline, language);
     notice.entries = changes
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .map(|change| Entry {
             title: format!("{}: {}", change.blog_id, state_of(change, language)),
             link: address(&change.blog_id).map(without_query),
@@ -76,8 +76,8 @@ pub fn health(changes: &[ChangeRow], address: impl Fn(&str) -> Option<Url>, lang
             note: change.detail.error.clone(),
         })
         .collect();
-    if changes.len() > NAMED {
-        notice.summary = and_more(changes.len() - NAMED, language);
+    if changes.len() > MAX_NAMED {
+        notice.summary = and_more(changes.len() - MAX_NAMED, language);
     }
     notice
 }

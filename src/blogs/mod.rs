@@ -11,20 +11,20 @@
 //! A check is `probe` (ask and read, writes nothing), `decide` (pure), `store` (write it all at once). `round` does
 //! that for every blog of the job at the same time, `digest` makes messages of what was found.
 
-pub mod by_hand;
+pub mod commands;
 pub mod config;
 pub mod decide;
 pub mod detect;
 mod digest;
 pub mod entry;
 pub mod home;
-pub mod look;
 pub mod message;
 pub mod model;
 pub mod patterns;
 pub mod probe;
 pub mod round;
 pub mod store;
+pub mod view;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,11 +33,11 @@ use self::config::{Blog, Rules};
 use self::probe::Prober;
 
 use crate::channel::outbox::Topics;
-use crate::channel::{ChannelSet, Outside};
+use crate::channel::{ChannelEnv, ChannelSet};
 use crate::config::{self as file, Problems};
 use crate::db::{self, Db};
-use crate::engine::work::Boxed;
-use crate::engine::{Delivery, Failure, Parts, Plan, Report, Trial, Turn, Work};
+use crate::engine::job::Boxed;
+use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext};
 use crate::fetch::{Check, Wanted};
 use crate::ledger::Subject;
 use crate::text::{Language, counted};
@@ -59,14 +59,14 @@ pub struct Blogs {
     prober: Prober,
     channels: Arc<ChannelSet>,
     deliver: Vec<String>,
-    outside: Outside,
+    channel_env: ChannelEnv,
     language: Language,
     clock: Clock,
 }
 
 /// Makes the job of its table.
-pub fn make(job: &file::Job, parts: &Parts) -> Result<Arc<dyn Work>, Problems> {
-    Ok(Arc::new(Blogs::new(job, parts)?))
+pub fn make(job: &file::Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
+    Ok(Arc::new(Blogs::new(job, env)?))
 }
 
 /// Registers nothing: what was told is told, whatever becomes of the message, and `change show` reads the outbox.
@@ -76,23 +76,23 @@ pub fn topics(topics: Topics) -> Topics {
 
 impl Blogs {
     /// Reads the table of a job.
-    pub fn new(job: &file::Job, parts: &Parts) -> Result<Self, Problems> {
+    pub fn new(job: &file::Job, env: &JobEnv) -> Result<Self, Problems> {
         let (blogs, rules) = config::read(job)?;
-        let agent = parts.app.user_agent.clone().unwrap_or_else(|| env!("CARGO_PKG_NAME").to_owned());
+        let agent = env.app.user_agent.clone().unwrap_or_else(|| env!("CARGO_PKG_NAME").to_owned());
         Ok(Self {
             prober: Prober {
-                fetcher: parts.fetcher.clone(),
+                fetcher: env.fetcher.clone(),
                 probe: rules.probe,
                 agent,
-                zone: parts.app.timezone.time_zone().clone(),
+                zone: env.app.timezone.time_zone().clone(),
             },
             blogs: blogs.into(),
             rules,
-            channels: Arc::clone(&parts.channels),
+            channels: Arc::clone(&env.channels),
             deliver: job.deliver.clone(),
-            outside: parts.outside.clone(),
-            language: parts.app.language,
-            clock: parts.clock.clone(),
+            channel_env: env.channel_env.clone(),
+            language: env.app.language,
+            clock: env.clock.clone(),
         })
     }
 
@@ -106,29 +106,29 @@ impl Blogs {
         &self.blogs
     }
 
-    /// One round: what an earlier run left untold, then every blog that is due, then what they brought.
-    async fn turn(&self, turn: &Turn) -> Result<Report, Failure> {
-        let mut problems = digest::queue(turn, self).await?;
-        turn.check_stop()?;
-        let tally = round::run(turn, Arc::clone(&self.blogs), &self.rules, &self.prober).await?;
-        problems.extend(digest::queue(turn, self).await?);
+    /// One round: what an earlier run not sent, then every blog that is due, then what they brought.
+    async fn turn(&self, ctx: &RunContext) -> Result<Report, Failure> {
+        let mut problems = digest::queue(ctx, self).await?;
+        ctx.check_stop()?;
+        let tally = round::run(ctx, Arc::clone(&self.blogs), &self.rules, &self.prober).await?;
+        problems.extend(digest::queue(ctx, self).await?);
         let mut summary = tally.summary(self.blogs.len());
-        if turn.delivery == Delivery::Withhold {
-            let job = turn.job.clone();
-            let untold = turn.db.read(move |tx| store::count_untold(tx, job.as_str())).await?;
-            summary += &format!("; {} left untold (--no-deliver)", counted(untold, "change"));
+        if ctx.delivery == Delivery::NoDeliver {
+            let job = ctx.job.clone();
+            let unannounced = ctx.db.read(move |tx| store::count_unannounced(tx, job.as_str())).await?;
+            summary += &format!("; {} not sent (--no-deliver)", counted(unannounced, "change"));
         }
-        let (is_in_vain, is_incomplete) = (tally.is_in_vain(), tally.waiting > 0);
+        let (all_failed, is_incomplete) = (tally.all_failed(), tally.waiting > 0);
         let unnamed = tally.failed - tally.problems.len();
         problems.extend(tally.problems);
         if unnamed > 0 {
             problems.push(format!("and {} failed too", counted(unnamed, "more blog")));
         }
-        Ok(Report { summary, problems, is_in_vain, is_incomplete, ..Report::default() })
+        Ok(Report { summary, problems, all_failed, is_incomplete, ..Report::default() })
     }
 }
 
-impl Work for Blogs {
+impl Collector for Blogs {
     fn check(&self) -> Boxed<'_, Vec<Check>> {
         Box::pin(async {
             let fetcher = &self.prober.fetcher;
@@ -147,19 +147,20 @@ impl Work for Blogs {
         self.blogs.iter().map(|blog| Subject::blog(&blog.id)).collect()
     }
 
-    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
+    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
         Box::pin(async move {
-            let looks = self.try_out(db, None).await?.into_iter().map(look::Seen::into_look).collect();
-            Ok(Trial { looks, notes: Vec::new() })
+            let items =
+                self.preview(db, None).await?.into_iter().map(view::Seen::into_preview_item).collect();
+            Ok(Preview { items, notes: Vec::new() })
         })
     }
 
-    fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>> {
-        Box::pin(self.turn(turn))
+    fn run<'a>(&'a self, ctx: &'a RunContext) -> Boxed<'a, Result<Report, Failure>> {
+        Box::pin(self.turn(ctx))
     }
 
     fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
         let blogs = Arc::clone(&self.blogs);
-        Box::pin(async move { db.read(move |tx| look::plan(tx, &blogs, now)).await })
+        Box::pin(async move { db.read(move |tx| view::plan(tx, &blogs, now)).await })
     }
 }

@@ -21,7 +21,7 @@ use super::model::{Reading, Sighting, State, Trouble, TroubleKind};
 use super::probe::Prober;
 use super::{decide, store};
 use crate::db::{self, Db, Tx};
-use crate::engine::{Failure, Progress, Turn, Update};
+use crate::engine::{Failure, Progress, RunContext, Update};
 use crate::fail;
 use crate::id::JobName;
 use crate::ledger::lease::Lease;
@@ -37,14 +37,14 @@ const FLYING: usize = 1_000;
 /// After this long a check counts as hanging.
 const HANGING_AFTER: Duration = Duration::from_secs(1);
 /// How often hanging checks are counted and waiting results written.
-const BEAT: Duration = Duration::from_millis(250);
+const POLL_EVERY: Duration = Duration::from_millis(250);
 /// Results, and entries in them, that are written at once.
 const BATCH: usize = 128;
 const BATCH_ENTRIES: usize = 2_000;
 /// States that are read at once.
 const CHUNK: usize = 64;
 /// Failing blogs that the report names.
-const NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 /// Waiting blogs that the report names: they stand in one line.
 const NAMED_WAITS: usize = 3;
 
@@ -83,7 +83,7 @@ impl Tally {
         }
         if self.first > 0 {
             let entries = counted(self.remembered, "entry");
-            parts.push(format!("{} read for the first time ({entries} remembered)", self.first));
+            parts.push(format!("{} read for the first time ({entries} recorded, none sent)", self.first));
         }
         if self.changed > 0 {
             parts.push(format!("{} with {}", self.changed, counted(self.entries, "new entry")));
@@ -103,7 +103,7 @@ impl Tally {
     }
 
     /// Whether nothing could be read; a server that says when to come back is no failure of the whole run.
-    pub fn is_in_vain(&self) -> bool {
+    pub fn all_failed(&self) -> bool {
         self.checked > 0 && self.failed == self.checked && self.sent_away + self.waiting == 0
     }
 
@@ -123,7 +123,7 @@ impl Tally {
         self.failed += other.failed;
         self.sent_away += other.sent_away;
         self.problems.extend(other.problems);
-        self.problems.truncate(NAMED);
+        self.problems.truncate(MAX_NAMED);
         self.waiting += other.waiting;
         self.waits.extend(other.waits);
         self.waits.truncate(NAMED_WAITS);
@@ -151,22 +151,27 @@ struct Done {
 }
 
 /// Checks every blog that is due.
-pub async fn run(turn: &Turn, blogs: Arc<[Blog]>, rules: &Rules, prober: &Prober) -> Result<Tally, Failure> {
-    let now = turn.now();
+pub async fn run(
+    ctx: &RunContext,
+    blogs: Arc<[Blog]>,
+    rules: &Rules,
+    prober: &Prober,
+) -> Result<Tally, Failure> {
+    let now = ctx.now();
     let round = Arc::new(Round {
-        paused: turn.db.read(move |tx| store::list_paused(tx, now)).await?,
+        paused: ctx.db.read(move |tx| store::list_paused(tx, now)).await?,
         blogs,
         rules: rules.clone(),
         prober: prober.clone(),
         next: AtomicUsize::new(0),
-        job: turn.job.clone(),
-        db: turn.db.clone(),
-        lease: turn.lease.clone(),
-        clock: turn.clock.clone(),
-        stop: turn.stop.clone(),
-        progress: turn.progress.clone(),
+        job: ctx.job.clone(),
+        db: ctx.db.clone(),
+        lease: ctx.lease.clone(),
+        clock: ctx.clock.clone(),
+        stop: ctx.stop.clone(),
+        progress: ctx.progress.clone(),
     });
-    round.progress.tell(&round.job, Update::Total(round.blogs.len() as u64));
+    round.progress.report(&round.job, Update::Total(round.blogs.len() as u64));
     let lanes = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get).min(LANES);
     let mut running = JoinSet::new();
     for _ in 0..lanes {
@@ -213,7 +218,7 @@ impl Lane {
 
     async fn run(mut self) -> Result<Tally, Failure> {
         let stop = self.round.stop.clone();
-        let mut beat = tokio::time::interval(BEAT);
+        let mut beat = tokio::time::interval(POLL_EVERY);
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             self.start_checks().await?;
@@ -295,7 +300,7 @@ impl Lane {
                     Due::NotBefore(until) => self.tally.wait(&round.blogs[index].id, until),
                     Due::NotNow => {}
                 }
-                round.progress.tell(&round.job, Update::Done(1));
+                round.progress.report(&round.job, Update::Done(1));
             }
         }
     }
@@ -312,7 +317,7 @@ impl Lane {
         let tally = self.round.lease.write(&self.round.db, move |tx| round.apply(tx, &batch)).await?;
         fail::point("blogs.written");
         self.tally.add(tally);
-        self.round.progress.tell(&self.round.job, Update::Done(count));
+        self.round.progress.report(&self.round.job, Update::Done(count));
         Ok(())
     }
 }
@@ -328,24 +333,24 @@ impl Round {
         let mut tally = Tally::default();
         for Done { index, state, sighting } in batch {
             let blog = &self.blogs[*index];
-            let settled = settle(tx, blog, &self.rules, state, sighting)?;
-            store::apply(tx, &self.job, &blog.id, &settled, sighting, state.last_success_at)?;
-            if self.paused.contains_key(&blog.id) && settled.pause.is_none() {
+            let decision = decide_check(tx, blog, &self.rules, state, sighting)?;
+            store::apply(tx, &self.job, &blog.id, &decision, sighting, state.last_success_at)?;
+            if self.paused.contains_key(&blog.id) && decision.pause.is_none() {
                 store::resume(tx, &blog.id, sighting.checked_at)?;
             }
             fail::point("blogs.writing");
             tally.checked += 1;
-            if state.last_success_at.is_none() && sighting.outcome.is_ok() && !settled.check.changed {
+            if state.last_success_at.is_none() && sighting.outcome.is_ok() && !decision.check.changed {
                 tally.first += 1;
                 tally.remembered += count_entries(sighting);
             }
-            tally.changed += usize::from(settled.check.changed);
-            tally.entries += settled.changes.iter().map(|change| change.detail.count()).sum::<usize>();
-            if let Some(error) = &settled.check.error_message {
+            tally.changed += usize::from(decision.check.changed);
+            tally.entries += decision.changes.iter().map(|change| change.detail.count()).sum::<usize>();
+            if let Some(error) = &decision.check.error_message {
                 tally.failed += 1;
-                let until = settled.state.as_ref().and_then(|state| state.not_before);
+                let until = decision.state.as_ref().and_then(|state| state.not_before);
                 tally.sent_away += usize::from(until.is_some());
-                if tally.problems.len() < NAMED {
+                if tally.problems.len() < MAX_NAMED {
                     let until = until.map_or_else(String::new, |at| format!("; not checked before {at}"));
                     tally.problems.push(format!("{}: {error}{until}", blog.id));
                 }
@@ -356,20 +361,20 @@ impl Round {
 }
 
 /// What the check means, with the memory asked where it matters.
-pub fn settle(
+pub fn decide_check(
     tx: &mut Tx<'_>,
     blog: &Blog,
     rules: &Rules,
     state: &State,
     sighting: &Sighting,
-) -> db::Result<decide::Settled> {
+) -> db::Result<decide::Decision> {
     let seen = match &sighting.outcome {
         Ok(Reading::Entries { entries, .. }) if decide::needs_memory(state, sighting) => {
             store::find_seen(tx, &blog.id, entries)?
         }
         _ => decide::Seen::default(),
     };
-    Ok(decide::settle(blog, rules, state, sighting, &seen))
+    Ok(decide::decide_check(blog, rules, state, sighting, &seen))
 }
 
 /// What a check saw that ended in a panic.
@@ -407,7 +412,7 @@ mod tests {
         assert_eq!(tally(4, 0, 0, 0, 0, 0), "checked 4 of 4 blogs: 4 unchanged");
         assert_eq!(
             tally(2, 2, 8, 0, 0, 0),
-            "checked 2 of 4 blogs: 2 read for the first time (8 entries remembered)"
+            "checked 2 of 4 blogs: 2 read for the first time (8 entries recorded, none sent)"
         );
         assert_eq!(
             tally(4, 0, 0, 1, 1, 1),

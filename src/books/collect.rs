@@ -9,7 +9,7 @@ use super::google::{Page, Search, Trouble};
 use super::{lines, store};
 use crate::config::value::FirstRun;
 use crate::db::{self, Tx};
-use crate::engine::{Failure, Turn, Update};
+use crate::engine::{Failure, RunContext, Update};
 use crate::fail;
 use crate::fetch::Fetcher;
 use crate::id::JobName;
@@ -87,16 +87,16 @@ pub fn start_index(
 }
 
 /// Collects until the run is full, the quota is used up, the search is exhausted or something fails.
-pub async fn collect(plan: &Plan, fetcher: &Fetcher, turn: &Turn) -> Result<Collected, Failure> {
+pub async fn collect(plan: &Plan, fetcher: &Fetcher, ctx: &RunContext) -> Result<Collected, Failure> {
     let mut collected = Collected::default();
-    let (job, key) = (turn.job.clone(), plan.query_set_hash.clone());
+    let (job, key) = (ctx.job.clone(), plan.query_set_hash.clone());
     let (known, is_first) = {
         let (job, key) = (job.clone(), key.clone());
-        turn.db
+        ctx.db
             .read(move |tx| Ok((cursor::find(tx, job.as_str(), &key)?, !store::has_books(tx, &job)?)))
             .await?
     };
-    let Some(start) = start_index(known.as_ref(), plan.recheck_after, turn.now()) else {
+    let Some(start) = start_index(known.as_ref(), plan.recheck_after, ctx.now()) else {
         warn!(target: lines::TARGET, job = %job, "{}", lines::skipped(&job, &key));
         return Ok(collected);
     };
@@ -111,29 +111,29 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, turn: &Turn) -> Result<Coll
     let mut total_items = None;
     let mut number = 0;
     let mut failures = 0;
-    turn.progress.tell(&job, Update::Total(u64::from(plan.max_per_run)));
+    ctx.progress.report(&job, Update::Total(u64::from(plan.max_per_run)));
     while let Next::Continue(ask) = next {
-        turn.check_stop()?;
-        let left = match ask_permission(plan, turn).await? {
+        ctx.check_stop()?;
+        let left = match ask_permission(plan, ctx).await? {
             Permit::Go { left } => left,
             Permit::Wait { until } => {
                 (paging, next) = paging.after_page(PageOutcome::OverQuota, 0);
                 collected.resumes_at = until;
-                save_position(turn, &key, paging, next).await?;
+                save_position(ctx, &key, paging, next).await?;
                 break;
             }
         };
         let answer = tokio::select! {
-            () = turn.stop.cancelled() => return Err(Failure::Interrupted),
-            answer = plan.search.fetch(fetcher, ask, turn.now()) => answer,
+            () = ctx.stop.cancelled() => return Err(Failure::Interrupted),
+            answer = plan.search.fetch(fetcher, ask, ctx.now()) => answer,
         };
         if let Err(Trouble::Passing { why, retry_after }) = &answer {
             failures += 1;
             if let Some(wait) = repeat_after(failures, plan.retries, left, *retry_after) {
                 info!(job = %job, "Google Books: {why}; it is asked again in {} s", wait.as_secs());
                 tokio::select! {
-                    () = turn.stop.cancelled() => return Err(Failure::Interrupted),
-                    () = turn.clock.wait_until(turn.now().plus(wait)) => continue,
+                    () = ctx.stop.cancelled() => return Err(Failure::Interrupted),
+                    () = ctx.clock.wait_until(ctx.now().plus(wait)) => continue,
                 }
             }
         }
@@ -152,12 +152,12 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, turn: &Turn) -> Result<Coll
                         Some(Wrong::Failed("an empty page that does not say how many there are".into()));
                 }
                 if next == Next::Stop(StopReason::Quota) {
-                    collected.resumes_at = Some(plan.quota.resets_at(turn.now()));
+                    collected.resumes_at = Some(plan.quota.resets_at(ctx.now()));
                 }
                 collected.returned += page.returned;
                 collected.without_isbn += page.without_isbn;
-                turn.progress.tell(&job, Update::Done(page.returned));
-                let new = save_page(turn, &key, page, paging, next, tellable).await?;
+                ctx.progress.report(&job, Update::Done(page.returned));
+                let new = save_page(ctx, &key, page, paging, next, tellable).await?;
                 collected.new += new;
                 tellable = tellable.map(|tellable| tellable.saturating_sub(new));
                 fail::point("books.page_saved");
@@ -165,8 +165,8 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, turn: &Turn) -> Result<Coll
             Err(Trouble::Quota { until, why }) => {
                 (paging, next) = paging.after_page(PageOutcome::OverQuota, left);
                 collected.resumes_at = Some(until);
-                rest(turn, &plan.quota, until, &why).await?;
-                save_position(turn, &key, paging, next).await?;
+                rest(ctx, &plan.quota, until, &why).await?;
+                save_position(ctx, &key, paging, next).await?;
             }
             Err(trouble) => {
                 (paging, next) = paging.after_page(PageOutcome::Failed, left);
@@ -176,7 +176,7 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, turn: &Turn) -> Result<Coll
                         Wrong::Failed(why)
                     }
                 });
-                save_position(turn, &key, paging, next).await?;
+                save_position(ctx, &key, paging, next).await?;
             }
         }
     }
@@ -192,9 +192,9 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, turn: &Turn) -> Result<Coll
 }
 
 /// Counts a request before it leaves, in a transaction of its own.
-async fn ask_permission(plan: &Plan, turn: &Turn) -> Result<Permit, Failure> {
-    let (quota, now) = (plan.quota.clone(), turn.now());
-    turn.write(move |tx| reserve(tx, &quota, now)).await
+async fn ask_permission(plan: &Plan, ctx: &RunContext) -> Result<Permit, Failure> {
+    let (quota, now) = (plan.quota.clone(), ctx.now());
+    ctx.write(move |tx| reserve(tx, &quota, now)).await
 }
 
 /// Permission for one request, counted if it is given. A rest whose end a clock wrote that was ahead is forgotten.
@@ -215,22 +215,22 @@ pub(super) fn reserve(tx: &mut Tx<'_>, quota: &Quota, now: Timestamp) -> db::Res
 
 /// Writes the books of a page and the position after it, together; answers how many were new to the job.
 async fn save_page(
-    turn: &Turn,
+    ctx: &RunContext,
     key: &str,
     page: Page,
     paging: Paging,
     next: Next,
     tellable: Option<u64>,
 ) -> Result<u64, Failure> {
-    let (job, key, now) = (turn.job.clone(), key.to_owned(), turn.now());
-    turn.write(move |tx| {
+    let (job, key, now) = (ctx.job.clone(), key.to_owned(), ctx.now());
+    ctx.write(move |tx| {
         let mut new = 0;
         for book in &page.books {
             store::put_book(tx, book, now)?;
-            let is_told = tellable.is_none_or(|tellable| new < tellable);
-            if store::add_job_book(tx, &job, &book.isbn13, is_told, now)? {
+            let is_announced = tellable.is_none_or(|tellable| new < tellable);
+            if store::add_job_book(tx, &job, &book.isbn13, is_announced, now)? {
                 new += 1;
-                let code = if is_told { "collected" } else { "baseline" };
+                let code = if is_announced { "collected" } else { "baseline" };
                 let detail = serde_json::json!({ "title": book.title });
                 event::add(tx, Some(&job), &Subject::book(&book.isbn13), code, &detail, now)?;
             }
@@ -242,9 +242,9 @@ async fn save_page(
 }
 
 /// Writes the position when there is no page to go with it.
-async fn save_position(turn: &Turn, key: &str, paging: Paging, next: Next) -> Result<(), Failure> {
-    let (job, key, now) = (turn.job.clone(), key.to_owned(), turn.now());
-    turn.write(move |tx| put_position(tx, &job, &key, paging, next, now)).await
+async fn save_position(ctx: &RunContext, key: &str, paging: Paging, next: Next) -> Result<(), Failure> {
+    let (job, key, now) = (ctx.job.clone(), key.to_owned(), ctx.now());
+    ctx.write(move |tx| put_position(tx, &job, &key, paging, next, now)).await
 }
 
 fn put_position(
@@ -264,10 +264,10 @@ fn put_position(
 }
 
 /// Lets the provider rest, for every job that uses it.
-async fn rest(turn: &Turn, quota: &Quota, until: Timestamp, why: &str) -> Result<(), Failure> {
+async fn rest(ctx: &RunContext, quota: &Quota, until: Timestamp, why: &str) -> Result<(), Failure> {
     let (job, name, why, now) =
-        (turn.job.clone(), Subject::provider(&quota.provider), why.to_owned(), turn.now());
-    turn.write(move |tx| {
+        (ctx.job.clone(), Subject::provider(&quota.provider), why.to_owned(), ctx.now());
+    ctx.write(move |tx| {
         if pause::put(tx, &name, Some(until), &why, now)? {
             let detail = serde_json::json!({ "why": why, "until": until });
             event::add(tx, Some(&job), &name, "asked_to_wait", &detail, now)?;

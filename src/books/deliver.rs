@@ -11,11 +11,13 @@ use super::prompt;
 use super::select::{Choice, Limits, choose};
 use super::store;
 use super::token::{self, Token};
-use crate::channel::outbox::{self, Batch, Found, Outcome, Row};
-use crate::channel::{ChannelSet, Entry, HeaderText, MailBody, News, NotRendered, Notice, Outside, Rendered};
+use crate::channel::outbox::{self, Batch, Outcome, Provenance, Row};
+use crate::channel::{
+    ChannelEnv, ChannelSet, Entry, HeaderText, MailBody, News, NotRendered, Notice, Rendered,
+};
 use crate::config;
 use crate::db::{self, Tx};
-use crate::engine::{Failure, Turn};
+use crate::engine::{Failure, RunContext};
 use crate::fail;
 use crate::id::JobName;
 use crate::ledger::{Subject, event};
@@ -39,7 +41,7 @@ pub struct Plan {
     /// The channels.
     pub channels: Arc<ChannelSet>,
     /// What channels need to render.
-    pub outside: Outside,
+    pub channel_env: ChannelEnv,
     /// Where prompts are shown.
     pub web: config::Web,
     /// How long the link to a prompt works.
@@ -68,29 +70,29 @@ struct Page {
 }
 
 /// Chooses books and hands a digest of them to the outbox, one message per recipient.
-pub async fn deliver(plan: &Plan, turn: &Turn) -> Result<Queued, Failure> {
+pub async fn deliver(plan: &Plan, ctx: &RunContext) -> Result<Queued, Failure> {
     if plan.deliver.is_empty() {
         return Ok(Queued::default());
     }
     for _ in 0..TRIES {
-        turn.check_stop()?;
-        let (job, limits, now) = (turn.job.clone(), plan.limits.clone(), turn.now());
-        let choice = turn.db.read(move |tx| choose(tx, &job, &limits, now)).await?;
+        ctx.check_stop()?;
+        let (job, limits, now) = (ctx.job.clone(), plan.limits.clone(), ctx.now());
+        let choice = ctx.db.read(move |tx| choose(tx, &job, &limits, now)).await?;
         let (is_repeat, books) = match &choice {
             Choice::Nothing => return Ok(Queued::default()),
             Choice::New(books) => (false, books),
             Choice::Repeats(books) => (true, books),
         };
         let pages = make_pages(plan, books)?;
-        let news = render(plan, &turn.job, &pages, is_repeat, now);
-        let (rendered, failed) = plan.channels.render(&plan.deliver, &plan.outside, &news).await;
+        let news = render(plan, &ctx.job, &pages, is_repeat, now);
+        let (rendered, failed) = plan.channels.render(&plan.deliver, &plan.channel_env, &news).await;
         let problems = failed.iter().map(ToString::to_string).collect();
         // Nothing is lost: the books are chosen again by the next run.
         if rendered.is_empty() {
             return Ok(Queued { problems, ..Queued::default() });
         }
         let count = books.len() as u64;
-        if queue(plan, turn, choice, pages, (rendered, failed)).await? {
+        if queue(plan, ctx, choice, pages, (rendered, failed)).await? {
             fail::point("books.digest_queued");
             let (new, repeats) = if is_repeat { (0, count) } else { (count, 0) };
             return Ok(Queued { new, repeats, problems });
@@ -170,14 +172,14 @@ fn list_id(job: &JobName) -> Option<HeaderText> {
 /// Writes the digest, its prompts, its tokens and its messages together; `false` if the choice is no longer right.
 async fn queue(
     plan: &Plan,
-    turn: &Turn,
+    ctx: &RunContext,
     choice: Choice,
     pages: Vec<Page>,
     (rendered, failed): (Vec<Rendered>, Vec<NotRendered>),
 ) -> Result<bool, Failure> {
-    let (job, limits, now) = (turn.job.clone(), plan.limits.clone(), turn.now());
+    let (job, limits, now) = (ctx.job.clone(), plan.limits.clone(), ctx.now());
     let expires_at = now.plus(plan.token_life);
-    turn.write(move |tx| {
+    ctx.write(move |tx| {
         if choose(tx, &job, &limits, now)? != choice {
             return Ok(false);
         }
@@ -199,7 +201,7 @@ async fn queue(
             // A repeat is an intended one, and says so wherever it is listed.
             generation: u32::from(is_repeat),
             hold: false,
-            found: Found::Gradually,
+            found: Provenance::Gradually,
             about: &about,
         };
         outbox::add_all(tx, &batch, &rendered, &failed, now)?;

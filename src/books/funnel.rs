@@ -82,7 +82,7 @@ impl Funnel {
         match (self.collected.stop, self.collected.resumes_at) {
             (_, Some(at)) => Some(format!("quota, no more requests before {}", local(at))),
             (Some(StopReason::Quota), None) => {
-                Some("quota, the provider rests until it is resumed".to_owned())
+                Some("quota, the provider is paused until it is resumed".to_owned())
             }
             (_, None) => None,
         }
@@ -94,8 +94,8 @@ impl Funnel {
         let waiting = self.undelivered.saturating_sub(on_their_way).saturating_sub(resting);
         let sent_before = on_their_way.saturating_sub(self.queued.new);
         if !self.has_channels && self.undelivered > 0 {
-            Some("nobody is told, `deliver` names no channel".to_owned())
-        } else if self.delivery == Delivery::Withhold && self.undelivered > 0 {
+            Some("nothing is sent, `deliver` names no channel".to_owned())
+        } else if self.delivery == Delivery::NoDeliver && self.undelivered > 0 {
             Some(format!("--no-deliver, {} wait for a run that delivers", self.undelivered))
         } else if let Some(at) = next_digest_at {
             Some(format!("a digest was refused, the next is made after {}", local(at)))
@@ -182,7 +182,7 @@ mod tests {
                 queued(0, 0),
                 on_their_way(0),
                 true,
-                "collected 0 → with ISBN 0 → new 0 → undelivered 0 → queued 0; bottleneck: quota, the provider rests until it is resumed",
+                "collected 0 → with ISBN 0 → new 0 → undelivered 0 → queued 0; bottleneck: quota, the provider is paused until it is resumed",
             ),
             (
                 collected(0, 0, 0, None),
@@ -214,7 +214,7 @@ mod tests {
                 queued(0, 0),
                 on_their_way(0),
                 false,
-                "collected 5 → with ISBN 5 → new 5 → undelivered 5 → queued 0; bottleneck: nobody is told, `deliver` names no channel",
+                "collected 5 → with ISBN 5 → new 5 → undelivered 5 → queued 0; bottleneck: nothing is sent, `deliver` names no channel",
             ),
             (
                 collected(5, 0, 5, max),

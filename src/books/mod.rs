@@ -17,11 +17,11 @@ pub mod google;
 pub mod lines;
 pub mod mail;
 pub mod model;
+mod preview;
 pub mod prompt;
 pub mod select;
 pub mod store;
 pub mod token;
-mod trial;
 pub mod view;
 pub mod volume;
 
@@ -39,8 +39,8 @@ use crate::channel::outbox::Topics;
 use crate::config::value::{FirstRun, HttpUrl};
 use crate::config::{Job, Problems};
 use crate::db::{self, Db};
-use crate::engine::work::Boxed;
-use crate::engine::{Delivery, Failure, Parts, Plan, Report, Trial, Turn, Work};
+use crate::engine::job::Boxed;
+use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext};
 use crate::fetch::{AllowPrivate, Check, Fetcher, Wanted};
 use crate::hash;
 use crate::id::JobName;
@@ -57,8 +57,8 @@ pub const REQUESTS_PER_DAY: u32 = 100;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Makes a job of its table.
-pub fn make(job: &Job, parts: &Parts) -> Result<Arc<dyn Work>, Problems> {
-    Ok(Arc::new(Books::new(job, parts)?))
+pub fn make(job: &Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
+    Ok(Arc::new(Books::new(job, env)?))
 }
 
 /// Registers what is done when a digest was accepted, failed or was skipped.
@@ -79,17 +79,17 @@ pub struct Books {
 
 impl Books {
     /// Makes the job of its table.
-    pub fn new(job: &Job, parts: &Parts) -> Result<Self, Problems> {
+    pub fn new(job: &Job, env: &JobEnv) -> Result<Self, Problems> {
         let allow_private = AllowPrivate::parse(&job.allow_private)
             .map_err(|error| job.section.problem("allow_private", error.to_string()));
         let keys: Keys = job.section.read()?;
         let mut problems = keys.list_problems(&job.section);
         let allow_private = problems.note(allow_private).unwrap_or_else(AllowPrivate::none);
-        let zone = parts.app.timezone.clone();
-        let quota = match parts.quotas.get(&keys.quota) {
+        let zone = env.app.timezone.clone();
+        let quota = match env.quotas.get(&keys.quota) {
             Some(quota) => quota.clone(),
             None => {
-                let known = parts.quotas.keys().map(String::as_str);
+                let known = env.quotas.keys().map(String::as_str);
                 problems.push(job.section.unknown_name("quota", "quota", &keys.quota, known));
                 return Err(problems);
             }
@@ -101,11 +101,11 @@ impl Books {
                 zone: zone.time_zone().clone(),
             },
             deliver: job.deliver.clone(),
-            channels: Arc::clone(&parts.channels),
-            outside: parts.outside.clone(),
-            web: parts.web.clone(),
+            channels: Arc::clone(&env.channels),
+            channel_env: env.channel_env.clone(),
+            web: env.web.clone(),
             token_life: DAY * keys.token_days,
-            language: parts.app.language,
+            language: env.app.language,
         };
         problems.unless_any(Self {
             name: job.name.clone(),
@@ -113,7 +113,7 @@ impl Books {
             allow_private,
             first_run: job.first_run.unwrap_or(FirstRun::All),
             quota,
-            fetcher: parts.fetcher.clone(),
+            fetcher: env.fetcher.clone(),
             deliver,
         })
     }
@@ -150,23 +150,23 @@ impl Books {
 
     /// Collect, select, deliver; what failed in one does not keep the next from its work. A run that withholds
     /// selects nothing: the books stay undelivered.
-    async fn turn(&self, turn: &Turn) -> Result<Report, Failure> {
-        let collected = collect::collect(&self.collect_plan()?, &self.fetcher, turn).await?;
-        turn.check_stop()?;
-        let job = turn.job.clone();
-        let undelivered = turn.db.read(move |tx| store::count_undelivered(tx, &job)).await?;
+    async fn turn(&self, ctx: &RunContext) -> Result<Report, Failure> {
+        let collected = collect::collect(&self.collect_plan()?, &self.fetcher, ctx).await?;
+        ctx.check_stop()?;
+        let job = ctx.job.clone();
+        let undelivered = ctx.db.read(move |tx| store::count_undelivered(tx, &job)).await?;
         let undelivered = u64::try_from(undelivered).unwrap_or(0);
-        let queued = match turn.delivery {
-            Delivery::Queue => deliver::deliver(&self.deliver, turn).await?,
-            Delivery::Withhold => deliver::Queued::default(),
+        let queued = match ctx.delivery {
+            Delivery::Queue => deliver::deliver(&self.deliver, ctx).await?,
+            Delivery::NoDeliver => deliver::Queued::default(),
         };
-        let (job, now) = (turn.job.clone(), turn.now());
-        let held_back = turn.db.read(move |tx| HeldBack::find(tx, &job, now)).await?;
+        let (job, now) = (ctx.job.clone(), ctx.now());
+        let held_back = ctx.db.read(move |tx| HeldBack::find(tx, &job, now)).await?;
         let has_channels = !self.deliver.deliver.is_empty();
         let funnel =
-            Funnel { collected, undelivered, queued, held_back, has_channels, delivery: turn.delivery };
+            Funnel { collected, undelivered, queued, held_back, has_channels, delivery: ctx.delivery };
         let summary = funnel.render(|at| at.to_string());
-        let is_in_vain = funnel.collected.returned == 0 && funnel.queued.new + funnel.queued.repeats == 0;
+        let all_failed = funnel.collected.returned == 0 && funnel.queued.new + funnel.queued.repeats == 0;
         let waiting_until =
             [funnel.collected.resumes_at, funnel.held_back.next_digest_at].into_iter().flatten().min();
         let mut problems = funnel.queued.problems;
@@ -177,7 +177,7 @@ impl Books {
             Some(Wrong::Failed(why)) => problems.insert(0, format!("Google Books: {why}")),
             None => {}
         }
-        Ok(Report { summary, problems, waiting_until, is_in_vain, ..Report::default() })
+        Ok(Report { summary, problems, waiting_until, all_failed, ..Report::default() })
     }
 
     async fn say(&self, db: &Db, now: Timestamp) -> db::Result<Plan> {
@@ -202,20 +202,20 @@ impl Books {
         };
         let tell = match choice {
             select::Choice::New(books) => {
-                format!("tell {channels}: {} undelivered books, and what is collected", books.len())
+                format!("notify {channels}: {} undelivered books, and what is collected", books.len())
             }
             select::Choice::Repeats(books) => {
-                format!("tell {channels}: what is collected, else {} books again", books.len())
+                format!("notify {channels}: what is collected, else {} books again", books.len())
             }
-            select::Choice::Nothing => format!("tell {channels}: what is collected"),
+            select::Choice::Nothing => format!("notify {channels}: what is collected"),
         };
         Ok(Plan { steps: vec![collect, tell] })
     }
 }
 
-impl Work for Books {
-    fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>> {
-        Box::pin(self.turn(turn))
+impl Collector for Books {
+    fn run<'a>(&'a self, ctx: &'a RunContext) -> Boxed<'a, Result<Report, Failure>> {
+        Box::pin(self.turn(ctx))
     }
 
     fn check(&self) -> Boxed<'_, Vec<Check>> {
@@ -230,10 +230,10 @@ impl Work for Books {
         vec![Subject::provider(&self.quota.provider)]
     }
 
-    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
+    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
         Box::pin(async move {
-            let now = self.deliver.outside.clock.now();
-            trial::look(&self.collect_plan()?, &self.name, &self.fetcher, db, now).await
+            let now = self.deliver.channel_env.clock.now();
+            preview::preview(&self.collect_plan()?, &self.name, &self.fetcher, db, now).await
         })
     }
 

@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 
 /// Everything about one book.
 #[derive(Clone, Debug, Serialize)]
-pub struct BookStory {
+pub struct BookView {
     /// The book.
     #[serde(flatten)]
     pub book: Book,
@@ -122,10 +122,10 @@ pub fn list(tx: &mut Tx<'_>, filter: store::Filter<'_>) -> db::Result<Vec<BookRo
 }
 
 /// Everything about one book, with the newest `limit` events.
-pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13, limit: usize) -> db::Result<Option<BookStory>> {
+pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13, limit: usize) -> db::Result<Option<BookView>> {
     let Some(book) = store::find_book(tx, isbn13)? else { return Ok(None) };
     let (deliveries, now) = (store::list_deliveries_of_book(tx, isbn13)?, tx.now());
-    Ok(Some(BookStory {
+    Ok(Some(BookView {
         book,
         jobs: store::list_jobs_of_book(tx, isbn13)?,
         deliveries: deliveries

@@ -31,7 +31,7 @@ pub enum SendError {
         /// What it said.
         why: String,
     },
-    /// Our credentials are not accepted: the channel rests until they change. The attempt does not count.
+    /// Our credentials are not accepted: the channel is paused until they change. The attempt does not count.
     #[error("{why}")]
     Locked {
         /// What it said.

@@ -7,7 +7,7 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use url::Url;
 
 use super::error::SendError;
-use super::{Outside, Progress, Settings};
+use super::{ChannelEnv, Progress, Settings};
 use crate::config::{Secret, redact};
 use crate::fetch::{deepest, header};
 use crate::time::Timestamp;
@@ -63,13 +63,13 @@ impl Answer {
 
 /// Sends one request within the channel's time; `progress` learns when it can have arrived.
 pub(super) async fn call(
-    outside: &Outside,
+    channel_env: &ChannelEnv,
     settings: &Settings,
     request: reqwest::Request,
     progress: Option<&Progress>,
 ) -> Result<Answer, SendError> {
     let host = request.url().host_str().unwrap_or_default().to_owned();
-    let client = outside
+    let client = channel_env
         .clients
         .client_for(request.url(), &settings.allow_private)
         .map_err(|error| SendError::later(error.to_string()))?;
@@ -129,8 +129,8 @@ pub(super) fn secret_text(secret: &Secret) -> String {
 }
 
 /// Whether the guard lets a channel reach `url`.
-pub(super) fn check_address(outside: &Outside, settings: &Settings, url: &Url) -> Result<(), String> {
-    outside.clients.client_for(url, &settings.allow_private).map(drop).map_err(|error| {
+pub(super) fn check_address(channel_env: &ChannelEnv, settings: &Settings, url: &Url) -> Result<(), String> {
+    channel_env.clients.client_for(url, &settings.allow_private).map(drop).map_err(|error| {
         let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
         format!("{error}{hint}")
     })

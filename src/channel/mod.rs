@@ -8,7 +8,7 @@
 //!                                               └─ resolve ◀─┘ no answer
 //! ```
 //!
-//! A channel is one file with its config, its rendering, its `send` and its resolver; a variant of `Place`; and
+//! A channel is one file with its config, its rendering, its `send` and its resolver; a variant of `Backend`; and
 //! an entry in [`KINDS`].
 
 mod count;
@@ -20,11 +20,11 @@ mod mastodon;
 mod notice;
 pub mod outbox;
 mod plain;
+mod preview;
 mod progress;
 mod settings;
 mod slack;
 mod template;
-mod trial;
 mod webhook;
 
 use std::time::Duration;
@@ -34,11 +34,11 @@ pub use error::{Finding, SendError, Sent};
 pub use header_text::HeaderText;
 pub use mastodon::{MastodonConfig, Visibility};
 pub use notice::{Entry, MailBody, News, Notice};
+pub use preview::{Preview, as_text};
 pub use progress::Progress;
 pub use settings::Settings;
 pub use slack::SlackConfig;
 pub use template::Template;
-pub use trial::{Preview, as_text};
 pub use webhook::WebhookConfig;
 
 use crate::config::value::Zone;
@@ -64,11 +64,11 @@ pub struct Channel {
     pub name: String,
     /// How it is used.
     pub settings: Settings,
-    place: Place,
+    place: Backend,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Backend {
     Mastodon(mastodon::Mastodon),
     Email(Box<email::Email>),
     Slack(slack::Slack),
@@ -79,17 +79,17 @@ enum Place {
 macro_rules! on_place {
     ($channel:expr, $place:ident => $do:expr) => {
         match &$channel.place {
-            Place::Mastodon($place) => $do,
-            Place::Email($place) => $do,
-            Place::Slack($place) => $do,
-            Place::Webhook($place) => $do,
+            Backend::Mastodon($place) => $do,
+            Backend::Email($place) => $do,
+            Backend::Slack($place) => $do,
+            Backend::Webhook($place) => $do,
         }
     };
 }
 
 /// What channels need of the world: connections and the time.
 #[derive(Clone, Debug)]
-pub struct Outside {
+pub struct ChannelEnv {
     /// Guarded HTTP clients.
     pub clients: Clients,
     /// The time.
@@ -125,21 +125,21 @@ impl Channel {
                 let config: MastodonConfig = section.read()?;
                 let settings = config.settings(section, zone);
                 let (settings, place) = Problems::both(settings, mastodon::Mastodon::new(config, section))?;
-                (settings, Place::Mastodon(place))
+                (settings, Backend::Mastodon(place))
             }
             "email" => {
                 let config: EmailConfig = section.read()?;
                 let settings = config.settings(section, zone);
                 let (settings, place) = Problems::both(settings, email::Email::new(config, section))?;
-                (settings, Place::Email(Box::new(place)))
+                (settings, Backend::Email(Box::new(place)))
             }
             "slack" => {
                 let config: SlackConfig = section.read()?;
-                (config.settings(section, zone)?, Place::Slack(slack::Slack::new(config)))
+                (config.settings(section, zone)?, Backend::Slack(slack::Slack::new(config)))
             }
             "webhook" => {
                 let config: WebhookConfig = section.read()?;
-                (config.settings(section, zone)?, Place::Webhook(webhook::Webhook::new(config)))
+                (config.settings(section, zone)?, Backend::Webhook(webhook::Webhook::new(config)))
             }
             other => {
                 return Err(section
@@ -153,16 +153,16 @@ impl Channel {
     /// The kind, as in the config file.
     pub fn kind(&self) -> &'static str {
         match &self.place {
-            Place::Mastodon(_) => "mastodon",
-            Place::Email(_) => "email",
-            Place::Slack(_) => "slack",
-            Place::Webhook(_) => "webhook",
+            Backend::Mastodon(_) => "mastodon",
+            Backend::Email(_) => "email",
+            Backend::Slack(_) => "slack",
+            Backend::Webhook(_) => "webhook",
         }
     }
 
     /// Makes the messages, one per recipient. Do it once, before the transaction that adds them.
-    pub async fn render(&self, outside: &Outside, news: &News) -> Result<Vec<Rendered>, NotRendered> {
-        let rendered = on_place!(self, place => place.render(self, outside, news).await);
+    pub async fn render(&self, channel_env: &ChannelEnv, news: &News) -> Result<Vec<Rendered>, NotRendered> {
+        let rendered = on_place!(self, place => place.render(self, channel_env, news).await);
         let messages = rendered.map_err(|why| NotRendered { channel: self.name.clone(), why })?;
         Ok(messages
             .into_iter()
@@ -171,18 +171,23 @@ impl Channel {
     }
 
     /// Hands a message to the other side. The outbox is the only caller that keeps the promises.
-    pub async fn send(&self, outside: &Outside, row: &Row, progress: &Progress) -> Result<Sent, SendError> {
-        on_place!(self, place => place.send(self, outside, row, progress).await)
+    pub async fn send(
+        &self,
+        channel_env: &ChannelEnv,
+        row: &Row,
+        progress: &Progress,
+    ) -> Result<Sent, SendError> {
+        on_place!(self, place => place.send(self, channel_env, row, progress).await)
     }
 
     /// What the other side has that may be this message: its names for it, or why it cannot be said.
-    pub(crate) async fn resolve(&self, outside: &Outside, row: &Row) -> Result<Vec<String>, Finding> {
-        on_place!(self, place => place.resolve(self, outside, row).await)
+    pub(crate) async fn resolve(&self, channel_env: &ChannelEnv, row: &Row) -> Result<Vec<String>, Finding> {
+        on_place!(self, place => place.resolve(self, channel_env, row).await)
     }
 
     /// Ends what was kept open for the next message.
     pub(crate) async fn close(&self) {
-        if let Place::Email(email) = &self.place {
+        if let Backend::Email(email) = &self.place {
             email.close().await;
         }
     }
@@ -190,7 +195,7 @@ impl Channel {
     /// What a mail channel with `smtp = "memory:"` was given; empty for all others.
     pub fn kept_mails(&self) -> Vec<Vec<u8>> {
         match &self.place {
-            Place::Email(email) => email.kept_mails(),
+            Backend::Email(email) => email.kept_mails(),
             _ => Vec::new(),
         }
     }
@@ -198,21 +203,21 @@ impl Channel {
     /// How long the other side is known to honour our key.
     pub(crate) fn key_window(&self) -> Option<Duration> {
         match &self.place {
-            Place::Mastodon(_) => Some(mastodon::KEY_WINDOW),
-            Place::Email(_) | Place::Slack(_) | Place::Webhook(_) => None,
+            Backend::Mastodon(_) => Some(mastodon::KEY_WINDOW),
+            Backend::Email(_) | Backend::Slack(_) | Backend::Webhook(_) => None,
         }
     }
 
     /// How long the other side may take to answer once it has the whole message, if its protocol says so.
     pub(crate) fn answers_within(&self) -> Option<Duration> {
         match &self.place {
-            Place::Email(_) => Some(email::ANSWERS_WITHIN.max(self.settings.timeout)),
-            Place::Mastodon(_) | Place::Slack(_) | Place::Webhook(_) => None,
+            Backend::Email(_) => Some(email::ANSWERS_WITHIN.max(self.settings.timeout)),
+            Backend::Mastodon(_) | Backend::Slack(_) | Backend::Webhook(_) => None,
         }
     }
 
     /// Tells whether the credentials have changed, without telling anything about them: 16 bits of a hash.
-    pub(crate) fn credentials_print(&self) -> String {
+    pub(crate) fn credentials_fingerprint(&self) -> String {
         let secrets = on_place!(self, place => place.credentials());
         let whole = hash::sha256_parts(&[&self.name, &secrets]);
         whole.get(..4).unwrap_or_default().to_owned()
@@ -222,16 +227,16 @@ impl Channel {
     /// [`Channel::check`] does not speak to it.
     pub fn origin(&self) -> Option<url::Url> {
         let url = match &self.place {
-            Place::Slack(slack) => slack.address(),
-            Place::Webhook(webhook) => webhook.address(),
-            Place::Mastodon(_) | Place::Email(_) => return None,
+            Backend::Slack(slack) => slack.address(),
+            Backend::Webhook(webhook) => webhook.address(),
+            Backend::Mastodon(_) | Backend::Email(_) => return None,
         };
         url?.join("/").ok()
     }
 
     /// Looks whether messages could be sent, without sending one.
-    pub async fn check(&self, outside: &Outside) -> Vec<Check> {
-        on_place!(self, place => place.check(self, outside).await)
+    pub async fn check(&self, channel_env: &ChannelEnv) -> Vec<Check> {
+        on_place!(self, place => place.check(self, channel_env).await)
     }
 }
 
@@ -259,13 +264,13 @@ impl ChannelSet {
     pub async fn render(
         &self,
         names: &[String],
-        outside: &Outside,
+        channel_env: &ChannelEnv,
         news: &News,
     ) -> (Vec<Rendered>, Vec<NotRendered>) {
         let (mut rendered, mut failed) = (Vec::new(), Vec::new());
         for name in names {
             let made = match self.find(name) {
-                Some(channel) => channel.render(outside, news).await,
+                Some(channel) => channel.render(channel_env, news).await,
                 None => {
                     Err(NotRendered { channel: name.clone(), why: "there is no such channel".to_owned() })
                 }

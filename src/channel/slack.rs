@@ -10,7 +10,7 @@ use super::notice::{Entry, News, Notice};
 use super::outbox::Row;
 use super::settings::channel_config;
 use super::webhook::{address, check_address};
-use super::{Channel, Check, Outside, Progress, http};
+use super::{Channel, ChannelEnv, Check, Progress, http};
 use crate::config::Secret;
 use crate::text::{self, and_more};
 
@@ -42,7 +42,7 @@ impl Slack {
     pub(super) async fn render(
         &self,
         _: &Channel,
-        _: &Outside,
+        _: &ChannelEnv,
         news: &News,
     ) -> Result<Vec<(String, String)>, String> {
         Ok(vec![("webhook".to_owned(), message(&news.notice).to_string())])
@@ -51,7 +51,7 @@ impl Slack {
     pub(super) async fn send(
         &self,
         channel: &Channel,
-        outside: &Outside,
+        channel_env: &ChannelEnv,
         row: &Row,
         progress: &Progress,
     ) -> Result<Sent, SendError> {
@@ -60,12 +60,12 @@ impl Slack {
             .headers_mut()
             .insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
         *request.body_mut() = Some(row.payload.clone().into());
-        let answer = http::call(outside, &channel.settings, request, Some(progress)).await?;
-        answer.judge("Slack", outside.clock.now())?;
+        let answer = http::call(channel_env, &channel.settings, request, Some(progress)).await?;
+        answer.judge("Slack", channel_env.clock.now())?;
         Ok(Sent::default())
     }
 
-    pub(super) async fn resolve(&self, _: &Channel, _: &Outside, _: &Row) -> Result<Vec<String>, Finding> {
+    pub(super) async fn resolve(&self, _: &Channel, _: &ChannelEnv, _: &Row) -> Result<Vec<String>, Finding> {
         Err(Finding::CannotTell { why: "an incoming webhook cannot be asked what it has posted".into() })
     }
 
@@ -78,8 +78,8 @@ impl Slack {
         super::webhook::address(&self.config.url).ok()
     }
 
-    pub(super) async fn check(&self, channel: &Channel, outside: &Outside) -> Vec<Check> {
-        vec![check_address(&self.config.url, channel, outside)]
+    pub(super) async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
+        vec![check_address(&self.config.url, channel, channel_env)]
     }
 }
 

@@ -13,7 +13,7 @@ use super::error::{Finding, SendError, Sent};
 use super::notice::News;
 use super::outbox::Row;
 use super::settings::channel_config;
-use super::{Channel, Check, Outside, Progress, http};
+use super::{Channel, ChannelEnv, Check, Progress, http};
 use crate::config::Secret;
 use crate::time::Timestamp;
 
@@ -42,7 +42,7 @@ impl Webhook {
     pub(super) async fn render(
         &self,
         _: &Channel,
-        outside: &Outside,
+        channel_env: &ChannelEnv,
         news: &News,
     ) -> Result<Vec<(String, String)>, String> {
         let notice = &news.notice;
@@ -51,7 +51,7 @@ impl Webhook {
         });
         let payload = json!({
             "type": "notice.created",
-            "timestamp": outside.clock.now(),
+            "timestamp": channel_env.clock.now(),
             "data": {
                 "headline": notice.headline,
                 "summary": notice.summary,
@@ -68,11 +68,11 @@ impl Webhook {
     pub(super) async fn send(
         &self,
         channel: &Channel,
-        outside: &Outside,
+        channel_env: &ChannelEnv,
         row: &Row,
         progress: &Progress,
     ) -> Result<Sent, SendError> {
-        let now = outside.clock.now();
+        let now = channel_env.clock.now();
         let mut request = reqwest::Request::new(Method::POST, address(&self.config.url)?);
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -95,12 +95,12 @@ impl Webhook {
             headers.insert(reqwest::header::AUTHORIZATION, http::secret_header(token, "Bearer ")?);
         }
         *request.body_mut() = Some(row.payload.clone().into());
-        let answer = http::call(outside, &channel.settings, request, Some(progress)).await?;
+        let answer = http::call(channel_env, &channel.settings, request, Some(progress)).await?;
         answer.judge("the webhook", now)?;
         Ok(Sent::default())
     }
 
-    pub(super) async fn resolve(&self, _: &Channel, _: &Outside, _: &Row) -> Result<Vec<String>, Finding> {
+    pub(super) async fn resolve(&self, _: &Channel, _: &ChannelEnv, _: &Row) -> Result<Vec<String>, Finding> {
         Err(Finding::CannotTell {
             why: "a webhook cannot be asked; its receiver knows repeats by their key".into(),
         })
@@ -116,8 +116,8 @@ impl Webhook {
         address(&self.config.url).ok()
     }
 
-    pub(super) async fn check(&self, channel: &Channel, outside: &Outside) -> Vec<Check> {
-        let mut checks = vec![check_address(&self.config.url, channel, outside)];
+    pub(super) async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
+        let mut checks = vec![check_address(&self.config.url, channel, channel_env)];
         checks.push(match self.config.secret.as_ref().map(Secret::reveal) {
             None => Check::fine("signature", "none: the receiver cannot tell who posts"),
             Some(Err(missing)) => Check::locked("signature", missing.to_string()),
@@ -143,12 +143,12 @@ pub(super) fn address(secret: &Secret) -> Result<Url, SendError> {
         .ok_or_else(bad)
 }
 
-pub(super) fn check_address(secret: &Secret, channel: &Channel, outside: &Outside) -> Check {
+pub(super) fn check_address(secret: &Secret, channel: &Channel, channel_env: &ChannelEnv) -> Check {
     let url = match address(secret) {
         Ok(url) => url,
         Err(error) => return error.check("address"),
     };
-    match http::check_address(outside, &channel.settings, &url) {
+    match http::check_address(channel_env, &channel.settings, &url) {
         Ok(()) => Check::fine("address", url.host_str().unwrap_or_default()),
         Err(why) => Check::bad("address", why),
     }

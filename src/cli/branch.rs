@@ -99,7 +99,7 @@ async fn add(project: &str, branch: String, job: Option<&str>, context: &Context
     let app = context.app(Open::Create).await?;
     let sources = read_sources(context.config().await?, job)?;
     let Some(source) = sources.first() else { return Err(Error::failed("there is no job to add it to")) };
-    let client = source.client(&app.parts)?;
+    let client = source.client(&app.env)?;
     let remote = client.fetch_project(project, &context.stop).await.map_err(|error| match error {
         gitlab::Error::Credentials(why) => Error::new(Exit::Credentials, why),
         gitlab::Error::Missing(_) => Error::failed(format!("{} has no project `{project}`", source.host))
@@ -111,7 +111,7 @@ async fn add(project: &str, branch: String, job: Option<&str>, context: &Context
     }
     let (host, path, now) = (source.host.clone(), remote.path.clone(), context.clock.now());
     let (name, job) = (branch.clone(), source.job.clone());
-    app.parts
+    app.env
         .db
         .write(move |tx| {
             let project = projects::put(tx, &host, &remote, now)?;

@@ -109,7 +109,7 @@ async fn worker(job: Option<&str>, context: &Context) -> Result<(Bulk, crate::ap
     let app = context.app(Open::Create).await?;
     let sources = read_sources(context.config().await?, job)?;
     let drawn = progress::drawn(&context.out);
-    let bulk = Bulk::new(app.parts.clone(), sources, drawn, context.stop.clone());
+    let bulk = Bulk::new(app.env.clone(), sources, drawn, context.stop.clone());
     Ok((bulk.watched(told_as_lines(context)), app))
 }
 
@@ -179,7 +179,7 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
     };
     let sent = match context.stop.is_cancelled() {
         true => Sent::default(),
-        false => Sent::from(app.sender().send_due(&context.stop).await?).with_locked(&app.parts.db).await?,
+        false => Sent::from(app.sender().send_due(&context.stop).await?).with_locked(&app.env.db).await?,
     };
     unless_unread(tell(&outcome, &context.times().await?, context))?;
     sent.tell(&context.out, &context.times().await?);

@@ -5,10 +5,10 @@ use clap::Subcommand;
 use super::names::{Named, refuse_unknown, refuse_unknown_if_given};
 use super::{Column, Context, Error, Exit, Result};
 use crate::app;
-use crate::blogs::by_hand;
+use crate::blogs::commands;
 use crate::blogs::decide::Code;
-use crate::blogs::look::{self, Listed};
 use crate::blogs::store::{self, Filter};
+use crate::blogs::view::{self, Listed};
 use crate::channel::outbox::{Answer, State};
 use crate::text::counted;
 
@@ -65,8 +65,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
             list(Filter { job, blog, code: (!all).then_some(Code::New) }, limit, context).await
         }
         Command::Show { id } => show(id, context).await,
-        Command::Approve { id } => settle(id, Wish::Approve, context).await,
-        Command::Skip { id } => settle(id, Wish::Skip, context).await,
+        Command::Approve { id } => decide(id, Choice::Approve, context).await,
+        Command::Skip { id } => decide(id, Choice::Skip, context).await,
         Command::Resume { blog } => resume(blog, context).await,
     }
 }
@@ -75,7 +75,7 @@ async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
     let db = context.view().await?;
     refuse_unknown_if_given(Named::Blog, filter.blog.as_deref(), &db, context).await?;
     refuse_unknown_if_given(Named::Job, filter.job.as_deref(), &db, context).await?;
-    let listed = db.read(move |tx| look::list_changes(tx, &filter, limit)).await?;
+    let listed = db.read(move |tx| view::list_changes(tx, &filter, limit)).await?;
     let times = context.times().await?;
     let columns = [
         Column::right("id"),
@@ -106,7 +106,7 @@ async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
 }
 
 async fn show(id: i64, context: &Context) -> Result {
-    let Some(listed) = context.view().await?.read(move |tx| look::find_change(tx, id)).await? else {
+    let Some(listed) = context.view().await?.read(move |tx| view::find_change(tx, id)).await? else {
         return Err(missing(id));
     };
     if context.out.is_json() {
@@ -137,12 +137,12 @@ async fn show(id: i64, context: &Context) -> Result {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wish {
+enum Choice {
     Approve,
     Skip,
 }
 
-async fn settle(ids: Vec<i64>, wish: Wish, context: &Context) -> Result {
+async fn decide(ids: Vec<i64>, choice: Choice, context: &Context) -> Result {
     let now = context.clock.now();
     let topics = app::topics();
     for id in ids {
@@ -150,9 +150,9 @@ async fn settle(ids: Vec<i64>, wish: Wish, context: &Context) -> Result {
         let answers = context
             .db()
             .await?
-            .write(move |tx| match wish {
-                Wish::Approve => by_hand::approve(tx, id, now),
-                Wish::Skip => by_hand::skip(tx, id, &topics, now),
+            .write(move |tx| match choice {
+                Choice::Approve => commands::approve(tx, id, now),
+                Choice::Skip => commands::skip(tx, id, &topics, now),
             })
             .await?;
         let Some(answers) = answers else { return Err(missing(id)) };
@@ -161,7 +161,7 @@ async fn settle(ids: Vec<i64>, wish: Wish, context: &Context) -> Result {
             return Err(Error::failed(format!("change {id} has no message that waits for a decision"))
                 .hint(format!("`tsuzuki change show {id}` says what became of it")));
         }
-        let word = if wish == Wish::Approve { "approved" } else { "skipped" };
+        let word = if choice == Choice::Approve { "approved" } else { "skipped" };
         context.out.note(format!("change {id}: {word} {}", counted(done, "message")));
     }
     Ok(Exit::Fine)
@@ -176,7 +176,7 @@ async fn resume(blog: String, context: &Context) -> Result {
         return Ok(Exit::Fine);
     }
     Err(Error::failed(format!("the blog `{blog}` is not paused"))
-        .hint(format!("`tsuzuki why {blog}` tells its story")))
+        .hint(format!("`tsuzuki why {blog}` explains what happened")))
 }
 
 fn missing(id: i64) -> Error {

@@ -31,7 +31,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     if let Some(config) = &config {
         config.hide_secrets();
         // What one table says about another shows only when all of them are put together.
-        if let Err(error) = context.try_out(config).await {
+        if let Err(error) = context.preview(config).await {
             match error.message {
                 Message::Problems(more) => {
                     problems.extend(more.into_iter().filter(|problem| !problem.is_of_stand_in()));

@@ -10,7 +10,7 @@ use super::times::Times;
 use super::{Global, Output};
 use crate::app::{self, App};
 use crate::config::{self, BadLocation, Config, Env, Problems};
-use crate::db::{self, Db, Open, Place};
+use crate::db::{self, Db, DbUrl, Open};
 use crate::time::Clock;
 
 /// The surroundings of a command. Config and database are opened when first asked for.
@@ -85,7 +85,7 @@ impl Context {
     }
 
     /// The place of the database that the config names.
-    pub async fn place(&self) -> Result<Place> {
+    pub async fn place(&self) -> Result<DbUrl> {
         place_of(self.config().await?)
     }
 
@@ -141,23 +141,23 @@ impl Context {
     /// Whether the database of the config is there; a server always counts as there.
     pub(super) async fn database_exists(&self) -> Result<bool> {
         Ok(match self.place().await? {
-            Place::File(path) => path.exists(),
-            Place::Memory | Place::Server(_) => true,
+            DbUrl::File(path) => path.exists(),
+            DbUrl::Memory | DbUrl::Server(_) => true,
         })
     }
 
     /// Everything, on an empty database in memory: for a look at what would happen on a new one.
     pub(super) async fn app_on_scratch(&self) -> Result<App> {
-        self.try_out(self.config().await?).await
+        self.preview(self.config().await?).await
     }
 
     /// The same for a config that is not in use: its jobs can be made, or an error says why not.
-    pub(super) async fn try_out(&self, config: &Config) -> Result<App> {
+    pub(super) async fn preview(&self, config: &Config) -> Result<App> {
         app_without_ways_out(config, self.scratch().await?)
     }
 
     async fn scratch(&self) -> Result<Db> {
-        Ok(Db::open(Place::Memory, Open::Create, self.clock.clone()).await?)
+        Ok(Db::open(DbUrl::Memory, Open::Create, self.clock.clone()).await?)
     }
 
     /// Does `work`, which only looks, until it is done or the user has had enough.
@@ -187,7 +187,7 @@ fn app_without_ways_out(config: &Config, db: Db) -> Result<App> {
     Ok(App::new(config, db)?)
 }
 
-pub(super) fn place_of(config: &Config) -> Result<Place> {
+pub(super) fn place_of(config: &Config) -> Result<DbUrl> {
     let location = config.store.location().map_err(|error| {
         let (exit, place) = match &error {
             BadLocation::Secret(missing) => (Exit::Credentials, config.find_missing(missing)),
@@ -201,5 +201,5 @@ pub(super) fn place_of(config: &Config) -> Result<Place> {
             None => Error::new(exit, format!("`url` in [store]: {error}")),
         }
     })?;
-    Ok(Place::from(&location))
+    Ok(DbUrl::from(&location))
 }

@@ -89,11 +89,11 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         }
         Command::Show { id } => show(id, context).await,
         Command::Retry { channel: Some(channel), .. } => resume(channel, context).await,
-        Command::Retry { id, again, .. } => decide(id, Wish::Retry { again }, context).await,
-        Command::Approve { job: Some(job), .. } => decide_job(job, Wish::Approve, context).await,
-        Command::Approve { id, .. } => decide(id, Wish::Approve, context).await,
-        Command::Skip { job: Some(job), .. } => decide_job(job, Wish::Skip, context).await,
-        Command::Skip { id, .. } => decide(id, Wish::Skip, context).await,
+        Command::Retry { id, again, .. } => decide(id, Choice::Retry { again }, context).await,
+        Command::Approve { job: Some(job), .. } => decide_job(job, Choice::Approve, context).await,
+        Command::Approve { id, .. } => decide(id, Choice::Approve, context).await,
+        Command::Skip { job: Some(job), .. } => decide_job(job, Choice::Skip, context).await,
+        Command::Skip { id, .. } => decide(id, Choice::Skip, context).await,
     }
 }
 
@@ -190,13 +190,13 @@ async fn show(id: i64, context: &Context) -> Result {
 }
 
 #[derive(Clone, Copy)]
-enum Wish {
+enum Choice {
     Retry { again: bool },
     Approve,
     Skip,
 }
 
-async fn decide(ids: Vec<i64>, wish: Wish, context: &Context) -> Result {
+async fn decide(ids: Vec<i64>, choice: Choice, context: &Context) -> Result {
     let topics = app::topics();
     let mut refused = None;
     let mut done = Vec::new();
@@ -207,10 +207,10 @@ async fn decide(ids: Vec<i64>, wish: Wish, context: &Context) -> Result {
             .await?
             .write(move |tx| {
                 let now = tx.now();
-                match wish {
-                    Wish::Retry { again } => outbox::retry(tx, id, again, now),
-                    Wish::Approve => outbox::approve(tx, id, now),
-                    Wish::Skip => outbox::skip(tx, id, &topics, now),
+                match choice {
+                    Choice::Retry { again } => outbox::retry(tx, id, again, now),
+                    Choice::Approve => outbox::approve(tx, id, now),
+                    Choice::Skip => outbox::skip(tx, id, &topics, now),
                 }
             })
             .await?;
@@ -229,7 +229,7 @@ async fn decide(ids: Vec<i64>, wish: Wish, context: &Context) -> Result {
     refused.map_or(Ok(Exit::Fine), Err)
 }
 
-async fn decide_job(job: String, wish: Wish, context: &Context) -> Result {
+async fn decide_job(job: String, choice: Choice, context: &Context) -> Result {
     let topics = app::topics();
     let name = job.clone();
     let db = context.db().await?;
@@ -237,13 +237,13 @@ async fn decide_job(job: String, wish: Wish, context: &Context) -> Result {
     let count = db
         .write(move |tx| {
             let now = tx.now();
-            match wish {
-                Wish::Skip => outbox::skip_job(tx, &name, &topics, now),
-                Wish::Approve | Wish::Retry { .. } => outbox::approve_job(tx, &name, now),
+            match choice {
+                Choice::Skip => outbox::skip_job(tx, &name, &topics, now),
+                Choice::Approve | Choice::Retry { .. } => outbox::approve_job(tx, &name, now),
             }
         })
         .await?;
-    let word = if matches!(wish, Wish::Skip) { "Skipped" } else { "Approved" };
+    let word = if matches!(choice, Choice::Skip) { "Skipped" } else { "Approved" };
     context.out.note(format!("{word} {} of job {job}", counted(count, "held message")));
     Ok(Exit::Fine)
 }
@@ -256,7 +256,7 @@ async fn resume(channel: String, context: &Context) -> Result {
     let name = channel.clone();
     let (rested, due) =
         context.db().await?.write(move |tx| outbox::resume_channel(tx, &name, tx.now())).await?;
-    let rest = if rested { "rests no longer" } else { "did not rest" };
+    let rest = if rested { "was resumed" } else { "was not paused" };
     context.out.note(format!("{channel} {rest}; {} became due", counted(due, "message")));
     Ok(Exit::Fine)
 }

@@ -5,7 +5,7 @@ use clap::Subcommand;
 use super::names::{Named, refuse_unknown_if_given};
 use super::{Column, Context, Error, Exit, Result};
 use crate::db::Db;
-use crate::press::by_hand::{self, Answer};
+use crate::press::commands::{self, Answer};
 use crate::press::store::{self, Filter};
 use crate::press::{Item, Reason, Status};
 use crate::text;
@@ -66,8 +66,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
             list(Filter { job, status: state, reason }, limit, context).await
         }
         Command::Show(which) => show(&which, context).await,
-        Command::Retry(which) => change(&which, by_hand::retry, context).await,
-        Command::Skip(which) => change(&which, by_hand::skip, context).await,
+        Command::Retry(which) => change(&which, commands::retry, context).await,
+        Command::Skip(which) => change(&which, commands::skip, context).await,
     }
 }
 
@@ -129,15 +129,15 @@ async fn show(which: &Which, context: &Context) -> Result {
             context.out.line(format!("{name:<11}{value}"))?;
         }
     }
-    context.out.note(format!("`tsuzuki why {}` tells its story", line(&item.url)));
+    context.out.note(format!("`tsuzuki why {}` explains what happened", line(&item.url)));
     Ok(Exit::Fine)
 }
 
 fn tries(count: u32) -> String {
     match count {
-        0 => "never tried in vain".to_owned(),
-        1 => "tried in vain once".to_owned(),
-        count => format!("tried in vain {count} times"),
+        0 => "no failed attempts".to_owned(),
+        1 => "1 failed attempt".to_owned(),
+        count => format!("{count} failed attempts"),
     }
 }
 

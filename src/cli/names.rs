@@ -113,7 +113,7 @@ fn list_configured(what: Named, config: &Config, db: &Db) -> Vec<String> {
             let llms = config.llms.iter().map(|section| section.name.clone());
             // A job may count against a provider that has no table of its own.
             let jobs = App::new(config, db.clone()).map(|app| app.jobs).unwrap_or_default();
-            let relied_on = jobs.iter().flat_map(|job| job.work.relies_on());
+            let relied_on = jobs.iter().flat_map(|job| job.collector.relies_on());
             let providers = relied_on.filter_map(|name| Some(name.name_of(Kind::Provider)?.to_owned()));
             llms.chain(config.quotas.keys().cloned()).chain(providers).collect()
         }

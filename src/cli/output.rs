@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn long_texts_get_what_the_terminal_has_left_and_others_are_never_cut() {
-        let columns = [Column::left("id"), Column::long("said"), Column::long("why")];
+        let columns = [Column::left("id"), Column::long("last result"), Column::long("why")];
         let row = || vec!["1234567890".to_owned(), "あ".repeat(40), "b".repeat(70)];
         for (width, room) in [(100, 43), (54, 20), (10, 20), (300, 80)] {
             let mut rows = vec![row()];

@@ -39,11 +39,11 @@ enum Command {
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     let Command::Preview { channel, title, summary, link, tag } = args.command;
     let app = context.look().await?;
-    let parts = &app.parts;
-    let chosen = choose(parts.channels.iter(), channel.as_deref(), "delivery")?;
-    let notice = Notice { summary, link, tags: tag, ..Notice::new(title, parts.app.language) };
+    let env = &app.env;
+    let chosen = choose(env.channels.iter(), channel.as_deref(), "delivery")?;
+    let notice = Notice { summary, link, tags: tag, ..Notice::new(title, env.app.language) };
     let previews = chosen
-        .preview(&parts.outside, &News::from(notice))
+        .preview(&env.channel_env, &News::from(notice))
         .await
         .map_err(|error| Error::failed(error.to_string()))?;
     if context.out.is_json() {

@@ -62,8 +62,8 @@ async fn sync(job: Option<&str>, context: &Context) -> Result {
     let app = context.app(Open::Create).await?;
     let mut problems = Vec::new();
     for source in read_sources(context.config().await?, job)? {
-        let client = source.client(&app.parts)?;
-        let (db, now) = (&app.parts.db, context.clock.now());
+        let client = source.client(&app.env)?;
+        let (db, now) = (&app.env.db, context.clock.now());
         problems.extend(
             targets::sync_known(&source, &client, db, now, &context.stop)
                 .await

@@ -75,7 +75,7 @@ impl Sent {
         }
         if self.unknown > 0 {
             let count = counted(self.unknown, "message");
-            out.warn(format!("{count} may or may not have been sent: the next run looks into it"));
+            out.warn(format!("{count} may or may not have been sent: the next run checks it"));
         }
         if let Some(at) = self.next_at {
             out.note(format!("messages wait; the next leaves at {}, or later", times.line(at)));

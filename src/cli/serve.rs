@@ -33,20 +33,20 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result {
     log::start(&context.global, "info", context.out.colours_messages());
     let app = context.app(Open::Create).await?;
     let pages = bind_pages(context, &app).await?;
-    info!("Serving {} from {}", counted(app.jobs.len(), "job"), app.parts.db.place());
-    let known = app.parts.db.read(store::list_states).await?;
+    info!("Serving {} from {}", counted(app.jobs.len(), "job"), app.env.db.place());
+    let known = app.env.db.read(store::list_states).await?;
     let is_first = |job: &&config::Job| !known.iter().any(|state| state.job_name == job.name.as_str());
     let first = context.config().await?.jobs.iter().filter(is_first);
     sending::list_without_channel(first).for_each(|sentence| warn!("{sentence}"));
-    tell_next(context, &app).await?;
+    report_next(context, &app).await?;
     until_stopped(context, &app, pages).await;
     info!("Stopped; everything is saved");
     Ok(Exit::Fine)
 }
 
 /// Says which job starts next, so that a daemon that waits does not look dead.
-async fn tell_next(context: &Context, app: &App) -> Result<()> {
-    let runner = Runner::new(app.parts.db.clone(), Progress::default());
+async fn report_next(context: &Context, app: &App) -> Result<()> {
+    let runner = Runner::new(app.env.db.clone(), Progress::default());
     let now = context.clock.now();
     match daemon::find_next(&runner, &app.jobs).await? {
         Some((at, job)) => {
@@ -61,7 +61,7 @@ async fn tell_next(context: &Context, app: &App) -> Result<()> {
 
 /// Runs jobs, sends and shows pages until the program is told to stop.
 pub(super) async fn until_stopped(context: &Context, app: &App, pages: Option<web::Bound>) {
-    let runner = Runner::new(app.parts.db.clone(), Progress::default());
+    let runner = Runner::new(app.env.db.clone(), Progress::default());
     let (jobs, list) = watch::channel(Arc::new(app.jobs.clone()));
     let (senders, sender) = watch::channel(app.sender());
     tokio::join!(
@@ -80,8 +80,8 @@ pub(super) async fn until_stopped(context: &Context, app: &App, pages: Option<we
 /// Listens for readers of pages. A second daemon on one machine finds the usual address taken and goes on without
 /// pages; an address that the config names has to be had.
 async fn bind_pages(context: &Context, app: &App) -> Result<Option<web::Bound>> {
-    let pages = web::Pages::new(app.parts.db.clone(), app.parts.app.language);
-    match web::bind(&app.parts.web, &pages).await {
+    let pages = web::Pages::new(app.env.db.clone(), app.env.app.language);
+    match web::bind(&app.env.web, &pages).await {
         Ok(bound) => Ok(Some(bound)),
         Err(error @ web::Error::Listen { .. }) if !context.config().await?.web.has("listen") => {
             warn!("No pages are served: {error}");
@@ -97,7 +97,7 @@ async fn forget(context: &Context, app: &App) {
         // A file that cannot be read now is told where it is followed.
         let keep = context.load_config().ok().and_then(|config| config.store.keep_history);
         if let Some(keep) = keep
-            && let Err(error) = app::prune(&app.parts.db, context.clock.now().minus(keep.into())).await
+            && let Err(error) = app::prune(&app.env.db, context.clock.now().minus(keep.into())).await
         {
             warn!("Old history stays for now: {error}");
         }
@@ -150,11 +150,11 @@ async fn follow_config(
             continue;
         }
         known = found;
-        let reread = context.load_config().and_then(|config| Ok(App::new(&config, app.parts.db.clone())?));
+        let reread = context.load_config().and_then(|config| Ok(App::new(&config, app.env.db.clone())?));
         match reread {
             Ok(new) => {
                 info!("The config has changed: {} now", counted(new.jobs.len(), "job"));
-                if let Err(error) = tell_next(context, &new).await {
+                if let Err(error) = report_next(context, &new).await {
                     warn!("Cannot see what is due: {}", error.plain(Colour::Never));
                 }
                 senders.send_replace(new.sender());

@@ -63,7 +63,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
         let needs_setup: BTreeMap<String, Vec<String>> =
             jobs.iter().map(|job| (job.name.to_string(), needs(job))).collect();
         let sentences: BTreeSet<String> = needs_setup.values().flatten().cloned().collect();
-        let read = found.unwrap_or(&app.parts.db).read(move |tx| {
+        let read = found.unwrap_or(&app.env.db).read(move |tx| {
             let mut rows = list_rows(tx, &jobs, &needs_setup, now)?;
             if all {
                 rows.extend(list_left(tx, &jobs, &blogs)?);
@@ -74,7 +74,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
                 (row.messages_held, row.messages_failed) = (of_job.held, of_job.failed);
             }
             let locked = waiting::list_locked(tx, now)?;
-            Ok((rows, waiting::sum(waiting.values()), locked, db::find_left(tx)?))
+            Ok((rows, waiting::sum(waiting.values()), locked, db::find_moved_away(tx)?))
         });
         let (rows, waiting, locked, left) = read.await?;
         if let Some(left) = left {
@@ -170,7 +170,7 @@ fn list_left(tx: &mut Tx<'_>, jobs: &[Job], blogs: &HashSet<String>) -> db::Resu
             messages_failed: 0,
         })
         .collect();
-    let left = blogs::look::list_left(tx, blogs)?;
+    let left = blogs::view::list_left(tx, blogs)?;
     rows.extend(left.into_iter().filter(|(_, (job, _))| is_there(job)).map(|(blog, (job, checked_at))| {
         Row {
             job,
@@ -208,7 +208,7 @@ async fn show(rows: &[Row], context: &Context) -> Result<()> {
         times.column("last run"),
         Column::left("last success"),
         Column::left("next run"),
-        Column::long("said"),
+        Column::long("last result"),
     ];
     if rows.is_empty() && !context.out.is_json() {
         context.out.note("No jobs. `tsuzuki job add` or an editor adds one to the config file.");

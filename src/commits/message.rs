@@ -4,10 +4,10 @@ use serde_json::json;
 
 use super::Source;
 use super::store::projects;
-use crate::channel::outbox::{self, Batch, Found};
+use crate::channel::outbox::{self, Batch, Provenance};
 use crate::channel::{Entry, NotRendered, Notice, Rendered};
 use crate::db;
-use crate::engine::Parts;
+use crate::engine::JobEnv;
 use crate::engine::run::{self, RunStatus, Summary, TargetStatus};
 use crate::id::{JobName, RunId};
 use crate::ledger::{Subject, event};
@@ -17,7 +17,7 @@ use crate::time::Timestamp;
 /// The topic of these messages in the outbox.
 pub const TOPIC: &str = "commits";
 /// Failures that a message names.
-const NAMED: usize = 50;
+const MAX_NAMED: usize = 50;
 
 /// The notice about a run that has ended.
 pub fn render_notice(summary: &Summary, failed: &[(String, String)], language: Language) -> Notice {
@@ -30,11 +30,11 @@ pub fn render_notice(summary: &Summary, failed: &[(String, String)], language: L
     let mut notice = Notice::new(headline, language);
     notice.entries = failed
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .map(|(branch, why)| Entry { title: branch.clone(), link: None, date: None, note: Some(why.clone()) })
         .collect();
-    if failed.len() > NAMED {
-        let more = and_more(failed.len() - NAMED, language);
+    if failed.len() > MAX_NAMED {
+        let more = and_more(failed.len() - MAX_NAMED, language);
         notice.summary = match language {
             Language::Ja => more,
             Language::En => format!("… {more}"),
@@ -47,10 +47,10 @@ pub fn render_notice(summary: &Summary, failed: &[(String, String)], language: L
 type Made = (JobName, Vec<Rendered>, Vec<NotRendered>);
 
 /// Tells the end of every completed run that was not told yet, whoever ended it; answers what could not be told.
-pub async fn tell_ended(parts: &Parts) -> db::Result<Vec<String>> {
+pub async fn notify_ended(env: &JobEnv) -> db::Result<Vec<String>> {
     let mut problems = Vec::new();
-    for (run_id, owner) in parts.db.read(run::list_untold).await? {
-        problems.extend(tell(parts, run_id, owner.as_deref()).await?);
+    for (run_id, owner) in env.db.read(run::list_unannounced).await? {
+        problems.extend(tell(env, run_id, owner.as_deref()).await?);
     }
     Ok(problems)
 }
@@ -59,35 +59,35 @@ pub async fn tell_ended(parts: &Parts) -> db::Result<Vec<String>> {
 ///
 /// A run that brought nothing new and failed nowhere is marked as told and stays silent. A run of a job that this
 /// config does not have is left to a process that has it.
-async fn tell(parts: &Parts, run_id: RunId, owner: Option<&str>) -> db::Result<Vec<String>> {
-    let mut listeners = Source::list(parts);
+async fn tell(env: &JobEnv, run_id: RunId, owner: Option<&str>) -> db::Result<Vec<String>> {
+    let mut listeners = Source::list(env);
     listeners.retain(|source| owner.is_none_or(|job| job == source.job.as_str()));
     if listeners.is_empty() {
         return Ok(Vec::new());
     }
-    let Some((summary, failed)) = parts.db.read(move |tx| find_untold(tx, run_id)).await? else {
+    let Some((summary, failed)) = env.db.read(move |tx| find_untold(tx, run_id)).await? else {
         return Ok(Vec::new());
     };
     let is_news = summary.new_commits_count > 0 || summary.run.failed_count > 0;
-    let news = render_notice(&summary, &failed, parts.app.language).into();
+    let news = render_notice(&summary, &failed, env.app.language).into();
     let (mut made, mut problems): (Vec<Made>, _) = (Vec::new(), Vec::new());
     for source in listeners.iter().filter(|_| is_news) {
-        let (rendered, failed) = parts.channels.render(&source.deliver, &parts.outside, &news).await;
+        let (rendered, failed) = env.channels.render(&source.deliver, &env.channel_env, &news).await;
         let job = &source.job;
         problems.extend(
             failed.iter().map(|error| format!("{job}: the end of run {run_id} is not told: {error}")),
         );
         made.push((job.clone(), rendered, failed));
     }
-    let now = parts.clock.now();
-    let is_ours = parts.db.write(move |tx| add_messages(tx, run_id, &made, now)).await?;
+    let now = env.clock.now();
+    let is_ours = env.db.write(move |tx| add_messages(tx, run_id, &made, now)).await?;
     Ok(if is_ours { problems } else { Vec::new() })
 }
 
 type Untold = Option<(Summary, Vec<(String, String)>)>;
 
 fn find_untold(tx: &mut db::Tx<'_>, run_id: RunId) -> db::Result<Untold> {
-    if run::is_told(tx, &run_id)? {
+    if run::is_announced(tx, &run_id)? {
         return Ok(None);
     }
     let Some(summary) = run::find_summary(tx, &run_id)? else { return Ok(None) };
@@ -107,11 +107,11 @@ fn find_untold(tx: &mut db::Tx<'_>, run_id: RunId) -> db::Result<Untold> {
 
 /// `false` when somebody else has told it meanwhile.
 fn add_messages(tx: &mut db::Tx<'_>, run_id: RunId, made: &[Made], now: Timestamp) -> db::Result<bool> {
-    if !run::mark_told(tx, &run_id)? {
+    if !run::mark_announced(tx, &run_id)? {
         return Ok(false);
     }
     let about = Subject::run(&run_id);
-    let found = Found::Since(run::find_last_completed(tx, &run_id)?);
+    let found = Provenance::Since(run::find_last_completed(tx, &run_id)?);
     for (job, rendered, failed) in made {
         let batch = Batch {
             job,

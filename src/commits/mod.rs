@@ -18,10 +18,10 @@ pub mod collect;
 pub mod config;
 pub mod gitlab;
 pub mod history;
-mod look;
+pub mod jobs_on_host;
 pub mod message;
 pub mod model;
-pub mod peers;
+mod preview;
 pub mod reach;
 pub mod stats;
 pub mod store;
@@ -38,14 +38,14 @@ use jiff::tz::TimeZone;
 use self::bulk::{Bulk, Ended, Outcome};
 use self::config::Keys;
 use self::gitlab::{Access, Client};
-use self::peers::Peer;
+use self::jobs_on_host::HostJob;
 use self::wire::Emails;
 use crate::config::Problems;
 use crate::db::{self, Db};
+use crate::engine::job::Boxed;
 use crate::engine::run::decide::Sharing;
 use crate::engine::run::{self, RunRow};
-use crate::engine::work::Boxed;
-use crate::engine::{Delivery, Failure, Parts, Plan, Report, Trial, Turn, Work};
+use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::presence;
@@ -98,14 +98,14 @@ impl Source {
     }
 
     /// Every `commits` job of the config, in its order.
-    pub fn list(parts: &Parts) -> Vec<Arc<Self>> {
-        let jobs = parts.jobs.iter().filter(|job| job.kind == KIND);
+    pub fn list(env: &JobEnv) -> Vec<Arc<Self>> {
+        let jobs = env.jobs.iter().filter(|job| job.kind == KIND);
         jobs.filter_map(|job| Self::read(job).ok()).map(Arc::new).collect()
     }
 
     /// The job, as the others see it.
-    pub fn peer(&self) -> Peer {
-        Peer { job: self.job.clone(), host: self.host.clone(), enabled: self.enabled }
+    pub fn host_job(&self) -> HostJob {
+        HostJob { job: self.job.clone(), host: self.host.clone(), enabled: self.enabled }
     }
 
     /// What is older is not stored.
@@ -114,7 +114,7 @@ impl Source {
     }
 
     /// A client with the job's token.
-    pub fn client(&self, parts: &Parts) -> Result<Client, Failure> {
+    pub fn client(&self, env: &JobEnv) -> Result<Client, Failure> {
         let token = match &self.keys.token {
             Some(token) => {
                 let token = token.reveal().map_err(|error| Failure::Credentials(error.to_string()))?;
@@ -129,34 +129,34 @@ impl Source {
             at_once: self.keys.concurrency,
             emails: if self.keys.hide_emails { Emails::Hidden } else { Emails::Plain },
         };
-        Ok(Client::new(parts.fetcher.clone(), parts.clock.clone(), access))
+        Ok(Client::new(env.fetcher.clone(), env.clock.clone(), access))
     }
 }
 
 /// A `commits` job, ready to run.
 pub struct Commits {
     source: Arc<Source>,
-    parts: Parts,
+    env: JobEnv,
 }
 
 /// Makes a job of its table in the config file.
-pub fn make(job: &crate::config::Job, parts: &Parts) -> Result<Arc<dyn Work>, Problems> {
-    Ok(Arc::new(Commits { source: Arc::new(Source::read(job)?), parts: parts.clone() }))
+pub fn make(job: &crate::config::Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
+    Ok(Arc::new(Commits { source: Arc::new(Source::read(job)?), env: env.clone() }))
 }
 
-impl Work for Commits {
-    fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>> {
-        Box::pin(self.collect(turn))
+impl Collector for Commits {
+    fn run<'a>(&'a self, ctx: &'a RunContext) -> Boxed<'a, Result<Report, Failure>> {
+        Box::pin(self.collect(ctx))
     }
 
     fn check(&self) -> Boxed<'_, Vec<Check>> {
         Box::pin(self.look())
     }
 
-    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
+    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
         Box::pin(async move {
-            let client = self.source.client(&self.parts)?;
-            look::look(&self.source, &peers::list(&self.parts), &client, db).await
+            let client = self.source.client(&self.env)?;
+            preview::preview(&self.source, &jobs_on_host::list(&self.env), &client, db).await
         })
     }
 
@@ -167,30 +167,30 @@ impl Work for Commits {
 
 impl Commits {
     /// Goes on with the run that is there, or begins one; waits for a run of another job of this process.
-    async fn collect(&self, turn: &Turn) -> Result<Report, Failure> {
+    async fn collect(&self, ctx: &RunContext) -> Result<Report, Failure> {
         let bulk = Bulk::new(
-            self.parts.clone(),
+            self.env.clone(),
             vec![Arc::clone(&self.source)],
-            turn.progress.clone(),
-            turn.stop.clone(),
+            ctx.progress.clone(),
+            ctx.stop.clone(),
         )
-        .delivering(turn.delivery);
+        .delivering(ctx.delivery);
         loop {
-            turn.check_stop()?;
-            match bulk.start(Some(&turn.job), Sharing::Alone).await? {
-                Ended::Worked(outcome) => return Ok(self.report(outcome, turn.delivery)),
+            ctx.check_stop()?;
+            match bulk.start(Some(&ctx.job), Sharing::Alone).await? {
+                Ended::Worked(outcome) => return Ok(self.report(outcome, ctx.delivery)),
                 Ended::Nothing(problems) => {
                     let summary = "nothing to collect: no branches were found".to_owned();
-                    return Ok(Report { summary, problems, is_in_vain: true, ..Report::default() });
+                    return Ok(Report { summary, problems, all_failed: true, ..Report::default() });
                 }
-                Ended::Busy(run, holder) if is_of_another_job(&run, &turn.job) => {
+                Ended::Busy(run, holder) if is_of_another_job(&run, &ctx.job) => {
                     tracing::debug!(
                         "Waiting for run {} of {}",
                         run.run_id,
                         presence::shown_owner(&holder.owner)
                     );
                     tokio::select! {
-                        () = turn.stop.cancelled() => {}
+                        () = ctx.stop.cancelled() => {}
                         () = tokio::time::sleep(LOOK_AGAIN) => {}
                     }
                 }
@@ -213,9 +213,9 @@ impl Commits {
     /// Whether GitLab answers, and whether the token sees the first project or the group.
     async fn look(&self) -> Vec<Check> {
         let Source { keys, allow_private, .. } = &*self.source;
-        let fetcher = &self.parts.fetcher;
+        let fetcher = &self.env.fetcher;
         let server = fetcher.reach("GitLab", keys.gitlab.url(), allow_private, Wanted::Anything).await;
-        let client = match self.source.client(&self.parts) {
+        let client = match self.source.client(&self.env) {
             Ok(client) if server.is_fine => client,
             Ok(_) => return vec![server],
             Err(Failure::Credentials(why)) => return vec![server, Check::locked("token", why)],
@@ -251,13 +251,13 @@ impl Commits {
             "run {}: {} of {} branches up to date, {} failed, {} new commits",
             row.run_id, row.success_count, row.total_targets, row.failed_count, run.new_commits_count
         );
-        if delivery == Delivery::Withhold && row.failed_count + run.new_commits_count > 0 {
-            summary += "; left untold (--no-deliver)";
+        if delivery == Delivery::NoDeliver && row.failed_count + run.new_commits_count > 0 {
+            summary += "; not sent (--no-deliver)";
         }
         // Others work on the rest; the run is not ours to wait for.
-        let waiting_until = waiting_until.or_else(|| (run.pending_count > 0).then(|| self.parts.clock.now()));
-        let is_in_vain = row.failed_count > 0 && row.success_count == 0 && run.new_commits_count == 0;
-        Report { summary, problems, waiting_until, is_in_vain, ..Report::default() }
+        let waiting_until = waiting_until.or_else(|| (run.pending_count > 0).then(|| self.env.clock.now()));
+        let all_failed = row.failed_count > 0 && row.success_count == 0 && run.new_commits_count == 0;
+        Report { summary, problems, waiting_until, all_failed, ..Report::default() }
     }
 
     async fn list_steps(&self, db: &Db) -> db::Result<Plan> {
@@ -271,8 +271,10 @@ impl Commits {
                 ))
             })
             .await?;
-        let peers = peers::list(&self.parts);
-        collected.retain(|target| peers::is_heir(&peers, &self.source.peer(), target.job_name.as_deref()));
+        let jobs_on_host = jobs_on_host::list(&self.env);
+        collected.retain(|target| {
+            jobs_on_host::is_fallback_job(&jobs_on_host, &self.source.host_job(), target.job_name.as_deref())
+        });
         let mut steps = Vec::new();
         if let Some(run) = running {
             steps.push(format!("go on with run {}: {} targets are pending", run.run_id, run.pending_count()));

@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Source;
 use super::gitlab::{self, Client};
+use super::jobs_on_host::{self, HostJob};
 use super::model::{Project, RemoteProject};
-use super::peers::{self, Peer};
 use super::store::branches::{self, Owned};
 use super::store::projects;
 use crate::db::{self, Db, Tx};
@@ -213,10 +213,10 @@ pub async fn sync_known(
     Ok(problems)
 }
 
-/// The targets of a run of `source`, one of `peers`.
+/// The targets of a run of `source`, one of `jobs_on_host`.
 pub async fn find_targets(
     source: &Source,
-    peers: &[Peer],
+    jobs_on_host: &[HostJob],
     client: &Client,
     db: &Db,
     now: Timestamp,
@@ -232,8 +232,8 @@ pub async fn find_targets(
         problems.extend(problem.map(|why| format!("branches of `{path}`: {why}")));
         named.extend(branches.into_iter().map(|branch| (*project_id, branch)));
     }
-    let (peers, me) = (peers.to_vec(), source.peer());
-    let targets = db.write(move |tx| take_branches(tx, &peers, &me, &named, is_whole)).await?;
+    let (jobs_on_host, me) = (jobs_on_host.to_vec(), source.host_job());
+    let targets = db.write(move |tx| take_branches(tx, &jobs_on_host, &me, &named, is_whole)).await?;
     Ok(Found { targets, problems })
 }
 
@@ -241,8 +241,8 @@ pub async fn find_targets(
 /// what it has collected before.
 fn take_branches(
     tx: &mut Tx<'_>,
-    peers: &[Peer],
-    me: &Peer,
+    jobs_on_host: &[HostJob],
+    me: &HostJob,
     named: &BTreeSet<(i64, String)>,
     is_whole: bool,
 ) -> db::Result<Vec<Target>> {
@@ -255,7 +255,9 @@ fn take_branches(
     for (project_id, branch) in named {
         let known = owned.get(&(*project_id, branch.clone()));
         match known {
-            Some(known) if known.is_ignored || !peers::may_take(peers, me, &known.owner) => continue,
+            Some(known) if known.is_ignored || !jobs_on_host::may_take(jobs_on_host, me, &known.owner) => {
+                continue;
+            }
             Some(known) if is_mine(known) && known.is_named => {}
             _ => branches::put_owner(tx, *project_id, branch, &me.job, true)?,
         }
@@ -269,7 +271,7 @@ fn take_branches(
         branches::put_owner(tx, *project_id, branch, &me.job, false)?;
     }
     for target in branches::list_collected(tx, &me.host)? {
-        if !peers::is_heir(peers, me, target.job_name.as_deref()) {
+        if !jobs_on_host::is_fallback_job(jobs_on_host, me, target.job_name.as_deref()) {
             continue;
         }
         if target.job_name.as_deref() != Some(me.job.as_str()) {

@@ -13,7 +13,7 @@ use super::gitlab::Client;
 use super::store::projects;
 use crate::db;
 use crate::engine::Update;
-use crate::engine::run::{self, Claimed, RunRow, RunStatus, Settled, Verdict};
+use crate::engine::run::{self, Claimed, RunRow, RunStatus, TargetCompletion, Verdict};
 use crate::id::{JobName, RunId};
 use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
@@ -118,22 +118,22 @@ impl Worker {
     /// Takes one target and settles it or gives it back; `false` when none is left.
     async fn one(&self) -> db::Result<bool> {
         let (run_id, source, owner) = (self.run_id, Arc::clone(&self.source), self.bulk.owner.clone());
-        let db = &self.bulk.parts.db;
+        let db = &self.bulk.env.db;
         let claimed =
             db.claim(move |tx| run::claim(tx, &run_id, &source.host, source.job.as_str(), &owner)).await?;
         let Some(claimed) = claimed else { return Ok(false) };
         let project_id = claimed.project_id;
         let Some(project) = db.read(move |tx| projects::find(tx, project_id)).await? else {
             let gone = Verdict::Failed(format!("project {project_id} is not in the database"));
-            return self.settle(&claimed, gone, "").await;
+            return self.complete_target(&claimed, gone, "").await;
         };
         let path = project.path.clone();
-        self.tell_step(|step| step.target = format!("{path} {}", claimed.branch_name));
+        self.report_step(|step| step.target = format!("{path} {}", claimed.branch_name));
         let kept = Kept::keep(self, claimed.clone());
         let collector = Collector {
             client: Arc::clone(&self.client),
             db: db.clone(),
-            clock: self.bulk.parts.clock.clone(),
+            clock: self.bulk.env.clock.clone(),
             claimed: claimed.clone(),
             project,
             since: self.source.since(),
@@ -146,7 +146,7 @@ impl Worker {
         match ended {
             Ok(verdict) => {
                 crate::fail::point("commits.collected");
-                self.settle(&claimed, verdict, &path).await
+                self.complete_target(&claimed, verdict, &path).await
             }
             Err(Halt::Lost) => self.after_loss().await,
             Err(Halt::Stopped) if lost => self.after_loss().await,
@@ -158,13 +158,13 @@ impl Worker {
         }
     }
 
-    async fn settle(&self, claimed: &Claimed, verdict: Verdict, path: &str) -> db::Result<bool> {
+    async fn complete_target(&self, claimed: &Claimed, verdict: Verdict, path: &str) -> db::Result<bool> {
         let (claimed, wanted) = (claimed.clone(), verdict.clone());
         let subject = Subject::branch(path, &claimed.branch_name);
         let (branch, job) = (claimed.branch_name.clone(), self.source.job.clone());
-        let settled = self.bulk.parts.db.claim(move |tx| {
-            let settled = run::settle(tx, &claimed, &wanted)?;
-            if let Settled::Done { stored, completed_run } = settled {
+        let completion = self.bulk.env.db.claim(move |tx| {
+            let completion = run::complete_target(tx, &claimed, &wanted)?;
+            if let TargetCompletion::Done { stored, completed_run } = completion {
                 let now = tx.now();
                 let run_id = claimed.run_id.to_string();
                 match &wanted {
@@ -189,19 +189,19 @@ impl Worker {
                     )?;
                 }
             }
-            Ok(settled)
+            Ok(completion)
         });
-        let settled = settled.await?;
+        let completion = completion.await?;
         crate::fail::point("commits.settled");
-        match settled {
-            Settled::Lost => self.after_loss().await,
-            Settled::Done { stored, .. } => {
+        match completion {
+            TargetCompletion::Lost => self.after_loss().await,
+            TargetCompletion::Done { stored, .. } => {
                 let has_failed = matches!(verdict, Verdict::Failed(_));
                 if let Verdict::Failed(why) = verdict {
                     lock(&self.findings).fail(&format!("{path} {branch}"), why);
                 }
-                self.bulk.progress.tell(&self.label, Update::Done(1));
-                self.tell_step(|step| {
+                self.bulk.progress.report(&self.label, Update::Done(1));
+                self.report_step(|step| {
                     step.done += 1;
                     step.failed += i64::from(has_failed);
                     step.new_commits += stored;
@@ -213,7 +213,7 @@ impl Worker {
     }
 
     /// Notes how far the run is and tells whoever watches.
-    fn tell_step(&self, change: impl FnOnce(&mut Step)) {
+    fn report_step(&self, change: impl FnOnce(&mut Step)) {
         let step = {
             let mut findings = lock(&self.findings);
             change(&mut findings.step);
@@ -222,7 +222,7 @@ impl Worker {
         let Step { failed, new_commits, target, .. } = &step;
         let failures = if *failed > 0 { format!(" · {failed} failed") } else { String::new() };
         let now = format!("{new_commits} new commits{failures} · {target}");
-        self.bulk.progress.tell(&self.label, Update::Now(now));
+        self.bulk.progress.report(&self.label, Update::Now(now));
         if let Some(watch) = &self.bulk.watch {
             watch(&step);
         }
@@ -231,7 +231,7 @@ impl Worker {
     /// The target is no longer ours: if the run was cancelled there is nothing more to do in it.
     async fn after_loss(&self) -> db::Result<bool> {
         let run_id = self.run_id;
-        let run = self.bulk.parts.db.read(move |tx| run::find_run(tx, &run_id)).await?;
+        let run = self.bulk.env.db.read(move |tx| run::find_run(tx, &run_id)).await?;
         let running = run.is_some_and(|run| run.status == RunStatus::Running);
         Ok(running)
     }
@@ -262,7 +262,7 @@ struct Kept {
 impl Kept {
     fn keep(worker: &Worker, claimed: Claimed) -> Self {
         let kept = Self { stop: worker.stop.child_token(), done: CancellationToken::new() };
-        let (stop, done, db) = (kept.stop.clone(), kept.done.clone(), worker.bulk.parts.db.clone());
+        let (stop, done, db) = (kept.stop.clone(), kept.done.clone(), worker.bulk.env.db.clone());
         tokio::spawn(async move {
             loop {
                 tokio::select! {

@@ -92,15 +92,15 @@ impl Asked {
 pub struct Gemini {
     /// Its address.
     pub url: Url,
-    desk: Desk,
+    server: Server,
     task: AbortHandle,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Desk(Arc<Mutex<Shelf>>);
+struct Server(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
-struct Shelf {
+struct Inner {
     next: VecDeque<Reply>,
     always: Option<Reply>,
     log: Vec<Asked>,
@@ -118,30 +118,30 @@ impl Gemini {
     pub fn start_on(listener: TcpListener) -> std::io::Result<Self> {
         let url =
             Url::parse(&format!("http://{}/", listener.local_addr()?)).map_err(std::io::Error::other)?;
-        let desk = Desk::default();
+        let server = Server::default();
         let router = Router::new()
             .fallback(serve)
             .layer(axum::extract::DefaultBodyLimit::disable())
-            .with_state(desk.clone());
+            .with_state(server.clone());
         let task = tokio::spawn(async move {
             let _ = axum::serve(listener, router).await;
         });
-        Ok(Self { url, desk, task: task.abort_handle() })
+        Ok(Self { url, server, task: task.abort_handle() })
     }
 
     /// The next question that is not spoken for gets this reply.
     pub fn next(&self, reply: Reply) {
-        self.desk.lock().next.push_back(reply);
+        self.server.lock().next.push_back(reply);
     }
 
     /// Every question that is not spoken for gets this reply; `None` ends it.
     pub fn always(&self, reply: Option<Reply>) {
-        self.desk.lock().always = reply;
+        self.server.lock().always = reply;
     }
 
     /// Every request so far.
     pub fn log(&self) -> Vec<Asked> {
-        self.desk.lock().log.clone()
+        self.server.lock().log.clone()
     }
 
     /// Every question to a model so far.
@@ -151,7 +151,7 @@ impl Gemini {
 
     /// Uploads that nobody has deleted.
     pub fn files(&self) -> Vec<String> {
-        self.desk.lock().files.clone()
+        self.server.lock().files.clone()
     }
 }
 
@@ -161,13 +161,13 @@ impl Drop for Gemini {
     }
 }
 
-impl Desk {
-    fn lock(&self) -> MutexGuard<'_, Shelf> {
+impl Server {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn serve(State(desk): State<Desk>, request: Request) -> Response<Body> {
+async fn serve(State(server): State<Server>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap_or_default();
     let key = text(&parts.headers, "x-goog-api-key");
@@ -178,7 +178,7 @@ async fn serve(State(desk): State<Desk>, request: Request) -> Response<Body> {
         bytes: bytes.len(),
     };
     let path = parts.uri.path().to_owned();
-    desk.lock().log.push(asked.clone());
+    server.lock().log.push(asked.clone());
     if key.as_deref() != Some(KEY) {
         return error(
             400,
@@ -190,8 +190,8 @@ async fn serve(State(desk): State<Desk>, request: Request) -> Response<Body> {
     }
     match (&parts.method, path.as_str()) {
         (&Method::POST, "/upload/v1beta/files") => begin_upload(&parts.headers),
-        (&Method::POST, "/upload/session") => end_upload(&desk, &parts.headers, &bytes),
-        (&Method::GET, path) if path.starts_with("/v1beta/files/") => find_file(&desk, path),
+        (&Method::POST, "/upload/session") => end_upload(&server, &parts.headers, &bytes),
+        (&Method::GET, path) if path.starts_with("/v1beta/files/") => find_file(&server, path),
         (&Method::GET, "/v1beta/models") => list_models(parts.uri.query().unwrap_or_default()),
         (&Method::GET, path) if path.starts_with("/v1beta/models/") => {
             match MODELS.into_iter().find(|name| path.ends_with(&format!("/{name}"))) {
@@ -199,7 +199,7 @@ async fn serve(State(desk): State<Desk>, request: Request) -> Response<Body> {
                 None => unknown_model(path),
             }
         }
-        (&Method::DELETE, path) if path.starts_with("/v1beta/files/") => delete_file(&desk, path),
+        (&Method::DELETE, path) if path.starts_with("/v1beta/files/") => delete_file(&server, path),
         (&Method::POST, path)
             if path.ends_with(":generateContent")
                 && !MODELS.iter().any(|name| path.ends_with(&format!("/{name}:generateContent"))) =>
@@ -208,8 +208,8 @@ async fn serve(State(desk): State<Desk>, request: Request) -> Response<Body> {
         }
         (&Method::POST, path) if path.ends_with(":generateContent") => {
             let reply = {
-                let mut shelf = desk.lock();
-                shelf.next.pop_front().or_else(|| shelf.always.clone()).unwrap_or(Reply::Usual)
+                let mut inner = server.lock();
+                inner.next.pop_front().or_else(|| inner.always.clone()).unwrap_or(Reply::Usual)
             };
             answer(reply, &asked).await
         }
@@ -264,21 +264,21 @@ fn begin_upload(headers: &HeaderMap) -> Response<Body> {
     }
 }
 
-fn end_upload(desk: &Desk, headers: &HeaderMap, bytes: &Bytes) -> Response<Body> {
+fn end_upload(server: &Server, headers: &HeaderMap, bytes: &Bytes) -> Response<Body> {
     if text(headers, "x-goog-upload-command").as_deref() != Some("upload, finalize") {
         return error(400, "INVALID_ARGUMENT", "an upload ends with `finalize`", &json!([]));
     }
-    let mut shelf = desk.lock();
-    shelf.uploads += 1;
-    let name = format!("files/upload-{}", shelf.uploads);
-    shelf.files.push(name.clone());
+    let mut inner = server.lock();
+    inner.uploads += 1;
+    let name = format!("files/upload-{}", inner.uploads);
+    inner.files.push(name.clone());
     good(&json!({ "file": { "name": name, "uri": format!("https://files.invalid/{name}"), "state": "ACTIVE",
                            "sizeBytes": bytes.len().to_string() } }))
 }
 
-fn find_file(desk: &Desk, path: &str) -> Response<Body> {
+fn find_file(server: &Server, path: &str) -> Response<Body> {
     let name = path.trim_start_matches("/v1beta/").to_owned();
-    match desk.lock().files.contains(&name) {
+    match server.lock().files.contains(&name) {
         true => {
             good(&json!({ "name": name, "uri": format!("https://files.invalid/{name}"), "state": "ACTIVE" }))
         }
@@ -286,9 +286,9 @@ fn find_file(desk: &Desk, path: &str) -> Response<Body> {
     }
 }
 
-fn delete_file(desk: &Desk, path: &str) -> Response<Body> {
+fn delete_file(server: &Server, path: &str) -> Response<Body> {
     let name = path.trim_start_matches("/v1beta/");
-    desk.lock().files.retain(|file| file != name);
+    server.lock().files.retain(|file| file != name);
     good(&json!({}))
 }
 

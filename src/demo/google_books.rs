@@ -99,12 +99,12 @@ pub struct Asked {
 pub struct GoogleBooks {
     /// What to write into `api_url`.
     pub url: Url,
-    desk: Arc<Mutex<Desk>>,
+    server: Arc<Mutex<Server>>,
     task: AbortHandle,
 }
 
 #[derive(Debug, Default)]
-struct Desk {
+struct Server {
     volumes: Vec<Json>,
     replies: VecDeque<Reply>,
     asked: Vec<Asked>,
@@ -120,27 +120,27 @@ impl GoogleBooks {
     pub fn start_on(listener: TcpListener, volumes: Vec<Json>) -> std::io::Result<Self> {
         let address = format!("http://{}/books/v1/volumes", listener.local_addr()?);
         let url = Url::parse(&address).map_err(std::io::Error::other)?;
-        let desk = Arc::new(Mutex::new(Desk { volumes, ..Desk::default() }));
-        let router = Router::new().route("/books/v1/volumes", get(answer)).with_state(Arc::clone(&desk));
+        let server = Arc::new(Mutex::new(Server { volumes, ..Server::default() }));
+        let router = Router::new().route("/books/v1/volumes", get(answer)).with_state(Arc::clone(&server));
         let task = tokio::spawn(async move {
             let _ = axum::serve(listener, router).await;
         });
-        Ok(Self { url, desk, task: task.abort_handle() })
+        Ok(Self { url, server, task: task.abort_handle() })
     }
 
     /// The next request that is not spoken for gets `reply`; those after the last one get volumes.
     pub fn reply(&self, reply: Reply) {
-        lock(&self.desk).replies.push_back(reply);
+        lock(&self.server).replies.push_back(reply);
     }
 
     /// Replaces what there is to be found.
     pub fn set_volumes(&self, volumes: Vec<Json>) {
-        lock(&self.desk).volumes = volumes;
+        lock(&self.server).volumes = volumes;
     }
 
     /// Every request so far, in order.
     pub fn asked(&self) -> Vec<Asked> {
-        lock(&self.desk).asked.clone()
+        lock(&self.server).asked.clone()
     }
 }
 
@@ -150,12 +150,12 @@ impl Drop for GoogleBooks {
     }
 }
 
-fn lock(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
-    desk.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(server: &Mutex<Server>) -> MutexGuard<'_, Server> {
+    server.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn answer(
-    State(desk): State<Arc<Mutex<Desk>>>,
+    State(server): State<Arc<Mutex<Server>>>,
     Query(all): Query<BTreeMap<String, String>>,
 ) -> Response<Body> {
     let number =
@@ -166,13 +166,13 @@ async fn answer(
         all: all.clone(),
     };
     let (reply, page, total) = {
-        let mut desk = lock(&desk);
-        desk.asked.push(asked.clone());
+        let mut server = lock(&server);
+        server.asked.push(asked.clone());
         let start = usize::try_from(asked.start_index).unwrap_or(usize::MAX);
         let count = usize::try_from(asked.max_results).unwrap_or(0).min(PAGE_LIMIT);
-        let page: Vec<Json> = desk.volumes.iter().skip(start).take(count).cloned().collect();
-        let total = i64::try_from(desk.volumes.len()).unwrap_or(i64::MAX);
-        (desk.replies.pop_front().unwrap_or(Reply::Volumes), page, total)
+        let page: Vec<Json> = server.volumes.iter().skip(start).take(count).cloned().collect();
+        let total = i64::try_from(server.volumes.len()).unwrap_or(i64::MAX);
+        (server.replies.pop_front().unwrap_or(Reply::Volumes), page, total)
     };
     match reply {
         Reply::Volumes => send_page(page, Some(total)),

@@ -49,12 +49,12 @@ pub struct MastodonServer {
     pub reads: Script,
     /// Its open connections.
     pub open: OpenCount,
-    shelf: Arc<Mutex<Shelf>>,
+    inner: Arc<Mutex<Inner>>,
     task: AbortHandle,
 }
 
 #[derive(Debug, Default)]
-struct Shelf {
+struct Inner {
     toots: Vec<Toot>,
     keys: HashMap<String, (u64, Timestamp)>,
     honours_keys: bool,
@@ -62,10 +62,10 @@ struct Shelf {
 }
 
 #[derive(Clone)]
-struct Desk {
+struct Server {
     posts: Script,
     reads: Script,
-    shelf: Arc<Mutex<Shelf>>,
+    inner: Arc<Mutex<Inner>>,
     clock: Clock,
     record: Record<Toot>,
 }
@@ -84,12 +84,12 @@ impl MastodonServer {
         let listener = CountingListener { inner: listener, open: open.clone() };
         let keys =
             memory.before.iter().filter_map(|toot| Some((toot.key.clone()?, (toot.id, toot.created_at))));
-        let shelf =
-            Shelf { keys: keys.collect(), toots: memory.before, honours_keys: true, max_characters: 500 };
-        let desk = Desk {
+        let inner =
+            Inner { keys: keys.collect(), toots: memory.before, honours_keys: true, max_characters: 500 };
+        let server = Server {
             posts: Script::default(),
             reads: Script::default(),
-            shelf: Arc::new(Mutex::new(shelf)),
+            inner: Arc::new(Mutex::new(inner)),
             clock,
             record: memory.record,
         };
@@ -98,27 +98,27 @@ impl MastodonServer {
             .route("/api/v1/accounts/verify_credentials", get(who))
             .route("/api/v1/accounts/{id}/statuses", get(list))
             .route("/api/v2/instance", get(instance))
-            .with_state(desk.clone());
+            .with_state(server.clone());
         let task = tokio::spawn(async move {
             let _ = axum::serve(listener, router).await;
         });
-        let Desk { posts, reads, shelf, .. } = desk;
-        Ok(Self { url, posts, reads, open, shelf, task: task.abort_handle() })
+        let Server { posts, reads, inner, .. } = server;
+        Ok(Self { url, posts, reads, open, inner, task: task.abort_handle() })
     }
 
     /// From now on keys mean nothing to it.
     pub fn ignore_keys(&self) {
-        lock(&self.shelf).honours_keys = false;
+        lock(&self.inner).honours_keys = false;
     }
 
     /// From now on posts may have this many characters.
     pub fn allow_characters(&self, max: u64) {
-        lock(&self.shelf).max_characters = max;
+        lock(&self.inner).max_characters = max;
     }
 
     /// Every post, in order.
     pub fn toots(&self) -> Vec<Toot> {
-        lock(&self.shelf).toots.clone()
+        lock(&self.inner).toots.clone()
     }
 }
 
@@ -128,8 +128,8 @@ impl Drop for MastodonServer {
     }
 }
 
-fn lock(shelf: &Mutex<Shelf>) -> MutexGuard<'_, Shelf> {
-    shelf.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
+    inner.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn answer(status: u16, body: &Value) -> Response<Body> {
@@ -145,14 +145,14 @@ fn is_ours(headers: &HeaderMap) -> bool {
     sent == Some(format!("Bearer {TOKEN}").as_str())
 }
 
-async fn make(State(desk): State<Desk>, headers: HeaderMap, body: Bytes) -> Response<Body> {
+async fn make(State(server): State<Server>, headers: HeaderMap, body: Bytes) -> Response<Body> {
     if !is_ours(&headers) {
         return answer(401, &json!({ "error": "The access token is invalid" }));
     }
-    let fault = desk.posts.draw();
+    let fault = server.posts.draw();
     let made = match &fault {
         Some(fault) if !fault.has_effect() => None,
-        _ => Some(desk.make(&headers, &body)),
+        _ => Some(server.make(&headers, &body)),
     };
     match (fault, made) {
         (Some(fault), _) => fault.play().await,
@@ -161,18 +161,18 @@ async fn make(State(desk): State<Desk>, headers: HeaderMap, body: Bytes) -> Resp
     }
 }
 
-impl Desk {
+impl Server {
     fn make(&self, headers: &HeaderMap, body: &[u8]) -> Response<Body> {
         let Ok(request) = serde_json::from_slice::<Value>(body) else {
             return answer(400, &json!({ "error": "not JSON" }));
         };
         let now = self.clock.now();
         let key = headers.get("idempotency-key").and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let mut shelf = lock(&self.shelf);
-        if let Some(key) = key.as_ref().filter(|_| shelf.honours_keys)
-            && let Some((id, at)) = shelf.keys.get(key)
+        let mut inner = lock(&self.inner);
+        if let Some(key) = key.as_ref().filter(|_| inner.honours_keys)
+            && let Some((id, at)) = inner.keys.get(key)
             && now.since(*at) < KEY_LIFE
-            && let Some(known) = shelf.toots.iter().find(|toot| toot.id == *id)
+            && let Some(known) = inner.toots.iter().find(|toot| toot.id == *id)
         {
             return answer(200, &show(known));
         }
@@ -183,18 +183,18 @@ impl Desk {
             false => price(word),
         });
         let length = length.sum::<usize>() as u64;
-        if text.trim().is_empty() || length > shelf.max_characters {
+        if text.trim().is_empty() || length > inner.max_characters {
             return answer(422, &json!({ "error": "Validation failed: Text character limit exceeded" }));
         }
-        let toot = Toot { id: shelf.toots.len() as u64 + 1, created_at: now, request, key };
+        let toot = Toot { id: inner.toots.len() as u64 + 1, created_at: now, request, key };
         if self.record.note(&toot).is_err() {
             return answer(500, &json!({ "error": "the post cannot be kept" }));
         }
         if let Some(key) = &toot.key {
-            shelf.keys.insert(key.clone(), (toot.id, now));
+            inner.keys.insert(key.clone(), (toot.id, now));
         }
         let shown = show(&toot);
-        shelf.toots.push(toot);
+        inner.toots.push(toot);
         answer(200, &shown)
     }
 }
@@ -222,8 +222,8 @@ fn show(toot: &Toot) -> Value {
     })
 }
 
-async fn who(State(desk): State<Desk>, headers: HeaderMap) -> Response<Body> {
-    if let Some(fault) = desk.reads.draw() {
+async fn who(State(server): State<Server>, headers: HeaderMap) -> Response<Body> {
+    if let Some(fault) = server.reads.draw() {
         return fault.play().await;
     }
     match is_ours(&headers) {
@@ -233,12 +233,12 @@ async fn who(State(desk): State<Desk>, headers: HeaderMap) -> Response<Body> {
 }
 
 async fn list(
-    State(desk): State<Desk>,
+    State(server): State<Server>,
     Path(_): Path<String>,
     Query(query): Query<HashMap<String, String>>,
     headers: HeaderMap,
 ) -> Response<Body> {
-    if let Some(fault) = desk.reads.draw() {
+    if let Some(fault) = server.reads.draw() {
         return fault.play().await;
     }
     if !is_ours(&headers) {
@@ -246,13 +246,13 @@ async fn list(
     }
     let limit = query.get("limit").and_then(|limit| limit.parse().ok()).unwrap_or(20_usize).min(40);
     let before = query.get("max_id").and_then(|id| id.parse().ok()).unwrap_or(u64::MAX);
-    let shelf = lock(&desk.shelf);
-    let page = shelf.toots.iter().rev().filter(|toot| toot.id < before).take(limit).map(show);
+    let inner = lock(&server.inner);
+    let page = inner.toots.iter().rev().filter(|toot| toot.id < before).take(limit).map(show);
     answer(200, &page.collect())
 }
 
-async fn instance(State(desk): State<Desk>) -> Json<Value> {
-    let max_characters = lock(&desk.shelf).max_characters;
+async fn instance(State(server): State<Server>) -> Json<Value> {
+    let max_characters = lock(&server.inner).max_characters;
     Json(json!({
         "configuration": { "statuses": { "max_characters": max_characters, "characters_reserved_per_url": 23 } }
     }))

@@ -59,17 +59,17 @@ pub enum Shape {
 pub struct Ministry {
     /// Its address.
     pub url: Url,
-    desk: Desk,
+    server: Server,
     task: AbortHandle,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Desk {
-    shelf: Arc<Mutex<Shelf>>,
+struct Server {
+    inner: Arc<Mutex<Inner>>,
 }
 
 #[derive(Debug, Default)]
-struct Shelf {
+struct Inner {
     releases: Vec<Release>,
     /// Answers by path, instead of what would be there: media type and body.
     instead: BTreeMap<String, (String, Vec<u8>)>,
@@ -87,42 +87,42 @@ impl Ministry {
     pub fn start_on(listener: TcpListener) -> std::io::Result<Self> {
         let url =
             Url::parse(&format!("http://{}/", listener.local_addr()?)).map_err(std::io::Error::other)?;
-        let desk = Desk::default();
-        let router = Router::new().fallback(serve).with_state(desk.clone());
+        let server = Server::default();
+        let router = Router::new().fallback(serve).with_state(server.clone());
         let task = tokio::spawn(async move {
             let _ = axum::serve(listener, router).await;
         });
-        Ok(Self { url, desk, task: task.abort_handle() })
+        Ok(Self { url, server, task: task.abort_handle() })
     }
 
     /// Publishes a release, or replaces the one with its slug.
     pub fn publish(&self, slug: &str, title: &str, date: Option<Timestamp>, shape: Shape) {
-        let mut shelf = self.desk.lock();
-        shelf.releases.retain(|release| release.slug != slug);
-        shelf.releases.insert(0, Release { slug: slug.into(), title: title.into(), date, shape });
+        let mut inner = self.server.lock();
+        inner.releases.retain(|release| release.slug != slug);
+        inner.releases.insert(0, Release { slug: slug.into(), title: title.into(), date, shape });
     }
 
     /// Changes the page of a release.
     pub fn change(&self, slug: &str, shape: Shape) {
-        let mut shelf = self.desk.lock();
-        if let Some(release) = shelf.releases.iter_mut().find(|release| release.slug == slug) {
+        let mut inner = self.server.lock();
+        if let Some(release) = inner.releases.iter_mut().find(|release| release.slug == slug) {
             release.shape = shape;
         }
     }
 
     /// Takes a release out of the feed; its page goes, too.
     pub fn withdraw(&self, slug: &str) {
-        self.desk.lock().releases.retain(|release| release.slug != slug);
+        self.server.lock().releases.retain(|release| release.slug != slug);
     }
 
     /// Answers at `path` with these bytes instead.
     pub fn instead(&self, path: &str, media_type: &str, body: impl Into<Vec<u8>>) {
-        self.desk.lock().instead.insert(path.to_owned(), (media_type.to_owned(), body.into()));
+        self.server.lock().instead.insert(path.to_owned(), (media_type.to_owned(), body.into()));
     }
 
     /// What goes wrong at `path`.
     pub fn script(&self, path: &str) -> Script {
-        self.desk.lock().faults.entry(path.to_owned()).or_default().clone()
+        self.server.lock().faults.entry(path.to_owned()).or_default().clone()
     }
 
     /// The address of the feed.
@@ -132,15 +132,15 @@ impl Ministry {
 
     /// The address of a release.
     pub fn page(&self, slug: &str) -> String {
-        let shelf = self.desk.lock();
-        let release = shelf.releases.iter().find(|release| release.slug == slug);
+        let inner = self.server.lock();
+        let release = inner.releases.iter().find(|release| release.slug == slug);
         let path = release.map_or_else(|| format!("{PAGES}{slug}.html"), path_of);
         format!("{}{}", self.url, &path[1..])
     }
 
     /// Every request so far: method and path.
     pub fn log(&self) -> Vec<String> {
-        self.desk.lock().log.clone()
+        self.server.lock().log.clone()
     }
 }
 
@@ -150,13 +150,13 @@ impl Drop for Ministry {
     }
 }
 
-impl Desk {
-    fn lock(&self) -> MutexGuard<'_, Shelf> {
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+impl Server {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn serve(State(desk): State<Desk>, request: Request) -> Response<Body> {
+async fn serve(State(server): State<Server>, request: Request) -> Response<Body> {
     let path = request.uri().path().to_owned();
     let base = request
         .headers()
@@ -164,10 +164,10 @@ async fn serve(State(desk): State<Desk>, request: Request) -> Response<Body> {
         .and_then(|host| host.to_str().ok())
         .map_or_else(|| "http://127.0.0.1".to_owned(), |host| format!("http://{host}"));
     let (fault, answer) = {
-        let mut shelf = desk.lock();
-        shelf.log.push(format!("{} {path}", request.method()));
-        let fault = shelf.faults.get(&path).and_then(Script::draw);
-        (fault, find(&shelf, &path, &base))
+        let mut inner = server.lock();
+        inner.log.push(format!("{} {path}", request.method()));
+        let fault = inner.faults.get(&path).and_then(Script::draw);
+        (fault, find(&inner, &path, &base))
     };
     if let Some(fault) = fault {
         let mut response = Fault::play(fault).await;
@@ -194,19 +194,19 @@ async fn serve(State(desk): State<Desk>, request: Request) -> Response<Body> {
     builder.body(body).unwrap_or_default()
 }
 
-fn find(shelf: &Shelf, path: &str, base: &str) -> Option<(String, Vec<u8>)> {
-    if let Some(instead) = shelf.instead.get(path) {
+fn find(inner: &Inner, path: &str, base: &str) -> Option<(String, Vec<u8>)> {
+    if let Some(instead) = inner.instead.get(path) {
         return Some(instead.clone());
     }
     if path == "/news.rdf" {
-        return Some(("application/rdf+xml".to_owned(), in_shift_jis(&render_feed(&shelf.releases, base))));
+        return Some(("application/rdf+xml".to_owned(), in_shift_jis(&render_feed(&inner.releases, base))));
     }
     if let Some(slug) = path.strip_prefix(PAGES).and_then(|rest| rest.strip_suffix(".html")) {
-        let release = shelf.releases.iter().find(|release| release.slug == slug)?;
+        let release = inner.releases.iter().find(|release| release.slug == slug)?;
         return Some(("text/html".to_owned(), in_shift_jis(&render_page(release))));
     }
     if let Some(name) = path.strip_prefix(FILES) {
-        let (_, size) = shelf
+        let (_, size) = inner
             .releases
             .iter()
             .flat_map(|release| files_of(&release.shape))

@@ -28,15 +28,15 @@ pub struct Asked {
 pub struct OpenAi {
     /// Its address, as `base_url` wants it.
     pub url: Url,
-    desk: Desk,
+    server: Server,
     task: AbortHandle,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Desk(Arc<Mutex<Shelf>>);
+struct Server(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
-struct Shelf {
+struct Inner {
     next: VecDeque<(u16, Json)>,
     log: Vec<Asked>,
     models: Vec<String>,
@@ -48,15 +48,15 @@ impl OpenAi {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url =
             Url::parse(&format!("http://{}/v1", listener.local_addr()?)).map_err(std::io::Error::other)?;
-        let desk = Desk::default();
+        let server = Server::default();
         let router = Router::new()
             .route("/v1/chat/completions", axum::routing::post(serve))
             .route("/v1/models", axum::routing::get(list_models))
-            .with_state(desk.clone());
+            .with_state(server.clone());
         let task = tokio::spawn(async move {
             let _ = axum::serve(listener, router).await;
         });
-        Ok(Self { url, desk, task: task.abort_handle() })
+        Ok(Self { url, server, task: task.abort_handle() })
     }
 
     /// The next question that is not spoken for is answered with this text.
@@ -71,17 +71,17 @@ impl OpenAi {
 
     /// The next question that is not spoken for gets this status and body.
     pub fn next_raw(&self, status: u16, body: Json) {
-        self.desk.lock().next.push_back((status, body));
+        self.server.lock().next.push_back((status, body));
     }
 
     /// It has these models; before, it lists none.
     pub fn set_models(&self, models: &[&str]) {
-        self.desk.lock().models = models.iter().map(|&model| model.to_owned()).collect();
+        self.server.lock().models = models.iter().map(|&model| model.to_owned()).collect();
     }
 
     /// Every question so far.
     pub fn log(&self) -> Vec<Asked> {
-        self.desk.lock().log.clone()
+        self.server.lock().log.clone()
     }
 }
 
@@ -91,14 +91,14 @@ impl Drop for OpenAi {
     }
 }
 
-impl Desk {
-    fn lock(&self) -> MutexGuard<'_, Shelf> {
+impl Server {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn list_models(State(desk): State<Desk>) -> Response<Body> {
-    let models = desk.lock().models.clone();
+async fn list_models(State(server): State<Server>) -> Response<Body> {
+    let models = server.lock().models.clone();
     let (status, body) = match models.is_empty() {
         true => (404, json!({ "error": { "message": "Not Found" } })),
         false => {
@@ -112,7 +112,7 @@ async fn list_models(State(desk): State<Desk>) -> Response<Body> {
     respond(status, &body)
 }
 
-async fn serve(State(desk): State<Desk>, headers: HeaderMap, body: Bytes) -> Response<Body> {
+async fn serve(State(server): State<Server>, headers: HeaderMap, body: Bytes) -> Response<Body> {
     let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let asked = Asked {
         authorization: authorization.map(str::to_owned),
@@ -120,9 +120,9 @@ async fn serve(State(desk): State<Desk>, headers: HeaderMap, body: Bytes) -> Res
         text: String::from_utf8_lossy(&body).into_owned(),
     };
     let (status, answer) = {
-        let mut shelf = desk.lock();
-        shelf.log.push(asked);
-        shelf.next.pop_front().unwrap_or((503, json!({ "error": { "message": "nothing to say" } })))
+        let mut inner = server.lock();
+        inner.log.push(asked);
+        inner.next.pop_front().unwrap_or((503, json!({ "error": { "message": "nothing to say" } })))
     };
     respond(status, &answer)
 }

@@ -206,12 +206,12 @@ pub struct Asked {
 pub struct Site {
     /// Its page.
     pub url: Url,
-    desk: Arc<Mutex<Desk>>,
+    server: Arc<Mutex<Server>>,
     task: AbortHandle,
 }
 
 #[derive(Debug)]
-struct Desk {
+struct Server {
     base: String,
     content: Content,
     log: Vec<Asked>,
@@ -227,22 +227,22 @@ impl Site {
     pub fn start_on(listener: TcpListener, content: Content) -> std::io::Result<Self> {
         let base = format!("http://{}", listener.local_addr()?);
         let url = Url::parse(&base).map_err(std::io::Error::other)?;
-        let desk = Arc::new(Mutex::new(Desk { base, content, log: Vec::new() }));
-        let router = Router::new().fallback(answer).with_state(Arc::clone(&desk));
+        let server = Arc::new(Mutex::new(Server { base, content, log: Vec::new() }));
+        let router = Router::new().fallback(answer).with_state(Arc::clone(&server));
         let task = tokio::spawn(async move {
             let _ = axum::serve(listener, router).await;
         });
-        Ok(Self { url, desk, task: task.abort_handle() })
+        Ok(Self { url, server, task: task.abort_handle() })
     }
 
     /// Changes what the site shows.
     pub fn edit(&self, change: impl FnOnce(&mut Content)) {
-        change(&mut lock(&self.desk).content);
+        change(&mut lock(&self.server).content);
     }
 
     /// Every request since the last time this was asked.
     pub fn take_log(&self) -> Vec<Asked> {
-        std::mem::take(&mut lock(&self.desk).log)
+        std::mem::take(&mut lock(&self.server).log)
     }
 }
 
@@ -252,24 +252,24 @@ impl Drop for Site {
     }
 }
 
-fn lock(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
-    desk.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(server: &Mutex<Server>) -> MutexGuard<'_, Server> {
+    server.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn answer(State(desk): State<Arc<Mutex<Desk>>>, request: Request) -> Response<Body> {
+async fn answer(State(server): State<Arc<Mutex<Server>>>, request: Request) -> Response<Body> {
     let path = request.uri().path().to_owned();
     let if_none_match = text(request.headers(), &header::IF_NONE_MATCH);
     let (fault, response) = {
-        let mut desk = lock(&desk);
-        let fault = desk.content.fault.clone();
-        let response = respond(&desk, &path, if_none_match.as_deref(), request.headers());
+        let mut server = lock(&server);
+        let fault = server.content.fault.clone();
+        let response = respond(&server, &path, if_none_match.as_deref(), request.headers());
         let status = match &fault {
             Some(Fault::Status(status, _)) => *status,
             Some(_) => 0,
             None => response.status().as_u16(),
         };
         let path = request.uri().path_and_query().map_or(path, ToString::to_string);
-        desk.log.push(Asked { method: request.method().to_string(), path, if_none_match, status });
+        server.log.push(Asked { method: request.method().to_string(), path, if_none_match, status });
         (fault, response)
     };
     match fault {
@@ -282,8 +282,8 @@ fn text(headers: &HeaderMap, name: &header::HeaderName) -> Option<String> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-fn respond(desk: &Desk, path: &str, known: Option<&str>, headers: &HeaderMap) -> Response<Body> {
-    let content = &desk.content;
+fn respond(server: &Server, path: &str, known: Option<&str>, headers: &HeaderMap) -> Response<Body> {
+    let content = &server.content;
     if let Some((status, to)) = content.redirects.get(path) {
         return Response::builder()
             .status(*status)
@@ -291,7 +291,7 @@ fn respond(desk: &Desk, path: &str, known: Option<&str>, headers: &HeaderMap) ->
             .body(Body::empty())
             .unwrap_or_default();
     }
-    let Some((status, media_type, body)) = content.answer(path, &desk.base) else {
+    let Some((status, media_type, body)) = content.answer(path, &server.base) else {
         let body = Body::from("<h1>Not found</h1>");
         return Response::builder()
             .status(404)

@@ -98,12 +98,12 @@ pub struct SmtpServer {
     pub address: SocketAddr,
     /// Its open connections.
     pub open: OpenCount,
-    desk: Arc<Mutex<Desk>>,
+    server: Arc<Mutex<Server>>,
     task: AbortHandle,
 }
 
 #[derive(Debug, Default)]
-struct Desk {
+struct Server {
     mails: Vec<Kept>,
     record: Record<Kept>,
     troubles: VecDeque<(Phase, Trouble)>,
@@ -121,50 +121,50 @@ impl SmtpServer {
     /// Starts on `listener` and remembers.
     pub fn start_on(listener: TcpListener, memory: Memory<Kept>) -> std::io::Result<Self> {
         let address = listener.local_addr()?;
-        let desk = Desk { mails: memory.before, record: memory.record, ..Desk::default() };
-        let desk = Arc::new(Mutex::new(desk));
-        let shared = Arc::clone(&desk);
+        let server = Server { mails: memory.before, record: memory.record, ..Server::default() };
+        let server = Arc::new(Mutex::new(server));
+        let shared = Arc::clone(&server);
         let open = OpenCount::default();
         let counter = open.clone();
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let desk = Arc::clone(&shared);
-                lock(&desk).connections += 1;
+                let server = Arc::clone(&shared);
+                lock(&server).connections += 1;
                 let counted = counter.enter();
                 tokio::spawn(async move {
                     let _counted = counted;
                     // A client that goes away ends its own conversation only.
-                    let _ = Talk { stream: BufReader::new(stream), desk }.run().await;
+                    let _ = Talk { stream: BufReader::new(stream), server }.run().await;
                 });
             }
         });
-        Ok(Self { address, open, desk, task: task.abort_handle() })
+        Ok(Self { address, open, server, task: task.abort_handle() })
     }
 
     /// From now on mail is taken only from [`USER`].
     pub fn need_auth(&self) {
-        lock(&self.desk).needs_auth = true;
+        lock(&self.server).needs_auth = true;
     }
 
     /// The next time the dialogue reaches `phase`, this goes wrong.
     pub fn next(&self, phase: Phase, trouble: Trouble) {
-        lock(&self.desk).troubles.push_back((phase, trouble));
+        lock(&self.server).troubles.push_back((phase, trouble));
     }
 
     /// Ends a [`Trouble::Wait`], also one that has not begun.
     pub fn release(&self) {
-        let released = Arc::clone(&lock(&self.desk).released);
+        let released = Arc::clone(&lock(&self.server).released);
         released.notify_one();
     }
 
     /// How many connections there were.
     pub fn connections(&self) -> usize {
-        lock(&self.desk).connections
+        lock(&self.server).connections
     }
 
     /// Every mail that was kept, in order.
     pub fn mails(&self) -> Vec<Kept> {
-        lock(&self.desk).mails.clone()
+        lock(&self.server).mails.clone()
     }
 }
 
@@ -174,13 +174,13 @@ impl Drop for SmtpServer {
     }
 }
 
-fn lock(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
-    desk.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(server: &Mutex<Server>) -> MutexGuard<'_, Server> {
+    server.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Talk {
     stream: BufReader<TcpStream>,
-    desk: Arc<Mutex<Desk>>,
+    server: Arc<Mutex<Server>>,
 }
 
 /// Why a conversation ends.
@@ -195,7 +195,7 @@ impl From<std::io::Error> for Over {
 impl Talk {
     async fn run(mut self) -> Result<(), Over> {
         let mut mail = Kept { from: String::new(), to: Vec::new(), data: String::new() };
-        let mut is_in = !lock(&self.desk).needs_auth;
+        let mut is_in = !lock(&self.server).needs_auth;
         self.say(Phase::Greeting, "220 loopback ESMTP").await?;
         loop {
             let line = self.line().await?;
@@ -260,14 +260,14 @@ impl Talk {
     }
 
     async fn wait(&self) {
-        let released = Arc::clone(&lock(&self.desk).released);
+        let released = Arc::clone(&lock(&self.server).released);
         released.notified().await;
     }
 
     fn trouble(&self, phase: Phase) -> Option<Trouble> {
-        let mut desk = lock(&self.desk);
-        let at = desk.troubles.iter().position(|(wanted, _)| *wanted == phase)?;
-        desk.troubles.remove(at).map(|(_, trouble)| trouble)
+        let mut server = lock(&self.server);
+        let at = server.troubles.iter().position(|(wanted, _)| *wanted == phase)?;
+        server.troubles.remove(at).map(|(_, trouble)| trouble)
     }
 
     async fn text(&mut self) -> Result<String, Over> {
@@ -298,12 +298,12 @@ impl Talk {
             None => {}
         }
         let number = {
-            let mut desk = lock(&self.desk);
-            let noted = desk.record.note(mail);
+            let mut server = lock(&self.server);
+            let noted = server.record.note(mail);
             if noted.is_ok() {
-                desk.mails.push(mail.clone());
+                server.mails.push(mail.clone());
             }
-            noted.map(|()| desk.mails.len())
+            noted.map(|()| server.mails.len())
         };
         match number {
             Ok(number) => self.say(Phase::Kept, &format!("250 2.0.0 kept as {number}")).await.map(drop),

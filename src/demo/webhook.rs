@@ -33,7 +33,7 @@ pub struct WebhookServer {
 }
 
 #[derive(Clone)]
-struct Desk {
+struct Server {
     script: Script,
     log: Arc<Mutex<Vec<Post>>>,
 }
@@ -44,12 +44,12 @@ impl WebhookServer {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url = Url::parse(&format!("http://{}/hook/s3cret", listener.local_addr()?))
             .map_err(std::io::Error::other)?;
-        let desk = Desk { script: Script::default(), log: Arc::default() };
-        let router = Router::new().fallback(take).with_state(desk.clone());
+        let server = Server { script: Script::default(), log: Arc::default() };
+        let router = Router::new().fallback(take).with_state(server.clone());
         let task = tokio::spawn(async move {
             let _ = axum::serve(listener, router).await;
         });
-        Ok(Self { url, script: desk.script, log: desk.log, task: task.abort_handle() })
+        Ok(Self { url, script: server.script, log: server.log, task: task.abort_handle() })
     }
 
     /// Every post that had its effect, in order.
@@ -64,14 +64,19 @@ impl Drop for WebhookServer {
     }
 }
 
-async fn take(State(desk): State<Desk>, method: Method, headers: HeaderMap, body: Bytes) -> Response<Body> {
+async fn take(
+    State(server): State<Server>,
+    method: Method,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response<Body> {
     if method != Method::POST {
         return Response::new(Body::from("this is a webhook"));
     }
-    let fault = desk.script.draw();
+    let fault = server.script.draw();
     if fault.as_ref().is_none_or(Fault::has_effect) {
         let body = String::from_utf8_lossy(&body).into_owned();
-        desk.log.lock().unwrap_or_else(PoisonError::into_inner).push(Post { headers, body });
+        server.log.lock().unwrap_or_else(PoisonError::into_inner).push(Post { headers, body });
     }
     match fault {
         Some(fault) => fault.play().await,

@@ -8,17 +8,17 @@
 //! ```
 
 pub mod daemon;
-pub mod parts;
+pub mod env;
+pub mod job;
+pub mod preview;
 pub mod run;
 pub mod runner;
 pub mod schedule;
 pub mod store;
-pub mod trial;
-pub mod work;
 
-pub use parts::Parts;
+pub use env::JobEnv;
+pub use job::{Collector, Delivery, Failure, Job, Plan, Progress, Report, RunContext, Update};
+pub use preview::{Preview, PreviewItem};
 pub use runner::{Finished, Picked, Runner, Selection, Skipped};
 pub use schedule::Schedule;
 pub use store::{JobState, Outcome};
-pub use trial::{Look, Trial};
-pub use work::{Delivery, Failure, Job, Plan, Progress, Report, Turn, Update, Work};

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::store::{self, Outcome};
-use super::{Delivery, Failure, Job, Progress, Report, Turn};
+use super::{Delivery, Failure, Job, Progress, Report, RunContext};
 use crate::db::{self, Db};
 use crate::id::{JobName, Owner};
 use crate::ledger::lease::{self, Claim, Holder, KeptLease, Lease};
@@ -157,7 +157,7 @@ impl Runner {
         match self.begin(job, selection).await {
             Ok(Begun::Mine(lease, began_at)) => self.run_leased(job, lease, began_at, stop).await,
             Ok(Begun::Not(skipped)) => Finished::Skipped(skipped),
-            Err(db::Error::Left { to, .. }) => Finished::Skipped(Skipped::Moved(to)),
+            Err(db::Error::MovedAway { to, .. }) => Finished::Skipped(Skipped::Moved(to)),
             Err(error) => Finished::Failed(error.into()),
         }
     }
@@ -189,7 +189,7 @@ impl Runner {
         stop: &CancellationToken,
     ) -> Finished {
         let kept = KeptLease::keep(self.db.clone(), lease, LEASE, stop);
-        let turn = Turn {
+        let ctx = RunContext {
             job: job.name.clone(),
             db: self.db.clone(),
             clock: self.clock.clone(),
@@ -199,8 +199,8 @@ impl Runner {
             delivery: self.delivery,
         };
         // A task of its own: a panic in one job must not take the others down.
-        let work = Arc::clone(&job.work);
-        let outcome = tokio::spawn(async move { work.run(&turn).await }).await;
+        let work = Arc::clone(&job.collector);
+        let outcome = tokio::spawn(async move { work.run(&ctx).await }).await;
         let outcome =
             outcome.unwrap_or_else(|crash| Err(Failure::Failed(format!("the job crashed: {crash}"))));
         let ended = self.end(job, kept.lease(), began_at, &outcome).await;
@@ -281,7 +281,7 @@ fn obstacle(
     now: Timestamp,
 ) -> db::Result<Option<Skipped>> {
     // A process that had this database open when it was moved away must not go on beside the new one.
-    if let Some(left) = db::find_left(tx)? {
+    if let Some(left) = db::find_moved_away(tx)? {
         return Ok(Some(Skipped::Moved(left.to)));
     }
     if selection == Selection::Forced {

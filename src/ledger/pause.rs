@@ -22,7 +22,7 @@ fn read(row: &Row<'_>) -> db::Result<Pause> {
     Ok(Pause { name: row.get(0)?, paused_at: row.get(1)?, paused_until: row.get(2)?, reason: row.get(3)? })
 }
 
-/// Lets `name` rest; `true` if it did not rest before, so that an alert is raised once.
+/// Lets `name` rest; `true` if it was not paused before, so that an alert is raised once.
 pub fn put(
     tx: &mut Tx<'_>,
     name: &Subject,
@@ -66,7 +66,7 @@ pub fn list(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<Vec<Pause>> {
     )
 }
 
-/// Ends the rest of `name`; `false` if it did not rest.
+/// Ends the rest of `name`; `false` if it was not paused.
 pub fn reset(tx: &mut Tx<'_>, name: &Subject) -> db::Result<bool> {
     Ok(tx.execute(sql!("DELETE FROM pauses WHERE name = ?1"), params![name])? == 1)
 }

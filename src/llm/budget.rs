@@ -2,7 +2,7 @@
 
 use super::config::BudgetKeys;
 use super::prompt::{Prompt, likely_output_tokens};
-use super::{Because, Content, File, Obstacle, Purpose, store};
+use super::{Content, File, PauseReason, Purpose, Unavailable, store};
 use crate::config;
 use crate::db::{self, Tx};
 use crate::id::JobName;
@@ -37,9 +37,9 @@ pub struct Refused {
     pub why: String,
 }
 
-impl From<Refused> for Obstacle {
+impl From<Refused> for Unavailable {
     fn from(refused: Refused) -> Self {
-        Self { until: refused.until, why: refused.why, because: Because::UsedUp }
+        Self { until: refused.until, why: refused.why, because: PauseReason::UsedUp }
     }
 }
 

@@ -33,12 +33,12 @@ pub(super) struct Line<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) text: String,
-    pub(super) spent: Spent,
+    pub(super) usage: Usage,
 }
 
 /// What an answer says that it cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spent {
+pub(super) enum Usage {
     /// No model was asked.
     Nothing,
     /// So many tokens.
@@ -47,21 +47,21 @@ pub(super) enum Spent {
     Unsaid,
 }
 
-impl Spent {
+impl Usage {
     /// What `usage` says in the fields of those names; whatever else stands there spoils no good answer.
     pub(super) fn read(usage: &Json, input: &str, outputs: &[&str]) -> Self {
         let count = |name: &str| usage[name].as_u64().unwrap_or(0).min(MOST_TOKENS);
         match (count(input), outputs.iter().map(|name| count(name)).sum()) {
-            (0, 0) => Spent::Unsaid,
-            (input, output) => Spent::Tokens { input, output },
+            (0, 0) => Usage::Unsaid,
+            (input, output) => Usage::Tokens { input, output },
         }
     }
 
     /// Tokens that went in and came out; zeros when nobody has said.
     pub(super) fn said(self) -> (u64, u64) {
         match self {
-            Spent::Tokens { input, output } => (input, output),
-            Spent::Nothing | Spent::Unsaid => (0, 0),
+            Usage::Tokens { input, output } => (input, output),
+            Usage::Nothing | Usage::Unsaid => (0, 0),
         }
     }
 }
@@ -70,7 +70,7 @@ impl Spent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CallError {
     /// The provider works; with this document it has no answer for us.
-    Unusable { why: String, spent: Spent, repair: Repair },
+    Unusable { why: String, usage: Usage, repair: Repair },
     /// The provider does not take what we sent, and does not say whether the document or the request is wrong.
     Refused { why: String },
     /// The provider is to be left alone for a while.

@@ -7,15 +7,15 @@
 //!                      answer      wait       wait        rest       rejected
 //! ```
 //!
-//! A provider that is down, busy or used up rests until a moment; whoever asks is told to wait and loses nothing.
+//! A provider that is down, busy or used up is paused until a moment; whoever asks is told to wait and loses nothing.
 //! What comes from pages is data in every prompt, and what a model answers is data to us.
 
 mod answer;
 mod budget;
 mod call;
+mod check;
 mod config;
 mod gemini;
-mod look;
 mod models;
 mod openai;
 mod prompt;
@@ -42,7 +42,7 @@ use crate::parse::pdf;
 use crate::text::Language;
 use crate::time::{Clock, Timestamp};
 use budget::Reserved;
-use call::{CallError, Question, Repair, Reply, Rest, Spent};
+use call::{CallError, Question, Repair, Reply, Rest, Usage};
 use config::Tuning;
 use prompt::Prompt;
 use refusal::Blame;
@@ -127,7 +127,7 @@ pub enum Content {
 
 /// How the answer is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct AskOptions {
     /// What is asked about, by a name that stays when its content changes.
     pub about: String,
     /// The language of the answer.
@@ -137,7 +137,7 @@ pub struct Wish {
     /// The most characters of a summary.
     pub max_chars: usize,
     /// Whether the model is asked even if its answer is known; the new answer takes the place of the old one.
-    pub anew: bool,
+    pub bypass_cache: bool,
 }
 
 /// An answer, and where it came from.
@@ -158,7 +158,7 @@ pub struct Answered<T> {
 pub enum AskError {
     /// Wait: the provider rests. What was asked about is not to blame.
     #[error("{}", .0.why)]
-    Resting(Obstacle),
+    Resting(Unavailable),
     /// The provider answered, and there is no use in what it said about this document.
     #[error("{why}")]
     Rejected {
@@ -172,18 +172,18 @@ pub enum AskError {
 
 /// Why a provider cannot be asked now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Obstacle {
+pub struct Unavailable {
     /// Until when.
     pub until: Timestamp,
     /// Why, for people.
     pub why: String,
     /// Why, for programs.
-    pub because: Because,
+    pub because: PauseReason,
 }
 
 /// The kinds of reasons why a provider cannot be asked now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Because {
+pub enum PauseReason {
     /// Too many requests at this moment.
     Busy,
     /// Our own budget or the provider's quota is used up.
@@ -196,17 +196,17 @@ pub enum Because {
     Refused,
 }
 
-impl Because {
+impl PauseReason {
     const ALL: [Self; 5] = [Self::Busy, Self::UsedUp, Self::Down, Self::Locked, Self::Refused];
 
     /// As it stands in the database.
     pub fn as_str(self) -> &'static str {
         match self {
-            Because::Busy => "busy",
-            Because::UsedUp => "used_up",
-            Because::Down => "down",
-            Because::Locked => "locked",
-            Because::Refused => "refused",
+            PauseReason::Busy => "busy",
+            PauseReason::UsedUp => "used_up",
+            PauseReason::Down => "down",
+            PauseReason::Locked => "locked",
+            PauseReason::Refused => "refused",
         }
     }
 
@@ -240,10 +240,10 @@ impl Llm {
         &self,
         job: &JobName,
         document: &Document,
-        wish: &Wish,
+        options: &AskOptions,
     ) -> Result<Answered<Verdict>, AskError> {
-        let prompt = prompt::screening(document, wish);
-        self.ask(job, &self.screen_model, &prompt, &[], wish, answer::read_verdict).await
+        let prompt = prompt::screening(document, options);
+        self.ask(job, &self.screen_model, &prompt, &[], options, answer::read_verdict).await
     }
 
     /// Asks for a summary of a page and its files.
@@ -251,15 +251,15 @@ impl Llm {
         &self,
         job: &JobName,
         document: &Document,
-        wish: &Wish,
+        options: &AskOptions,
     ) -> Result<Answered<Summary>, AskError> {
         let document = match &self.provider {
             Provider::Gemini(_) => Cow::Borrowed(document),
             Provider::OpenAi(_) => Cow::Owned(openai::files::read_files(document).await),
         };
-        let prompt = prompt::summary(&document, wish, |media_type| self.takes(media_type));
-        let read = |text: &str| answer::read_summary(text, wish);
-        self.ask(job, &self.summary_model, &prompt, &document.files, wish, read).await
+        let prompt = prompt::summary(&document, options, |media_type| self.takes(media_type));
+        let read = |text: &str| answer::read_summary(text, options);
+        self.ask(job, &self.summary_model, &prompt, &document.files, options, read).await
     }
 
     /// Whether the summarising model reads files of this media type; others are told by name and size only.
@@ -278,7 +278,7 @@ impl Llm {
         job: &JobName,
         purpose: Purpose,
         sizes: &[u64],
-    ) -> db::Result<Option<Obstacle>> {
+    ) -> db::Result<Option<Unavailable>> {
         if let Some(obstacle) = self.find_rest().await? {
             return Ok(Some(obstacle));
         }
@@ -286,7 +286,7 @@ impl Llm {
             (self.budget.clone(), self.name.clone(), job.clone(), self.clock.now());
         let tokens = budget::estimate_from_sizes(purpose, sizes, self.tuning.max_output_tokens);
         let refused = self.db.read(move |tx| budget.find_obstacle(tx, &name, &job, tokens, now)).await?;
-        Ok(refused.map(Obstacle::from))
+        Ok(refused.map(Unavailable::from))
     }
 
     async fn ask<T>(
@@ -295,7 +295,7 @@ impl Llm {
         model: &str,
         prompt: &Prompt,
         files: &[File],
-        wish: &Wish,
+        options: &AskOptions,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Answered<T>, AskError> {
         let read = |text: &str| {
@@ -304,7 +304,7 @@ impl Llm {
         };
         let key = hash::sha256_parts(&[&prompt.content_hash, &prompt.version, model]);
         let wanted = key.clone();
-        let known = match wish.anew {
+        let known = match options.bypass_cache {
             true => None,
             false => self.db.read(move |tx| store::find_answer(tx, &wanted)).await?,
         };
@@ -327,9 +327,9 @@ impl Llm {
             let called = self.call(&question).await;
             fail::point("llm.answered");
             let why = match called {
-                Ok(Reply { text, spent }) => match read(&text) {
+                Ok(Reply { text, usage }) => match read(&text) {
                     Ok(answer) => {
-                        let (tokens_in, tokens_out) = spent.said();
+                        let (tokens_in, tokens_out) = usage.said();
                         let stored = store::NewAnswer {
                             key: key.clone(),
                             provider: self.name.clone(),
@@ -340,18 +340,18 @@ impl Llm {
                             tokens_out,
                             job_name: job.clone(),
                         };
-                        self.settle(reserved, prompt.purpose, spent, Some(stored)).await?;
+                        self.record_usage(reserved, prompt.purpose, usage, Some(stored)).await?;
                         fail::point("llm.stored");
                         return Ok(Answered { answer, is_cached: false, tokens_in, tokens_out });
                     }
                     Err(why) => {
-                        self.settle(reserved, prompt.purpose, spent, None).await?;
+                        self.record_usage(reserved, prompt.purpose, usage, None).await?;
                         complaint = Some(why.clone());
                         why
                     }
                 },
-                Err(CallError::Unusable { why, spent, repair }) => {
-                    self.settle(reserved, prompt.purpose, spent, None).await?;
+                Err(CallError::Unusable { why, usage, repair }) => {
+                    self.record_usage(reserved, prompt.purpose, usage, None).await?;
                     match (repair, tuning.with_more_room()) {
                         (Repair::None, _) => return Err(AskError::Rejected { why }),
                         (Repair::MoreRoom, Some(roomy)) => tuning = roomy,
@@ -360,12 +360,12 @@ impl Llm {
                     why
                 }
                 Err(CallError::Refused { why }) => {
-                    return Err(match self.blame(prompt.purpose, &wish.about, &why).await? {
+                    return Err(match self.blame(prompt.purpose, &options.about, &why).await? {
                         Blame::Request => {
                             AskError::Resting(self.rest(reserved, Rest::Refused { why }).await?)
                         }
                         Blame::Document => {
-                            self.settle(reserved, prompt.purpose, Spent::Nothing, None).await?;
+                            self.record_usage(reserved, prompt.purpose, Usage::Nothing, None).await?;
                             AskError::Rejected { why }
                         }
                     });

@@ -6,11 +6,12 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::budget::{Budget, Reserved};
-use super::call::{Rest, Spent};
+use super::call::{Rest, Usage};
 use super::config::Tuning;
 use super::refusal::{self, Blame};
 use super::{
-    Because, GeminiConfig, KINDS, Llm, Obstacle, OpenAiConfig, Provider, Purpose, gemini, openai, store,
+    GeminiConfig, KINDS, Llm, OpenAiConfig, PauseReason, Provider, Purpose, Unavailable, gemini, openai,
+    store,
 };
 use crate::config::value::Zone;
 use crate::config::{self, Problems, Section};
@@ -185,7 +186,7 @@ fn budget(
 
 impl Llm {
     /// The rest of the provider, if it takes one. A rest ends early when its key, a model, its address or the way to ask changes.
-    pub(super) async fn find_rest(&self) -> db::Result<Option<Obstacle>> {
+    pub(super) async fn find_rest(&self) -> db::Result<Option<Unavailable>> {
         let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
         let found = self
             .db
@@ -196,15 +197,15 @@ impl Llm {
                 Ok((!is_over).then_some((rest, health.rests_because)))
             })
             .await?;
-        Ok(found.map(|(rest, because)| Obstacle {
+        Ok(found.map(|(rest, because)| Unavailable {
             until: rest.paused_until.unwrap_or_else(|| now.plus(LOCKED)),
-            why: format!("`{}` rests: {}", self.name, rest.reason),
-            because: because.unwrap_or(Because::Down),
+            why: format!("`{}` is paused: {}", self.name, rest.reason),
+            because: because.unwrap_or(PauseReason::Down),
         }))
     }
 
     /// Lets the provider rest, and says until when. What was reserved is given back unless it may have been used.
-    pub(super) async fn rest(&self, reserved: Reserved, rest: Rest) -> db::Result<Obstacle> {
+    pub(super) async fn rest(&self, reserved: Reserved, rest: Rest) -> db::Result<Unavailable> {
         let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
         let day_ends = self.budget.day.next_day_at(now);
         let (until, why, because) = self
@@ -216,15 +217,17 @@ impl Llm {
                 let failures = store::find_health(tx, &name)?.failures_in_a_row;
                 let growing = RESTS[usize::try_from(failures).unwrap_or(0).min(RESTS.len() - 1)];
                 let (until, because, why) = match &rest {
-                    Rest::Busy { why, after } => (now.plus(*after), Because::Busy, why.clone()),
-                    Rest::UsedUp { why } => (day_ends, Because::UsedUp, format!("used up for today: {why}")),
-                    Rest::Down { why, after, .. } => {
-                        (now.plus(after.unwrap_or(growing).max(growing)), Because::Down, why.clone())
+                    Rest::Busy { why, after } => (now.plus(*after), PauseReason::Busy, why.clone()),
+                    Rest::UsedUp { why } => {
+                        (day_ends, PauseReason::UsedUp, format!("used up for today: {why}"))
                     }
-                    Rest::Locked { why } => (now.plus(LOCKED), Because::Locked, why.clone()),
-                    Rest::Refused { why } => (now.plus(LOCKED), Because::Refused, why.clone()),
+                    Rest::Down { why, after, .. } => {
+                        (now.plus(after.unwrap_or(growing).max(growing)), PauseReason::Down, why.clone())
+                    }
+                    Rest::Locked { why } => (now.plus(LOCKED), PauseReason::Locked, why.clone()),
+                    Rest::Refused { why } => (now.plus(LOCKED), PauseReason::Refused, why.clone()),
                 };
-                let failed = i64::from(because == Because::Down);
+                let failed = i64::from(because == PauseReason::Down);
                 store::put_health(tx, &name, failures + failed, Some((&print, because)))?;
                 pause::put(tx, &Subject::provider(&name), Some(until), &why, now)?;
                 let (code, detail) =
@@ -233,25 +236,25 @@ impl Llm {
                 Ok((until, why, because))
             })
             .await?;
-        tracing::warn!(provider = self.name, %until, "`{}` rests: {why}", self.name);
-        Ok(Obstacle { until, why, because })
+        tracing::warn!(provider = self.name, %until, "`{}` is paused: {why}", self.name);
+        Ok(Unavailable { until, why, because })
     }
 
     /// Corrects what was reserved by what was used, stores the answer if there is one, and notes that all is well.
-    pub(super) async fn settle(
+    pub(super) async fn record_usage(
         &self,
         reserved: Reserved,
         purpose: Purpose,
-        spent: Spent,
+        usage: Usage,
         answer: Option<store::NewAnswer>,
     ) -> db::Result<()> {
         let (name, now) = (self.name.clone(), self.clock.now());
         self.db
             .write(move |tx| {
-                let used = match spent {
-                    Spent::Unsaid => reserved.tokens,
-                    spent => {
-                        let (input, output) = spent.said();
+                let used = match usage {
+                    Usage::Unsaid => reserved.tokens,
+                    usage => {
+                        let (input, output) = usage.said();
                         i64::try_from(input + output).unwrap_or(i64::MAX)
                     }
                 };
@@ -261,7 +264,7 @@ impl Llm {
                 }
                 store::put_health(tx, &name, 0, None)?;
                 // The model has worked on it, so that requests for this purpose are not refused as such.
-                if spent != Spent::Nothing {
+                if usage != Usage::Nothing {
                     let mut refusals = store::find_refusals(tx, &name)?;
                     if refusals.remove(purpose.as_str()).is_some() {
                         store::put_refusals(tx, &name, &refusals)?;

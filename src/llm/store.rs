@@ -1,7 +1,7 @@
 //! The SQL of answers, usage and health.
 
 use super::refusal::Refusals;
-use super::{Because, Purpose};
+use super::{PauseReason, Purpose};
 use crate::db::{self, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
@@ -58,7 +58,7 @@ pub struct Health {
     /// The print of the settings under which it rests.
     pub rests_with: Option<String>,
     /// Why it rests.
-    pub rests_because: Option<Because>,
+    pub rests_because: Option<PauseReason>,
 }
 
 /// The answer with that key.
@@ -154,7 +154,7 @@ pub fn find_health(tx: &mut Tx<'_>, provider: &str) -> db::Result<Health> {
             Ok(Health {
                 failures_in_a_row: row.get(0)?,
                 rests_with: row.get(1)?,
-                rests_because: because.as_deref().and_then(Because::find),
+                rests_because: because.as_deref().and_then(PauseReason::find),
             })
         },
     )?;
@@ -166,7 +166,7 @@ pub fn put_health(
     tx: &mut Tx<'_>,
     provider: &str,
     failures_in_a_row: i64,
-    rests: Option<(&str, Because)>,
+    rests: Option<(&str, PauseReason)>,
 ) -> db::Result<()> {
     tx.execute(
         sql!(

@@ -87,7 +87,7 @@ async fn fetch_one(
     };
     let limits = Limits::default().with_body_bytes(press.keys.max_file.as_u64());
     let request = Request::get(file.url.clone()).allow_private(&press.allow_private).limits(limits);
-    let (head, saved) = match press.parts.fetcher.fetch_to_file(&request, path).await? {
+    let (head, saved) = match press.env.fetcher.fetch_to_file(&request, path).await? {
         Response::Fetched(head, saved) => (head, saved),
         Response::Unchanged(_) => return Err(broken("nothing was sent")),
     };

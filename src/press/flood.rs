@@ -5,19 +5,19 @@
 
 use serde_json::json;
 
-use super::{Failure, Press, Turn, store};
+use super::{Failure, Press, RunContext, store};
 use crate::channel::outbox;
 
 /// Holds what has piled up, if it is too much; answers a line that says so.
-pub(super) async fn hold(press: &Press, turn: &Turn) -> Result<Option<String>, Failure> {
+pub(super) async fn hold(press: &Press, ctx: &RunContext) -> Result<Option<String>, Failure> {
     let name = press.name.clone();
-    let ready = turn.db.read(move |tx| store::list_ready(tx, &name)).await?;
+    let ready = ctx.db.read(move |tx| store::list_ready(tx, &name)).await?;
     let hold_above = usize::try_from(press.hold_above).unwrap_or(usize::MAX);
     if !outbox::should_hold(ready.len(), hold_above, true) {
         return Ok(None);
     }
-    let (count, now) = (ready.len(), turn.now());
-    turn.write(move |tx| {
+    let (count, now) = (ready.len(), ctx.now());
+    ctx.write(move |tx| {
         for item in &ready {
             if store::mark_held(tx, item.id)? {
                 store::note(tx, item, "held", &json!({ "pending": count }), now)?;

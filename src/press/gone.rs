@@ -1,12 +1,12 @@
-//! A feed that is gone for good (410): it rests until a person or another address wakes it, and is told once.
+//! A feed that is gone for good (410): it is paused until a person or another address wakes it, and is told once.
 
 use serde_json::json;
 
-use super::{Failure, Press, Turn, store};
-use crate::channel::outbox::{self, Batch, Found};
+use super::{Failure, Press, RunContext, store};
+use crate::channel::outbox::{self, Batch, Provenance};
 use crate::channel::{News, Notice};
 use crate::db::{self, Tx};
-use crate::engine::{Delivery, Parts};
+use crate::engine::{Delivery, JobEnv};
 use crate::id::JobName;
 use crate::ledger::{Subject, event, pause};
 use crate::text::Language;
@@ -17,13 +17,13 @@ const TOPIC: &str = "press.feed";
 
 /// What is said about a feed that is gone.
 pub(super) fn words(job: &JobName) -> String {
-    format!("it is gone for good (410) and rests: `tsuzuki job resume {job}` or another `feed` wakes it")
+    format!("it is gone for good (410) and is paused: `tsuzuki job resume {job}` or another `feed` wakes it")
 }
 
 /// Whether the feed rests now. One with another address than the one that is gone does not.
-pub(super) async fn rests(press: &Press, turn: &Turn) -> Result<bool, Failure> {
-    let (job, feed, now) = (press.name.clone(), press.keys.feed.url().to_string(), turn.now());
-    let (is_gone, is_paused) = turn
+pub(super) async fn rests(press: &Press, ctx: &RunContext) -> Result<bool, Failure> {
+    let (job, feed, now) = (press.name.clone(), press.keys.feed.url().to_string(), ctx.now());
+    let (is_gone, is_paused) = ctx
         .db
         .read(move |tx| {
             let is_gone = store::find_gone(tx, &job, &feed)?.is_some();
@@ -31,8 +31,8 @@ pub(super) async fn rests(press: &Press, turn: &Turn) -> Result<bool, Failure> {
         })
         .await?;
     if is_paused && !is_gone {
-        let (job, feed, now) = (press.name.clone(), press.keys.feed.url().to_string(), turn.now());
-        turn.write(move |tx| {
+        let (job, feed, now) = (press.name.clone(), press.keys.feed.url().to_string(), ctx.now());
+        ctx.write(move |tx| {
             pause::reset(tx, &Subject::feed(&job))?;
             let detail = json!({ "feed": feed });
             event::add(tx, Some(&job), &Subject::job(&job), "feed_changed", &detail, now)
@@ -43,9 +43,9 @@ pub(super) async fn rests(press: &Press, turn: &Turn) -> Result<bool, Failure> {
 }
 
 /// Lets the feed rest.
-pub(super) async fn rest(press: &Press, turn: &Turn) -> Result<(), Failure> {
-    let (job, feed, now) = (press.name.clone(), press.keys.feed.url().to_string(), turn.now());
-    turn.write(move |tx| {
+pub(super) async fn rest(press: &Press, ctx: &RunContext) -> Result<(), Failure> {
+    let (job, feed, now) = (press.name.clone(), press.keys.feed.url().to_string(), ctx.now());
+    ctx.write(move |tx| {
         store::mark_gone(tx, &job, &feed, now)?;
         pause::put(tx, &Subject::feed(&job), None, &format!("{feed} is gone for good (410)"), now)?;
         event::add(tx, Some(&job), &Subject::job(&job), "feed_gone", &json!({ "feed": feed }), now)
@@ -54,22 +54,22 @@ pub(super) async fn rest(press: &Press, turn: &Turn) -> Result<(), Failure> {
 }
 
 /// Tells the channels that the feed is gone, unless that was done; answers what could not be made a message.
-pub(super) async fn tell(press: &Press, turn: &Turn) -> Result<Vec<String>, Failure> {
+pub(super) async fn tell(press: &Press, ctx: &RunContext) -> Result<Vec<String>, Failure> {
     let (job, feed) = (press.name.clone(), press.keys.feed.url().to_string());
-    let gone = turn.db.read(move |tx| store::find_gone(tx, &job, &feed)).await?;
-    let Some(gone_at) = gone.filter(|gone| !gone.is_told).map(|gone| gone.gone_at) else {
+    let gone = ctx.db.read(move |tx| store::find_gone(tx, &job, &feed)).await?;
+    let Some(gone_at) = gone.filter(|gone| !gone.is_announced).map(|gone| gone.gone_at) else {
         return Ok(Vec::new());
     };
-    if turn.delivery == Delivery::Withhold || press.deliver.is_empty() {
+    if ctx.delivery == Delivery::NoDeliver || press.deliver.is_empty() {
         return Ok(Vec::new());
     }
-    let Parts { channels, outside, app, .. } = &press.parts;
+    let JobEnv { channels, channel_env, app, .. } = &press.env;
     let news = News::from(notice(press, app.language));
-    let (rendered, failed) = channels.render(&press.deliver, outside, &news).await;
+    let (rendered, failed) = channels.render(&press.deliver, channel_env, &news).await;
     let problems = failed.iter().map(ToString::to_string).collect();
-    let (job, feed, now) = (press.name.clone(), press.keys.feed.url().to_string(), turn.now());
-    turn.write(move |tx| {
-        if !store::mark_gone_told(tx, &job, &feed, gone_at, now)? {
+    let (job, feed, now) = (press.name.clone(), press.keys.feed.url().to_string(), ctx.now());
+    ctx.write(move |tx| {
+        if !store::mark_gone_announced(tx, &job, &feed, gone_at, now)? {
             return Ok(());
         }
         let (subject, about) = (format!("gone:{gone_at}"), Subject::job(&job));
@@ -79,7 +79,7 @@ pub(super) async fn tell(press: &Press, turn: &Turn) -> Result<Vec<String>, Fail
             subject: &subject,
             generation: 0,
             hold: false,
-            found: Found::Since(store::find_last_success(tx, &job, &feed)?),
+            found: Provenance::Since(store::find_last_success(tx, &job, &feed)?),
             about: &about,
         };
         outbox::add_all(tx, &batch, &rendered, &failed, now).map(drop)
@@ -97,7 +97,7 @@ fn notice(press: &Press, language: Language) -> Notice {
     Notice { link: Some(press.keys.feed.url().clone()), ..Notice::new(headline, language) }
 }
 
-/// Has the feed of a job read again; `false` if it did not rest.
+/// Has the feed of a job read again; `false` if it was not paused.
 pub fn resume(tx: &mut Tx<'_>, job: &JobName) -> db::Result<bool> {
     let was_gone = store::reset_gone(tx, job)? > 0;
     Ok(pause::reset(tx, &Subject::feed(job))? || was_gone)
@@ -109,5 +109,5 @@ pub struct Gone {
     /// When it said so.
     pub gone_at: Timestamp,
     /// Whether the channels of its job were told.
-    pub is_told: bool,
+    pub is_announced: bool,
 }

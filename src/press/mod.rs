@@ -11,22 +11,22 @@
 //! costs no item a try. A run that posts nothing, because it may not or has nobody to post to, screens and leaves what
 //! is worth it pending: the summary is the text of a post.
 
-pub mod by_hand;
 mod collect;
+pub mod commands;
 pub mod config;
 pub mod decide;
 mod files;
 mod flood;
 pub mod gone;
-pub mod look;
 pub mod model;
 mod page;
 mod post;
+mod preview;
+mod report;
 mod screen;
 pub mod store;
 mod summarize;
-mod telling;
-mod trial;
+pub mod view;
 mod workspace;
 
 use std::future::Future;
@@ -44,16 +44,16 @@ use crate::channel::outbox::Topics;
 use crate::config::value::FirstRun;
 use crate::config::{Job, Problems};
 use crate::db::{self, Db};
-use crate::engine::work::Boxed;
-use crate::engine::{Delivery, Failure, Parts, Plan, Report, Trial, Turn, Update, Work};
+use crate::engine::job::Boxed;
+use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext, Update};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::Subject;
-use crate::llm::{AskError, Because, Llm, Obstacle, Purpose, Wish};
+use crate::llm::{AskError, AskOptions, Llm, PauseReason, Purpose, Unavailable};
 use crate::text;
 use crate::time::Timestamp;
 use decide::{Event, Limits};
-use telling::Telling;
+use report::ReportBuilder;
 
 /// The kind, as in the config file.
 pub const KIND: &str = "press";
@@ -74,7 +74,7 @@ pub struct Press {
     first_run: FirstRun,
     hold_above: u32,
     allow_private: AllowPrivate,
-    parts: Parts,
+    env: JobEnv,
     /// The one thing that it does, if it was narrowed.
     only: Option<Only>,
 }
@@ -134,8 +134,8 @@ pub enum Step {
 }
 
 /// Makes a job of its table.
-pub fn make(job: &Job, parts: &Parts) -> Result<Arc<dyn Work>, Problems> {
-    Ok(Arc::new(Press::new(job, parts)?))
+pub fn make(job: &Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
+    Ok(Arc::new(Press::new(job, env)?))
 }
 
 /// Registers what becomes of an item when its post has ended.
@@ -145,10 +145,10 @@ pub fn topics(topics: Topics) -> Topics {
 
 impl Press {
     /// Reads a job's table.
-    pub fn new(job: &Job, parts: &Parts) -> Result<Self, Problems> {
+    pub fn new(job: &Job, env: &JobEnv) -> Result<Self, Problems> {
         let allow_private = AllowPrivate::parse(&job.allow_private)
             .map_err(|error| job.section.problem("allow_private", error.to_string()));
-        let ((keys, llm), allow_private) = Problems::both(Keys::read(job, &parts.llms), allow_private)?;
+        let ((keys, llm), allow_private) = Problems::both(Keys::read(job, &env.llms), allow_private)?;
         Ok(Self {
             name: job.name.clone(),
             keys,
@@ -157,57 +157,62 @@ impl Press {
             first_run: job.first_run.unwrap_or(FirstRun::Baseline),
             hold_above: job.hold_above,
             allow_private,
-            parts: parts.clone(),
+            env: env.clone(),
             only: None,
         })
     }
 
     /// Does only one of the things that a run does.
-    pub async fn run_only(&self, turn: &Turn, only: Only) -> Result<Report, Failure> {
-        let mut report = Telling::default();
+    pub async fn run_only(&self, ctx: &RunContext, only: Only) -> Result<Report, Failure> {
+        let mut report = ReportBuilder::default();
         match only {
-            Only::Collect => self.collect_into(turn, &mut report).await?,
-            Only::Screen | Only::Post => self.step_into(turn, Some(only), &mut report).await?,
+            Only::Collect => self.collect_into(ctx, &mut report).await?,
+            Only::Screen | Only::Post => self.step_into(ctx, Some(only), &mut report).await?,
         }
         Ok(report.finish())
     }
 
-    async fn run_whole(&self, turn: &Turn) -> Result<Report, Failure> {
-        let mut report = Telling::default();
-        self.collect_into(turn, &mut report).await?;
-        match self.step_into(turn, None, &mut report).await {
+    async fn run_whole(&self, ctx: &RunContext) -> Result<Report, Failure> {
+        let mut report = ReportBuilder::default();
+        self.collect_into(ctx, &mut report).await?;
+        match self.step_into(ctx, None, &mut report).await {
             Ok(()) => Ok(report.finish()),
             Err(failure) => Err(report.before(failure)),
         }
     }
 
-    async fn collect_into(&self, turn: &Turn, report: &mut Telling) -> Result<(), Failure> {
-        if gone::rests(self, turn).await? {
+    async fn collect_into(&self, ctx: &RunContext, report: &mut ReportBuilder) -> Result<(), Failure> {
+        if gone::rests(self, ctx).await? {
             report.lines.push(format!("the feed is not read: {}", gone::words(&self.name)));
         } else {
-            turn.progress.tell(&turn.job, Update::Now(format!("reading {}", self.keys.feed)));
-            match until_stopped(turn, collect::collect(self, turn)).await? {
+            ctx.progress.report(&ctx.job, Update::Now(format!("reading {}", self.keys.feed)));
+            match until_stopped(ctx, collect::collect(self, ctx)).await? {
                 Ok(collected) => report.well(collected.to_string()),
                 // The items that we have do not depend on the feed being there.
                 Err(why) => report.problems.push(why),
             }
         }
-        report.problems.extend(until_stopped(turn, gone::tell(self, turn)).await?);
+        report.problems.extend(until_stopped(ctx, gone::tell(self, ctx)).await?);
         Ok(())
     }
 
-    async fn step_into(&self, turn: &Turn, only: Option<Only>, report: &mut Telling) -> Result<(), Failure> {
-        let Some(why) = self.withholds(turn) else {
-            if let Some(line) = flood::hold(self, turn).await? {
+    async fn step_into(
+        &self,
+        ctx: &RunContext,
+        only: Option<Only>,
+        report: &mut ReportBuilder,
+    ) -> Result<(), Failure> {
+        let Some(why) = self.no_deliver(ctx) else {
+            if let Some(line) = flood::hold(self, ctx).await? {
                 report.lines.push(line);
             }
-            return self.take_steps(turn, only, report).await;
+            return self.take_steps(ctx, only, report).await;
         };
         if only != Some(Only::Post) {
-            self.take_steps(turn, Some(Only::Screen), report).await?;
+            self.take_steps(ctx, Some(Only::Screen), report).await?;
         }
         let name = self.name.clone();
-        let pending = turn.db.read(move |tx| store::count(tx, &name, Status::Pending)).await?;
+        let pending = ctx.db.read(move |tx| store::count(tx, &name, Status::Pending)).await?;
         if pending > 0 {
             report.lines.push(format!("{pending} pending, not posted ({why})"));
         }
@@ -215,20 +220,25 @@ impl Press {
     }
 
     /// Why a run posts nothing, if so.
-    fn withholds(&self, turn: &Turn) -> Option<&'static str> {
-        match turn.delivery {
-            Delivery::Withhold => Some("--no-deliver"),
+    fn no_deliver(&self, ctx: &RunContext) -> Option<&'static str> {
+        match ctx.delivery {
+            Delivery::NoDeliver => Some("--no-deliver"),
             Delivery::Queue if self.deliver.is_empty() => Some("`deliver` names no channel"),
             Delivery::Queue => None,
         }
     }
 
-    async fn take_steps(&self, turn: &Turn, only: Option<Only>, report: &mut Telling) -> Result<(), Failure> {
+    async fn take_steps(
+        &self,
+        ctx: &RunContext,
+        only: Option<Only>,
+        report: &mut ReportBuilder,
+    ) -> Result<(), Failure> {
         let (mut steps, mut unchanged) = (0, 0);
         while steps < self.keys.items_per_run {
-            turn.check_stop()?;
+            ctx.check_stop()?;
             steps += 1;
-            match self.step(turn, only).await? {
+            match self.step(ctx, only).await? {
                 Step::Moved(line) => report.step_well(line),
                 Step::Failed(line) => report.failed_steps.push(line),
                 Step::Unchanged => {
@@ -258,10 +268,10 @@ impl Press {
     }
 
     /// Takes one step: one summary if an item is pending, else one screening.
-    async fn step(&self, turn: &Turn, only: Option<Only>) -> Result<Step, Failure> {
+    async fn step(&self, ctx: &RunContext, only: Option<Only>) -> Result<Step, Failure> {
         loop {
-            let (name, now) = (self.name.clone(), turn.now());
-            let picked = turn
+            let (name, now) = (self.name.clone(), ctx.now());
+            let picked = ctx
                 .db
                 .read(move |tx| {
                     if only != Some(Only::Screen)
@@ -273,20 +283,20 @@ impl Press {
                 })
                 .await?;
             let Some(item) = picked else { return Ok(Step::Nothing) };
-            if decide::is_spent(&item, &self.limits()) {
+            if decide::retries_exhausted(&item, &self.limits()) {
                 let detail = json!({ "last": item.reason.map(Reason::word) });
-                self.finish(turn, &item, Event::LimitReached, detail, None).await?;
+                self.finish(ctx, &item, Event::LimitReached, detail, None).await?;
                 continue;
             }
-            turn.progress.tell(&turn.job, Update::Now(item.title.clone()));
+            ctx.progress.report(&ctx.job, Update::Now(item.title.clone()));
             let purpose = if item.status == Status::Pending { Purpose::Summary } else { Purpose::Screen };
             // Nothing is fetched for a provider that cannot be asked.
             if let Some(obstacle) = self.llm()?.find_obstacle(&self.name, purpose, &[]).await? {
-                return summarize::without_model(self, turn, &item, obstacle).await;
+                return summarize::without_model(self, ctx, &item, obstacle).await;
             }
             return match purpose {
-                Purpose::Summary => until_stopped(turn, summarize::one(self, turn, item)).await,
-                Purpose::Screen => until_stopped(turn, screen::one(self, turn, item)).await,
+                Purpose::Summary => until_stopped(ctx, summarize::one(self, ctx, item)).await,
+                Purpose::Screen => until_stopped(ctx, screen::one(self, ctx, item)).await,
             };
         }
     }
@@ -294,18 +304,18 @@ impl Press {
     /// Decides what becomes of `item` by `event`, and writes it with its story.
     async fn finish(
         &self,
-        turn: &Turn,
+        ctx: &RunContext,
         item: &Item,
         event: Event,
         detail: Json,
         seen: Option<Seen>,
     ) -> Result<Step, Failure> {
-        let Some(to) = decide::after(item, event, Some(&self.limits()), turn.now()) else {
+        let Some(to) = decide::after(item, event, Some(&self.limits()), ctx.now()) else {
             return Ok(Step::Nothing);
         };
         let line = format!("{}: {}", event.code(), item.title);
         let item = item.clone();
-        let took = turn
+        let took = ctx
             .write(move |tx| {
                 let took = match event {
                     Event::Unchanged => store::put(tx, &item, &to)?,
@@ -343,7 +353,7 @@ impl Press {
 
     fn llm(&self) -> Result<&Llm, Failure> {
         let missing = || Failure::Config(format!("there is no LLM `{}`", self.llm));
-        self.parts.llms.find(&self.llm).ok_or_else(missing)
+        self.env.llms.find(&self.llm).ok_or_else(missing)
     }
 
     /// That the model cannot be asked because of its key, naming the table of the config that has it.
@@ -358,13 +368,13 @@ impl Press {
         Failure::Config(format!("[llm.{}]: {why}; {hint}", self.llm))
     }
 
-    fn wish(&self, item: &Item, instructions: Option<&String>) -> Wish {
-        Wish {
+    fn options(&self, item: &Item, instructions: Option<&String>) -> AskOptions {
+        AskOptions {
             about: item.url.clone(),
-            language: self.parts.app.language,
+            language: self.env.app.language,
             instructions: instructions.cloned(),
             max_chars: usize::try_from(self.keys.summary_chars).unwrap_or(usize::MAX),
-            anew: item.ask_anew,
+            bypass_cache: item.bypass_cache,
         }
     }
 }
@@ -379,37 +389,40 @@ struct Seen {
 /// An answer that is none: the step waits, the run fails, or the item is to blame.
 fn no_answer(press: &Press, error: AskError) -> Result<Result<Step, String>, Failure> {
     match error {
-        AskError::Resting(Obstacle { why, because: Because::Locked, .. }) => Err(press.locked(&why)),
-        AskError::Resting(Obstacle { why, because: Because::Refused, .. }) => Err(press.refused(&why)),
-        AskError::Resting(Obstacle { until, why, .. }) => Ok(Ok(Step::Waiting { until, why })),
+        AskError::Resting(Unavailable { why, because: PauseReason::Locked, .. }) => Err(press.locked(&why)),
+        AskError::Resting(Unavailable { why, because: PauseReason::Refused, .. }) => Err(press.refused(&why)),
+        AskError::Resting(Unavailable { until, why, .. }) => Ok(Ok(Step::Waiting { until, why })),
         AskError::Rejected { why } => Ok(Err(why)),
         AskError::Db(error) => Err(error.into()),
     }
 }
 
 /// Runs `work` until it is done or the run is to stop; what was not written is as if it had not happened.
-async fn until_stopped<T>(turn: &Turn, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+async fn until_stopped<T>(
+    ctx: &RunContext,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
     tokio::select! {
         biased;
-        () = turn.stop.cancelled() => Err(Failure::Interrupted),
+        () = ctx.stop.cancelled() => Err(Failure::Interrupted),
         done = work => done,
     }
 }
 
-impl Work for Press {
-    fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>> {
+impl Collector for Press {
+    fn run<'a>(&'a self, ctx: &'a RunContext) -> Boxed<'a, Result<Report, Failure>> {
         match self.only {
-            Some(only) => Box::pin(self.run_only(turn, only)),
-            None => Box::pin(self.run_whole(turn)),
+            Some(only) => Box::pin(self.run_only(ctx, only)),
+            None => Box::pin(self.run_whole(ctx)),
         }
     }
 
     fn check(&self) -> Boxed<'_, Vec<Check>> {
         Box::pin(async {
             let feed = self.keys.feed.url();
-            let fetcher = &self.parts.fetcher;
+            let fetcher = &self.env.fetcher;
             let feed = fetcher.reach("feed", feed, &self.allow_private, Wanted::Document).await;
-            let page = if feed.is_fine { trial::check_page(self).await } else { None };
+            let page = if feed.is_fine { preview::check_page(self).await } else { None };
             [Some(feed), page].into_iter().flatten().collect()
         })
     }
@@ -418,16 +431,16 @@ impl Work for Press {
         vec![Subject::provider(&self.llm), Subject::feed(&self.name)]
     }
 
-    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
+    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
         Box::pin(async {
-            let (look, page) = trial::look(self, db, self.parts.clock.now()).await?;
+            let (item, page) = preview::preview(self, db, self.env.clock.now()).await?;
             let mut notes = vec!["only the newest page is read, and the model is not asked".to_owned()];
             notes.extend(page);
-            Ok(Trial { looks: vec![look], notes })
+            Ok(Preview { items: vec![item], notes })
         })
     }
 
-    fn only(&self, step: &str) -> Option<Arc<dyn Work>> {
+    fn only(&self, step: &str) -> Option<Arc<dyn Collector>> {
         let only = Only::ALL.into_iter().find(|only| only.word() == step)?;
         Some(Arc::new(Press { only: Some(only), ..self.clone() }))
     }

@@ -128,7 +128,7 @@ pub struct Item {
     pub retry_count: u32,
     /// When we found it.
     pub created_at: Timestamp,
-    /// When we last looked at it.
+    /// When we last checked it.
     pub last_checked_at: Timestamp,
     /// Not to be looked at earlier.
     pub not_before: Option<Timestamp>,
@@ -143,7 +143,7 @@ pub struct Item {
     /// What the model said about it last.
     pub verdict: Option<String>,
     /// Whether the model is asked even if its answer is known, because a person wants the item looked at again.
-    pub ask_anew: bool,
+    pub bypass_cache: bool,
 }
 
 /// Why an entry is only recorded as known.

@@ -96,7 +96,7 @@ pub(super) async fn fetch(press: &Press, item: &Item) -> Result<Page, fetch::Err
 }
 
 /// The page of an entry, for a look at how it is read; `None` when the entry is a file itself.
-pub(super) async fn look(press: &Press, address: &str) -> Result<Option<Page>, fetch::Error> {
+pub(super) async fn preview(press: &Press, address: &str) -> Result<Option<Page>, fetch::Error> {
     let url = Url::parse(address).map_err(|error| fetch::Error::BadUrl { why: error.to_string() })?;
     match attached_as(&url, &press.keys.attachments) {
         Some(_) => Ok(None),
@@ -106,7 +106,7 @@ pub(super) async fn look(press: &Press, address: &str) -> Result<Option<Page>, f
 
 async fn read_at(press: &Press, title: &str, url: &Url) -> Result<Page, fetch::Error> {
     let request = Request::get(url.clone()).allow_private(&press.allow_private);
-    let (head, body) = match press.parts.fetcher.fetch(&request).await {
+    let (head, body) = match press.env.fetcher.fetch(&request).await {
         Ok(Response::Fetched(head, body)) => (head, body),
         Ok(Response::Unchanged(_)) => {
             return Err(fetch::Error::Broken { host: String::new(), why: "nothing was sent".to_owned() });
@@ -164,7 +164,7 @@ fn attached_as(url: &Url, extensions: &[String]) -> Option<String> {
 /// What a server says about an address without sending what is there.
 async fn find_head(press: &Press, url: &Url) -> Result<Head, fetch::Error> {
     let request = Request::head(url.clone()).allow_private(&press.allow_private);
-    Ok(press.parts.fetcher.fetch(&request).await?.head().clone())
+    Ok(press.env.fetcher.fetch(&request).await?.head().clone())
 }
 
 fn length(head: &Head) -> Option<u64> {

@@ -5,11 +5,11 @@ use url::Url;
 
 use super::decide::{self, Event};
 use super::model::{Item, Status};
-use super::{Failure, Press, Seen, Step, TOPIC, Turn, store};
-use crate::channel::outbox::{self, Batch, Found, Outcome, Row};
+use super::{Failure, Press, RunContext, Seen, Step, TOPIC, store};
+use crate::channel::outbox::{self, Batch, Outcome, Provenance, Row};
 use crate::channel::{News, Notice, Template};
 use crate::db::{self, Tx};
-use crate::engine::Parts;
+use crate::engine::JobEnv;
 use crate::fail;
 use crate::ledger::Subject;
 use crate::llm;
@@ -53,13 +53,13 @@ fn notice(press: &Press, item: &Item, told: &Text) -> Result<Notice, String> {
         Text::None { .. } => "",
     };
     let title = text::one_line(&item.title);
-    let published = item.published_at.date_in(press.parts.app.timezone.time_zone()).to_string();
+    let published = item.published_at.date_in(press.env.app.timezone.time_zone()).to_string();
     let template = press.keys.post.as_deref().unwrap_or(DEFAULT_TEMPLATE);
     Ok(Notice {
         summary: fill(template, &title, &llm::plain(summary), &published)?,
         link: Url::parse(&item.url).ok(),
         tags: press.keys.tags.clone(),
-        ..Notice::new(title, press.parts.app.language)
+        ..Notice::new(title, press.env.app.language)
     })
 }
 
@@ -68,18 +68,18 @@ fn notice(press: &Press, item: &Item, told: &Text) -> Result<Notice, String> {
 /// The item stays pending until the first channel has accepted its post.
 pub(super) async fn queue(
     press: &Press,
-    turn: &Turn,
+    ctx: &RunContext,
     item: &Item,
     text: &Text,
     seen: Option<Seen>,
 ) -> Result<Step, Failure> {
     let (rendered, failed) = match notice(press, item, text) {
         Ok(notice) => {
-            let Parts { channels, outside, .. } = &press.parts;
-            channels.render(&press.deliver, outside, &News::from(notice)).await
+            let JobEnv { channels, channel_env, .. } = &press.env;
+            channels.render(&press.deliver, channel_env, &News::from(notice)).await
         }
         Err(why) => {
-            return press.finish(turn, item, Event::PostFailed, json!({ "why": why }), seen).await;
+            return press.finish(ctx, item, Event::PostFailed, json!({ "why": why }), seen).await;
         }
     };
     // Nobody to post to: the item stays pending for whoever comes. Runs of such a job do not get here.
@@ -90,7 +90,7 @@ pub(super) async fn queue(
     if rendered.is_empty() && !failed.is_empty() {
         let why: Vec<String> = failed.iter().map(ToString::to_string).collect();
         let detail = json!({ "why": why.join("; ") });
-        return Ok(match press.finish(turn, item, Event::PostFailed, detail, seen).await? {
+        return Ok(match press.finish(ctx, item, Event::PostFailed, detail, seen).await? {
             Step::Moved(line) => Step::NotRendered { line, problems, is_queued: false },
             other => other,
         });
@@ -102,8 +102,8 @@ pub(super) async fn queue(
         }
         Text::None { why } => (None, json!({ "without_summary": why, "messages": rendered.len() })),
     };
-    let (job, item, now) = (press.name.clone(), item.clone(), turn.now());
-    let line = turn
+    let (job, item, now) = (press.name.clone(), item.clone(), ctx.now());
+    let line = ctx
         .write(move |tx| {
             if !store::put_summary(tx, &item, summary.as_deref(), now)? {
                 return Ok("somebody else has changed the item meanwhile".to_owned());
@@ -118,7 +118,7 @@ pub(super) async fn queue(
                 subject: &item.url,
                 generation: 0,
                 hold: item.is_held,
-                found: Found::Since(store::find_found_since(tx, item.id)?),
+                found: Provenance::Since(store::find_found_since(tx, item.id)?),
                 about: &about,
             };
             if outbox::add_all(tx, &batch, &rendered, &failed, now)? > 0 {

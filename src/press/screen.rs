@@ -4,22 +4,22 @@ use serde_json::json;
 
 use super::decide::{self, Event};
 use super::model::Item;
-use super::{Failure, Press, Seen, Step, Turn, no_answer, page};
+use super::{Failure, Press, RunContext, Seen, Step, no_answer, page};
 use crate::fail;
 use crate::llm::Worth;
 
 /// Screens one item. An unchanged page whose verdict is known costs nothing but its fetch.
-pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, Failure> {
+pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<Step, Failure> {
     let page = match page::fetch(press, &item).await {
         Ok(page) => page,
         Err(error) => {
             let detail = json!({ "why": error.to_string(), "code": error.why_code() });
-            return press.finish(turn, &item, Event::DownloadFailed, detail, None).await;
+            return press.finish(ctx, &item, Event::DownloadFailed, detail, None).await;
         }
     };
     fail::point("press.page_fetched");
-    let wish = press.wish(&item, press.keys.screen_prompt.as_ref());
-    let asked = press.llm()?.screen(&press.name, &page.document(&item), &wish).await;
+    let options = press.options(&item, press.keys.screen_prompt.as_ref());
+    let asked = press.llm()?.screen(&press.name, &page.document(&item), &options).await;
     let answered = match asked {
         Ok(answered) => answered,
         Err(error) => match no_answer(press, error)? {
@@ -27,7 +27,7 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
             Err(why) => {
                 let seen = Seen { page_hash: page.hash, verdict: None };
                 let detail = json!({ "why": why, "step": "screen" });
-                return press.finish(turn, &item, Event::ModelFailed, detail, Some(seen)).await;
+                return press.finish(ctx, &item, Event::ModelFailed, detail, Some(seen)).await;
             }
         },
     };
@@ -39,10 +39,10 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
         Worth::NotReady => Event::NotReady,
     };
     if answered.is_cached && item.page_hash.as_deref() == Some(&page.hash) {
-        let event = decide::on_unchanged(&item, event, &press.limits(), turn.now());
+        let event = decide::on_unchanged(&item, event, &press.limits(), ctx.now());
         if matches!(event, Event::Unchanged | Event::WaitOver) {
             let detail = json!({ "since": item.deferred_since });
-            return press.finish(turn, &item, event, detail, None).await;
+            return press.finish(ctx, &item, event, detail, None).await;
         }
     }
     tracing::info!(item.id = item.id, verdict = event.code(), "Screened `{}`: {}", item.title, event.code());
@@ -57,7 +57,7 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
     });
     let lacks_block = page.lacks_block;
     let seen = Seen { page_hash: page.hash, verdict: Some(verdict.reason) };
-    let step = press.finish(turn, &item, event, detail, Some(seen)).await.map(|step| match step {
+    let step = press.finish(ctx, &item, event, detail, Some(seen)).await.map(|step| match step {
         Step::Moved(line) if lacks_block => {
             Step::Moved(format!("{line}; {}", press.block_warning(&item.url)))
         }

@@ -8,24 +8,24 @@ use super::files::{self, Broken, Trouble};
 use super::model::{Item, Status};
 use super::post::{self, Text};
 use super::workspace::Workspace;
-use super::{Failure, Press, Seen, Step, Turn, no_answer, page};
+use super::{Failure, Press, RunContext, Seen, Step, no_answer, page};
 use crate::fail;
-use crate::llm::{AskError, Because, Document, Obstacle, Purpose};
+use crate::llm::{AskError, Document, PauseReason, Purpose, Unavailable};
 
 /// Summarises one pending item and queues its post.
-pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, Failure> {
+pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<Step, Failure> {
     let page = match page::fetch(press, &item).await {
         Ok(page) => page,
         Err(error) => {
             let detail = json!({ "why": error.to_string(), "code": error.why_code() });
-            return press.finish(turn, &item, Event::DownloadFailed, detail, None).await;
+            return press.finish(ctx, &item, Event::DownloadFailed, detail, None).await;
         }
     };
     let seen = Seen { page_hash: page.hash.clone(), verdict: None };
     let llm = press.llm()?;
     let sizes: Vec<u64> = page.files.iter().map(|file| file.bytes.unwrap_or(0)).collect();
     if let Some(obstacle) = llm.find_obstacle(&press.name, Purpose::Summary, &sizes).await? {
-        return without_model(press, turn, &item, obstacle).await;
+        return without_model(press, ctx, &item, obstacle).await;
     }
     let workspace = Workspace::open()
         .map_err(|error| Failure::Failed(format!("no place for temporary files: {error}")))?;
@@ -44,13 +44,13 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
                     (Event::FilesTooLarge, format!("every file is larger than {}", press.keys.max_file))
                 }
             };
-            return press.finish(turn, &item, event, json!({ "why": why }), Some(seen)).await;
+            return press.finish(ctx, &item, event, json!({ "why": why }), Some(seen)).await;
         }
     };
     fail::point("press.files_fetched");
     let document = Document { title: item.title.clone(), text: page.text, files };
-    let wish = press.wish(&item, press.keys.summary_prompt.as_ref());
-    let asked = llm.summarize(&press.name, &document, &wish).await;
+    let options = press.options(&item, press.keys.summary_prompt.as_ref());
+    let asked = llm.summarize(&press.name, &document, &options).await;
     drop(workspace);
     fail::point("press.summarized");
     let text = match asked {
@@ -59,33 +59,33 @@ pub(super) async fn one(press: &Press, turn: &Turn, item: Item) -> Result<Step, 
             is_cached: answered.is_cached,
             tokens: answered.tokens_in + answered.tokens_out,
         },
-        Err(AskError::Resting(obstacle)) => return without_model(press, turn, &item, obstacle).await,
+        Err(AskError::Resting(obstacle)) => return without_model(press, ctx, &item, obstacle).await,
         Err(error) => match no_answer(press, error)? {
             Ok(waiting) => return Ok(waiting),
             Err(why) if press.keys.post_rejected => Text::None { why },
             Err(why) => {
                 let detail = json!({ "why": why, "step": "summary" });
-                return press.finish(turn, &item, Event::ModelFailed, detail, Some(seen)).await;
+                return press.finish(ctx, &item, Event::ModelFailed, detail, Some(seen)).await;
             }
         },
     };
-    post::queue(press, turn, &item, &text, Some(seen)).await
+    post::queue(press, ctx, &item, &text, Some(seen)).await
 }
 
 /// What to do when the model cannot be asked: wait, or post title and link if the job prefers that to waiting for a
 /// new budget. A key that is still not accepted is told like the first time.
 pub(super) async fn without_model(
     press: &Press,
-    turn: &Turn,
+    ctx: &RunContext,
     item: &Item,
-    obstacle: Obstacle,
+    obstacle: Unavailable,
 ) -> Result<Step, Failure> {
-    let Obstacle { until, why, because } = obstacle;
+    let Unavailable { until, why, because } = obstacle;
     let may_post = item.status == Status::Pending && press.keys.on_budget == OnBudget::PostWithoutSummary;
     match because {
-        Because::Locked => Err(press.locked(&why)),
-        Because::Refused => Err(press.refused(&why)),
-        Because::UsedUp if may_post => post::queue(press, turn, item, &Text::None { why }, None).await,
-        Because::UsedUp | Because::Busy | Because::Down => Ok(Step::Waiting { until, why }),
+        PauseReason::Locked => Err(press.locked(&why)),
+        PauseReason::Refused => Err(press.refused(&why)),
+        PauseReason::UsedUp if may_post => post::queue(press, ctx, item, &Text::None { why }, None).await,
+        PauseReason::UsedUp | PauseReason::Busy | PauseReason::Down => Ok(Step::Waiting { until, why }),
     }
 }

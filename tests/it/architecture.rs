@@ -187,7 +187,7 @@ fn deciding_and_reading_do_no_input_or_output() {
     let mut seen = 0;
     for file in sources() {
         let path = path_of(&file);
-        if pure(&path) && !path.ends_with("/tests.rs") {
+        if pure(&path) && !path.contains("/tests") {
             seen += 1;
             let code = code_of(&file);
             for word in banned {
@@ -247,15 +247,25 @@ fn moments_are_told_to_people_in_one_place() {
 fn every_test_file_is_listed() {
     let dir = root().join("tests/it");
     for file in rust_files(&dir) {
-        let name = file.file_stem().unwrap().to_str().unwrap();
-        let parent = file.parent().unwrap();
-        // `tests/it/x.rs` is listed by `main.rs`, `tests/it/a/x.rs` by `tests/it/a.rs`.
-        let lister = if parent == dir { dir.join("main.rs") } else { parent.with_extension("rs") };
+        // `tests/it/a.rs` and `tests/it/a/mod.rs` are listed by `main.rs`, `tests/it/a/x.rs` by `tests/it/a/mod.rs`.
+        let module = if file.ends_with("mod.rs") { file.parent().unwrap() } else { &file };
+        let name = module.file_stem().unwrap().to_str().unwrap();
+        let parent = module.parent().unwrap();
+        let lister = if parent == dir { dir.join("main.rs") } else { parent.join("mod.rs") };
         let listed = std::fs::read_to_string(&lister)
             .unwrap()
             .lines()
             .any(|line| line.trim_start_matches("pub(crate) ") == format!("mod {name};"));
         assert!(file == dir.join("main.rs") || listed, "{} does not list `{name}`", lister.display());
+    }
+}
+
+#[test]
+fn modules_with_files_of_their_own_are_folders() {
+    let tests = rust_files(&root().join("tests/it"));
+    for file in sources().iter().chain(&tests) {
+        let folder = file.with_extension("");
+        assert!(!folder.is_dir(), "{} belongs into {} as mod.rs", file.display(), folder.display());
     }
 }
 

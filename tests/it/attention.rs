@@ -3,7 +3,7 @@
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::desk::{Desk, output_beside};
+use crate::test_env::{TestEnv, output_beside};
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::gemini::Gemini;
 use tsuzuki::demo::site::{Content, Site};
@@ -13,14 +13,14 @@ use tsuzuki::time::Timestamp;
 const ALLOW: &str = "allow_private = [\"127.0.0.1\"]";
 
 /// The program at a moment of its own.
-fn command(desk: &Desk, args: &[&str], now: Timestamp) -> Command {
-    let mut command = desk.command(args);
+fn command(test_env: &TestEnv, args: &[&str], now: Timestamp) -> Command {
+    let mut command = test_env.command(args);
     command.env("TSUZUKI_NOW", now.to_string());
     command
 }
 
-async fn run(desk: &Desk, args: &[&str], now: Timestamp) -> Said {
-    Said::of(&output_beside(command(desk, args, now)).await)
+async fn run(test_env: &TestEnv, args: &[&str], now: Timestamp) -> Said {
+    Said::of(&output_beside(command(test_env, args, now)).await)
 }
 
 #[derive(Debug)]
@@ -67,27 +67,29 @@ const FAILED: &str = "1 message failed and will not be sent: `tsuzuki delivery l
 async fn what_is_held_is_said_by_the_run_that_holds_it_and_by_status_until_it_is_decided() {
     let site = Site::start(Content::with_articles(3, day(1))).await.unwrap();
     let server = WebhookServer::start().await.unwrap();
-    let desk = Desk::new(&(hook(&server) + &blogs("mine", "hold_above = 2", &site)));
-    let first = run(&desk, &["run-due", "-q"], day(2)).await;
+    let test_env = TestEnv::new(&(hook(&server) + &blogs("mine", "hold_above = 2", &site)));
+    let first = run(&test_env, &["run-due", "-q"], day(2)).await;
     assert_eq!((first.code, first.err.as_str()), (0, ""));
     site.edit(|content| (0..11).for_each(|n| content.publish(&format!("n{n}"), &format!("New {n}"), day(3))));
 
-    let held = run(&desk, &["run-due", "-q"], day(4)).await;
+    let held = run(&test_env, &["run-due", "-q"], day(4)).await;
     held.warns(0, HELD);
     assert_eq!(held.out, "", "cron mails what is on stderr, and nothing else is there to tell");
-    let again = run(&desk, &["run-due", "-q"], day(5)).await;
+    let again = run(&test_env, &["run-due", "-q"], day(5)).await;
     assert_eq!((again.code, again.err.as_str()), (0, ""), "told once, not with every line of a crontab");
-    run(&desk, &["run", "mine"], day(6)).await.warns(0, HELD);
-    run(&desk, &["status"], day(6)).await.warns(0, HELD);
-    let json = run(&desk, &["status", "--json"], day(6)).await;
+    run(&test_env, &["run", "mine"], day(6)).await.warns(0, HELD);
+    run(&test_env, &["status"], day(6)).await.warns(0, HELD);
+    let json = run(&test_env, &["status", "--json"], day(6)).await;
     let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!(json[0]["messages_held"], 1);
-    let doctor = run(&desk, &["doctor", "--offline"], day(6)).await;
+    let doctor = run(&test_env, &["doctor", "--offline"], day(6)).await;
     assert!(doctor.out.contains(HELD), "{doctor:?}");
-    run(&desk, &["change", "ls"], day(6)).await.warns(0, "1 held: `tsuzuki change approve ID` or `skip ID`");
+    run(&test_env, &["change", "ls"], day(6))
+        .await
+        .warns(0, "1 held: `tsuzuki change approve ID` or `skip ID`");
 
-    assert_eq!(run(&desk, &["change", "skip", "1"], day(6)).await.code, 0);
-    let status = run(&desk, &["status"], day(6)).await;
+    assert_eq!(run(&test_env, &["change", "skip", "1"], day(6)).await.code, 0);
+    let status = run(&test_env, &["status"], day(6)).await;
     assert_eq!((status.code, status.err.as_str()), (0, ""));
 }
 
@@ -96,12 +98,12 @@ async fn a_message_that_failed_for_good_changes_the_exit_code_and_stays_in_statu
     let site = Site::start(Content::with_articles(2, day(1))).await.unwrap();
     let server = WebhookServer::start().await.unwrap();
     server.script.always(Some(Fault::Status(400, Vec::new())));
-    let desk = Desk::new(&(hook(&server) + &blogs("mine", "first_run = \"all\"", &site)));
-    run(&desk, &["run-due", "-q"], day(2)).await.warns(3, FAILED);
-    let again = run(&desk, &["run-due", "-q"], day(3)).await;
+    let test_env = TestEnv::new(&(hook(&server) + &blogs("mine", "first_run = \"all\"", &site)));
+    run(&test_env, &["run-due", "-q"], day(2)).await.warns(3, FAILED);
+    let again = run(&test_env, &["run-due", "-q"], day(3)).await;
     assert_eq!((again.code, again.err.as_str()), (0, ""));
-    run(&desk, &["status"], day(3)).await.warns(0, FAILED);
-    assert_eq!(run(&desk, &["status"], day(12)).await.err, "", "an old failure is in the listing only");
+    run(&test_env, &["status"], day(3)).await.warns(0, FAILED);
+    assert_eq!(run(&test_env, &["status"], day(12)).await.err, "", "an old failure is in the listing only");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -109,14 +111,15 @@ async fn a_run_says_when_what_waits_may_leave() {
     let site = Site::start(Content::with_articles(2, day(1))).await.unwrap();
     let server = WebhookServer::start().await.unwrap();
     let channel = hook(&server) + "quiet_hours = \"00:00-23:30\"\ntimezone = \"UTC\"\n";
-    let desk =
-        Desk::new(&(channel + "[app]\ntimezone = \"UTC\"\n" + &blogs("mine", "first_run = \"all\"", &site)));
-    let ran = run(&desk, &["run-due"], day(2)).await;
+    let test_env = TestEnv::new(
+        &(channel + "[app]\ntimezone = \"UTC\"\n" + &blogs("mine", "first_run = \"all\"", &site)),
+    );
+    let ran = run(&test_env, &["run-due"], day(2)).await;
     let at = day(2).to_string()[..10].to_owned();
     let words = format!("messages wait; the next leaves at {at} 23:30 +00:00, or later");
     assert!(ran.code == 0 && ran.err.contains(&words), "{ran:?}");
     assert!(server.posts().is_empty());
-    let quiet = run(&desk, &["run-due", "-q"], day(2).plus(Duration::from_secs(7200))).await;
+    let quiet = run(&test_env, &["run-due", "-q"], day(2).plus(Duration::from_secs(7200))).await;
     assert_eq!((quiet.code, quiet.err.as_str()), (0, ""), "that is no alarm");
 }
 
@@ -125,15 +128,15 @@ async fn a_channel_that_refuses_our_credentials_ends_with_4_every_time() {
     let site = Site::start(Content::with_articles(2, day(1))).await.unwrap();
     let server = WebhookServer::start().await.unwrap();
     server.script.always(Some(Fault::Status(401, Vec::new())));
-    let desk = Desk::new(&(hook(&server) + &blogs("mine", "first_run = \"all\"", &site)));
+    let test_env = TestEnv::new(&(hook(&server) + &blogs("mine", "first_run = \"all\"", &site)));
     let words = "channel hook is paused: the webhook answered with status 401";
-    run(&desk, &["run-due", "-q"], day(2)).await.warns(4, words);
-    let again = run(&desk, &["run-due", "-q"], day(3)).await;
+    run(&test_env, &["run-due", "-q"], day(2)).await.warns(4, words);
+    let again = run(&test_env, &["run-due", "-q"], day(3)).await;
     again.warns(4, words);
     assert_eq!(again.err.lines().count(), 1, "{again:?}");
-    run(&desk, &["run-due"], day(4)).await.warns(4, words);
-    run(&desk, &["status"], day(4)).await.warns(0, words);
-    let told = run(&desk, &["why", "hook"], day(4)).await;
+    run(&test_env, &["run-due"], day(4)).await.warns(4, words);
+    run(&test_env, &["status"], day(4)).await.warns(0, words);
+    let told = run(&test_env, &["why", "hook"], day(4)).await;
     assert!(told.out.contains("until its credentials change"), "{told:?}");
 }
 
@@ -141,13 +144,13 @@ async fn a_channel_that_refuses_our_credentials_ends_with_4_every_time() {
 async fn a_key_that_is_still_missing_ends_with_4_like_the_first_time() {
     let site = Site::start(Content::with_articles(2, day(1))).await.unwrap();
     let gemini = Gemini::start().await.unwrap();
-    let desk = Desk::new(&format!(
+    let test_env = TestEnv::new(&format!(
         "[llm.model]\nkind = \"gemini\"\napi_key = \"${{NO_SUCH_KEY}}\"\nbase_url = \"{}\"\n{ALLOW}\n\
          [[job]]\nname = \"p\"\nkind = \"press\"\nfeed = \"{}feed.xml\"\nllm = \"model\"\nfirst_run = \"all\"\n{ALLOW}\n",
         gemini.url, site.url
     ));
     for day in [day(2), day(2).plus(Duration::from_secs(60))] {
-        let ran = run(&desk, &["run", "p"], day).await;
+        let ran = run(&test_env, &["run", "p"], day).await;
         assert_eq!(ran.code, 4, "{ran:?}");
         assert!(ran.out.contains("[llm.model]: ") && ran.out.contains("NO_SUCH_KEY"), "{ran:?}");
         assert!(ran.out.contains("  hint: `tsuzuki doctor` says which keys"), "{ran:?}");
@@ -156,8 +159,8 @@ async fn a_key_that_is_still_missing_ends_with_4_like_the_first_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_of_the_database_address_is_named_with_its_place() {
-    let desk = Desk::new("[store]\nurl = \"postgres://a:${NOPE}@127.0.0.1:1/none\"\n");
-    let said = run(&desk, &["status"], day(2)).await;
+    let test_env = TestEnv::new("[store]\nurl = \"postgres://a:${NOPE}@127.0.0.1:1/none\"\n");
+    let said = run(&test_env, &["status"], day(2)).await;
     said.warns(4, "tsuzuki.toml:2:7");
     assert!(said.err.contains("NOPE is not set") && said.err.contains("database needs it"), "{said:?}");
 }
@@ -174,9 +177,9 @@ async fn a_run_whose_reader_has_gone_sends_and_ends_as_it_would() {
     let dead_job = format!(
         "[[job]]\nname = \"dead\"\nkind = \"blogs\"\n{ALLOW}\nblog = [{{ id = \"dead\", url = \"{dead}\" }}]\n"
     );
-    let desk = Desk::new(&(config + &dead_job));
+    let test_env = TestEnv::new(&(config + &dead_job));
     for (args, code) in [(&["run", "mine"][..], 0), (&["run", "dead"], 1), (&["run", "dead", "--json"], 1)] {
-        let mut command = command(&desk, args, day(2));
+        let mut command = command(&test_env, args, day(2));
         let output = tokio::task::spawn_blocking(move || {
             let (reader, writer) = std::io::pipe().unwrap();
             drop(reader);
@@ -195,8 +198,8 @@ async fn a_quick_job_is_sent_while_a_slow_one_still_runs_and_what_was_killed_is_
     let slow = Site::start(hanging).await.unwrap();
     let server = WebhookServer::start().await.unwrap();
     let config = hook(&server) + &blogs("slow", "", &slow) + &blogs("quick", "first_run = \"all\"", &quick);
-    let desk = Desk::new(&config);
-    let mut child = command(&desk, &["run-due", "-q"], day(2)).stderr(Stdio::null()).spawn().unwrap();
+    let test_env = TestEnv::new(&config);
+    let mut child = command(&test_env, &["run-due", "-q"], day(2)).stderr(Stdio::null()).spawn().unwrap();
     let patience = Instant::now() + Duration::from_secs(20);
     while server.posts().is_empty() {
         assert!(
@@ -208,9 +211,9 @@ async fn a_quick_job_is_sent_while_a_slow_one_still_runs_and_what_was_killed_is_
     assert!(child.try_wait().unwrap().is_none(), "the slow job still runs");
 
     let status = |now: Timestamp| {
-        let desk = &desk;
+        let test_env = &test_env;
         async move {
-            let said = run(desk, &["status", "--json"], now).await;
+            let said = run(test_env, &["status", "--json"], now).await;
             let rows: serde_json::Value = serde_json::from_str(&said.out).unwrap();
             (
                 rows[0]["state"].as_str().unwrap().to_owned(),
@@ -225,7 +228,7 @@ async fn a_quick_job_is_sent_while_a_slow_one_still_runs_and_what_was_killed_is_
     let (state, next) = status(soon).await;
     assert_eq!(state, "cut off");
     assert!(next.starts_with("2026-01-02T00:00:0"), "due at once, not at the next point: {next}");
-    let why = run(&desk, &["why", "slow", "--json"], soon).await;
+    let why = run(&test_env, &["why", "slow", "--json"], soon).await;
     let why: serde_json::Value = serde_json::from_str(&why.out).unwrap();
     let next = why[0]["job"]["next_run_at"].as_str().unwrap();
     assert!(next.starts_with("2026-01-02T00:00:0"), "`why` says the same: {next}");
@@ -236,20 +239,20 @@ async fn a_channel_whose_secret_is_not_set_is_paused_until_it_is() {
     let site = Site::start(Content::with_articles(2, day(1))).await.unwrap();
     let server = WebhookServer::start().await.unwrap();
     let channel = format!("[channel.hook]\nkind = \"webhook\"\nurl = \"${{HOOK_URL}}\"\n{ALLOW}\n");
-    let desk = Desk::new(&(channel + &blogs("mine", "first_run = \"all\"", &site)));
+    let test_env = TestEnv::new(&(channel + &blogs("mine", "first_run = \"all\"", &site)));
     for (args, day) in
         [(&["run", "mine"][..], day(2)), (&["run", "mine", "-q"], day(3)), (&["run-due", "-q"], day(4))]
     {
-        let ran = run(&desk, args, day).await;
+        let ran = run(&test_env, args, day).await;
         ran.warns(4, "channel hook is paused: HOOK_URL is not set");
         assert!(!ran.err.contains("credentials") && !ran.err.contains("reject"), "{ran:?}");
     }
-    let status = run(&desk, &["status"], day(4)).await;
+    let status = run(&test_env, &["status"], day(4)).await;
     status.warns(0, "channel hook is paused: HOOK_URL is not set");
     assert!(status.out.contains("Needs setup"), "{status:?}");
-    let why = run(&desk, &["why", "hook"], day(4)).await;
+    let why = run(&test_env, &["why", "hook"], day(4)).await;
     assert!(why.out.contains("is paused until its credentials change: HOOK_URL is not set"), "{why:?}");
-    let mut set = command(&desk, &["run", "mine", "-q"], day(5));
+    let mut set = command(&test_env, &["run", "mine", "-q"], day(5));
     set.env("HOOK_URL", server.url.to_string());
     let ran = Said::of(&output_beside(set).await);
     assert_eq!((ran.code, ran.err.as_str(), server.posts().len()), (0, "", 1), "{ran:?}");
@@ -259,19 +262,19 @@ async fn a_channel_whose_secret_is_not_set_is_paused_until_it_is() {
 async fn a_model_whose_key_is_not_set_is_asked_as_soon_as_it_is() {
     let site = Site::start(Content::with_articles(2, day(1))).await.unwrap();
     let gemini = Gemini::start().await.unwrap();
-    let desk = Desk::new(&format!(
+    let test_env = TestEnv::new(&format!(
         "[llm.model]\nkind = \"gemini\"\napi_key = \"${{MODEL_KEY}}\"\nbase_url = \"{}\"\n{ALLOW}\n\
          [[job]]\nname = \"p\"\nkind = \"press\"\nfeed = \"{}feed.xml\"\nllm = \"model\"\nfirst_run = \"all\"\n{ALLOW}\n",
         gemini.url, site.url
     ));
-    let ran = run(&desk, &["run", "p", "-q"], day(2)).await;
+    let ran = run(&test_env, &["run", "p", "-q"], day(2)).await;
     assert!(ran.code == 4 && ran.out.contains("MODEL_KEY is not set"), "{ran:?}");
-    let why = run(&desk, &["why", "provider:model"], day(2)).await;
+    let why = run(&test_env, &["why", "provider:model"], day(2)).await;
     assert!(
         why.out.contains("its key is missing or was refused") && !why.out.contains("refuses our key"),
         "{why:?}"
     );
-    let mut set = command(&desk, &["run", "p"], day(2).plus(Duration::from_secs(60)));
+    let mut set = command(&test_env, &["run", "p"], day(2).plus(Duration::from_secs(60)));
     set.env("MODEL_KEY", tsuzuki::demo::gemini::KEY);
     let ran = Said::of(&output_beside(set).await);
     assert!(!ran.out.contains("MODEL_KEY") && ran.code != 4, "{ran:?}");
@@ -280,24 +283,24 @@ async fn a_model_whose_key_is_not_set_is_asked_as_soon_as_it_is() {
 /// What ends with another code than 0 says a line about it, also with `-q`, and also when data goes to a program.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_fails_without_a_word() {
-    use tsuzuki::db::{Db, Open, Place};
+    use tsuzuki::db::{Db, DbUrl, Open};
     let site = Site::start(Content::with_articles(2, day(1))).await.unwrap();
     let server = WebhookServer::start().await.unwrap();
     server.script.always(Some(Fault::Status(401, Vec::new())));
-    let locked = Desk::new(&(hook(&server) + &blogs("mine", "first_run = \"all\"", &site)));
+    let locked = TestEnv::new(&(hook(&server) + &blogs("mine", "first_run = \"all\"", &site)));
     assert_eq!(run(&locked, &["run", "mine", "-q"], day(2)).await.code, 4);
-    let held = Desk::new(&(hook(&server) + &blogs("mine", "", &site)));
-    let at = Place::File(held.file("tsuzuki.db"));
+    let held = TestEnv::new(&(hook(&server) + &blogs("mine", "", &site)));
+    let at = DbUrl::File(held.file("tsuzuki.db"));
     let db = Db::open(at, Open::Create, tsuzuki::time::Clock::starting_at(day(2))).await.unwrap();
     let owner = tsuzuki::id::Owner::this_process();
     let claim = move |tx: &mut tsuzuki::db::Tx<'_>| {
         tsuzuki::ledger::lease::claim(tx, "job:mine", &owner, Duration::from_secs(3600))
     };
     db.write(claim).await.unwrap();
-    let wrong = Desk::new("[app]\nlangage = \"ja\"\n");
-    let unset = Desk::new("[channel.out]\nkind = \"slack\"\nurl = \"${NOT_SET}\"\n");
-    let empty = Desk::empty();
-    for (desk, args, code) in [
+    let wrong = TestEnv::new("[app]\nlangage = \"ja\"\n");
+    let unset = TestEnv::new("[channel.out]\nkind = \"slack\"\nurl = \"${NOT_SET}\"\n");
+    let empty = TestEnv::empty();
+    for (test_env, args, code) in [
         (&locked, &["run", "mine"][..], 4),
         (&locked, &["run-due"], 4),
         (&held, &["run", "mine"], 6),
@@ -313,7 +316,7 @@ async fn nothing_fails_without_a_word() {
         (&empty, &["inspect", "feed", "nowhere.xml"], 1),
     ] {
         for more in [&["-q"][..], &["-q", "--json"]] {
-            let said = run(desk, &[args, more].concat(), day(2)).await;
+            let said = run(test_env, &[args, more].concat(), day(2)).await;
             assert_eq!(said.code, code, "{args:?} {more:?} {said:?}");
             let words = if more.len() == 1 { said.out.clone() + &said.err } else { said.err.clone() };
             assert!(!words.trim().is_empty(), "{args:?} {more:?} {said:?}");

@@ -1,13 +1,13 @@
 //! Backups and resets: what is refused, in which words, and what is left alone.
 
-use crate::desk::{Desk, code, err};
-use tsuzuki::db::{self, Db, Open, Place};
+use crate::test_env::{TestEnv, code, err};
+use tsuzuki::db::{self, Db, DbUrl, Open};
 use tsuzuki::ledger::Subject;
 use tsuzuki::time::Clock;
 
 #[track_caller]
-fn refuses(desk: &Desk, args: &[&str], expected: i32, words: &[&str]) {
-    let output = desk.run(args);
+fn refuses(test_env: &TestEnv, args: &[&str], expected: i32, words: &[&str]) {
+    let output = test_env.run(args);
     let said = err(&output);
     assert_eq!(code(&output), expected, "{args:?}: {said}");
     for word in words {
@@ -17,37 +17,52 @@ fn refuses(desk: &Desk, args: &[&str], expected: i32, words: &[&str]) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_refusal_names_the_right_next_step() {
-    let desk = Desk::new("");
-    refuses(&desk, &["db", "backup", "b.db"], 1, &["there is no database at", "there is nothing to back up"]);
-    assert!(desk.run(&["db", "migrate"]).status.success());
-    assert!(desk.run(&["db", "backup", "b.db"]).status.success());
-    refuses(&desk, &["db", "backup", "b.db"], 1, &["b.db exists already", "name a new file"]);
+    let test_env = TestEnv::new("");
     refuses(
-        &desk,
+        &test_env,
+        &["db", "backup", "b.db"],
+        1,
+        &["there is no database at", "there is nothing to back up"],
+    );
+    assert!(test_env.run(&["db", "migrate"]).status.success());
+    assert!(test_env.run(&["db", "backup", "b.db"]).status.success());
+    refuses(&test_env, &["db", "backup", "b.db"], 1, &["b.db exists already", "name a new file"]);
+    refuses(
+        &test_env,
         &["db", "backup", "no/such/b.db"],
         1,
         &["there is no directory no/such", "mkdir -p no/such"],
     );
     let wants_backup = "name a file that `tsuzuki db backup` has written";
-    refuses(&desk, &["db", "restore", "nope.db"], 2, &["there is no file nope.db", wants_backup]);
-    refuses(&desk, &["db", "restore", "tsuzuki.db", "--yes"], 2, &["is the database itself", wants_backup]);
+    refuses(&test_env, &["db", "restore", "nope.db"], 2, &["there is no file nope.db", wants_backup]);
+    refuses(
+        &test_env,
+        &["db", "restore", "tsuzuki.db", "--yes"],
+        2,
+        &["is the database itself", wants_backup],
+    );
     for (name, bytes) in [("empty.db", &b""[..]), ("text.db", b"not a database, but some text")] {
-        std::fs::write(desk.path().join(name), bytes).unwrap();
+        std::fs::write(test_env.path().join(name), bytes).unwrap();
         let said = format!("{name} is no backup that can be used");
-        refuses(&desk, &["db", "restore", name, "--yes"], 1, &[&said, "nothing was changed", wants_backup]);
+        refuses(
+            &test_env,
+            &["db", "restore", name, "--yes"],
+            1,
+            &[&said, "nothing was changed", wants_backup],
+        );
     }
-    let files = desk.files();
-    let place = Place::File(desk.path().join("tsuzuki.db"));
+    let files = test_env.files();
+    let place = DbUrl::File(test_env.path().join("tsuzuki.db"));
     let held = Db::open(place, Open::Existing, Clock::system()).await.unwrap();
     for command in [&["db", "restore", "b.db", "--yes"][..], &["db", "reset", "--yes"]] {
-        refuses(&desk, command, 6, &["is in use", "stop `tsuzuki serve`"]);
+        refuses(&test_env, command, 6, &["is in use", "stop `tsuzuki serve`"]);
     }
     held.close().await;
-    assert_eq!(desk.files(), files, "nothing half-done is left");
+    assert_eq!(test_env.files(), files, "nothing half-done is left");
 
     let schema = crate::databases::Schema::create();
     for args in [&["db", "backup", "x.db"][..], &["db", "restore", "b.db", "--yes"]] {
-        let output = desk.run_on(&schema.url, args);
+        let output = test_env.run_on(&schema.url, args);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(2) && said.contains("`pg_dump`"), "{said}");
     }
@@ -55,24 +70,24 @@ async fn every_refusal_names_the_right_next_step() {
 
 #[test]
 fn a_damaged_database_is_replaced_with_all_that_belongs_to_it() {
-    let desk = Desk::new("");
-    assert!(desk.run(&["db", "migrate"]).status.success());
-    assert!(desk.run(&["db", "backup", "b.db"]).status.success());
-    std::fs::write(desk.path().join("tsuzuki.db"), "broken").unwrap();
-    std::fs::write(desk.path().join("tsuzuki.db-wal"), "of the broken one").unwrap();
-    refuses(&desk, &["status"], 1, &["is not a SQLite database", "check [store] url"]);
-    let restored = desk.run(&["db", "restore", "b.db", "--yes"]);
+    let test_env = TestEnv::new("");
+    assert!(test_env.run(&["db", "migrate"]).status.success());
+    assert!(test_env.run(&["db", "backup", "b.db"]).status.success());
+    std::fs::write(test_env.path().join("tsuzuki.db"), "broken").unwrap();
+    std::fs::write(test_env.path().join("tsuzuki.db-wal"), "of the broken one").unwrap();
+    refuses(&test_env, &["status"], 1, &["is not a SQLite database", "check [store] url"]);
+    let restored = test_env.run(&["db", "restore", "b.db", "--yes"]);
     assert!(restored.status.success(), "{restored:?}");
-    assert!(desk.run(&["db", "check"]).status.success());
-    let kept = std::fs::read(desk.path().join("tsuzuki.db.before-restore")).unwrap();
+    assert!(test_env.run(&["db", "check"]).status.success());
+    let kept = std::fs::read(test_env.path().join("tsuzuki.db.before-restore")).unwrap();
     assert_eq!(kept, b"broken");
 }
 
 #[test]
 fn what_is_left_of_a_removed_database_is_not_laid_over_the_restored_one() {
-    let desk = Desk::new("");
-    assert!(desk.run(&["db", "migrate"]).status.success());
-    let file = desk.file("tsuzuki.db");
+    let test_env = TestEnv::new("");
+    assert!(test_env.run(&["db", "migrate"]).status.success());
+    let file = test_env.file("tsuzuki.db");
     let write = |connection: &rusqlite::Connection, subject: &str| {
         connection
             .execute(
@@ -84,23 +99,23 @@ fn what_is_left_of_a_removed_database_is_not_laid_over_the_restored_one() {
     let connection = rusqlite::Connection::open(&file).unwrap();
     connection.pragma_update(None, "journal_mode", "wal").unwrap();
     write(&connection, "before");
-    assert!(desk.run(&["db", "backup", "b.db"]).status.success());
+    assert!(test_env.run(&["db", "backup", "b.db"]).status.success());
     write(&connection, "after");
     // As after a power cut: the database is gone, its log is not.
-    let log = std::fs::read(desk.file("tsuzuki.db-wal")).unwrap();
+    let log = std::fs::read(test_env.file("tsuzuki.db-wal")).unwrap();
     assert!(!log.is_empty());
     drop(connection);
     std::fs::remove_file(&file).unwrap();
-    std::fs::write(desk.file("tsuzuki.db-wal"), &log).unwrap();
+    std::fs::write(test_env.file("tsuzuki.db-wal"), &log).unwrap();
 
-    let restored = desk.run(&["db", "restore", "b.db", "--yes"]);
+    let restored = test_env.run(&["db", "restore", "b.db", "--yes"]);
     assert!(restored.status.success(), "{restored:?}");
     let connection = rusqlite::Connection::open(&file).unwrap();
     let mut subjects = connection.prepare("SELECT subject FROM events WHERE code = 'x'").unwrap();
     let found: Vec<String> = subjects.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     assert_eq!(found, ["before"]);
     assert_eq!(
-        std::fs::read(desk.file("tsuzuki.db.before-restore-wal")).unwrap(),
+        std::fs::read(test_env.file("tsuzuki.db.before-restore-wal")).unwrap(),
         log,
         "kept, not thrown away"
     );
@@ -109,9 +124,9 @@ fn what_is_left_of_a_removed_database_is_not_laid_over_the_restored_one() {
 #[test]
 #[allow(clippy::disallowed_methods, reason = "another process ends when it does, by no clock of ours")]
 fn a_backup_beside_a_busy_writer_ends_and_is_of_one_moment() {
-    let desk = Desk::new("");
-    assert!(desk.run(&["db", "migrate"]).status.success());
-    let connection = rusqlite::Connection::open(desk.file("tsuzuki.db")).unwrap();
+    let test_env = TestEnv::new("");
+    assert!(test_env.run(&["db", "migrate"]).status.success());
+    let connection = rusqlite::Connection::open(test_env.file("tsuzuki.db")).unwrap();
     connection
         .execute_batch(
             "CREATE TABLE ballast (a BLOB); CREATE TABLE pair (a INTEGER, b INTEGER); INSERT INTO pair VALUES (0, 0);
@@ -133,7 +148,7 @@ fn a_backup_beside_a_busy_writer_ends_and_is_of_one_moment() {
             commits
         })
     };
-    let mut backup = desk.command(&["db", "backup", "b.db"]).spawn().unwrap();
+    let mut backup = test_env.command(&["db", "backup", "b.db"]).spawn().unwrap();
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let ended = loop {
         match backup.try_wait().unwrap() {
@@ -147,11 +162,11 @@ fn a_backup_beside_a_busy_writer_ends_and_is_of_one_moment() {
     let _ = backup.kill();
     assert!(ended.is_some_and(|status| status.success()), "it did not end beside {commits} commits");
     assert!(commits > 10, "{commits}");
-    let copy = rusqlite::Connection::open(desk.file("b.db")).unwrap();
+    let copy = rusqlite::Connection::open(test_env.file("b.db")).unwrap();
     let (a, b): (i64, i64) =
         copy.query_row("SELECT a, b FROM pair", [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     assert_eq!(a, b);
-    assert_eq!(desk.files().iter().filter(|name| name.contains(".part")).count(), 0);
+    assert_eq!(test_env.files().iter().filter(|name| name.contains(".part")).count(), 0);
 }
 
 on_both_databases! {

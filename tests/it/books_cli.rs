@@ -7,7 +7,7 @@ use tsuzuki::demo::google_books::{Reply, isbn, volumes};
 
 use crate::books_world::World;
 use crate::databases::{self, Fixture};
-use crate::desk::{Daemon, ends_with, send_signal};
+use crate::test_env::{Daemon, ends_with, send_signal};
 use rustix::process::Signal;
 
 /// A folder with a config file, and the program in it.

@@ -53,7 +53,7 @@ fn an_unknown_quota_is_told() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let db = tsuzuki::db::Db::open(
-            tsuzuki::db::Place::Memory,
+            tsuzuki::db::DbUrl::Memory,
             tsuzuki::db::Open::Create,
             tsuzuki::time::Clock::system(),
         );

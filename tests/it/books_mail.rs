@@ -42,8 +42,8 @@ on_both_databases! {
         let plain = String::from_utf8(BASE64.decode(plain).unwrap()).unwrap();
         let (_, html) = mail.split_once("Content-Transfer-Encoding: quoted-printable").unwrap();
         let html = html.replace("=\r\n", "").replace("=\n", "").replace("=3D", "=");
-        let parts = [plain, html];
-        for part in &parts {
+        let env = [plain, html];
+        for part in &env {
             let plain = part.replace("&#x2f;", "/");
             assert_eq!(plain.matches("https://books.example.com/p/").count(), 3, "{part}");
             assert!((0..3).all(|number| plain.contains(&isbn(number))), "each part is complete: {part}");

@@ -10,7 +10,7 @@ use tsuzuki::config::{self, Config, Env};
 use tsuzuki::db::{Db, Tx};
 use tsuzuki::demo::google_books::GoogleBooks;
 use tsuzuki::demo::webhook::WebhookServer;
-use tsuzuki::engine::{Delivery, Finished, Progress, Report, Runner, Selection, Turn};
+use tsuzuki::engine::{Delivery, Finished, Progress, Report, RunContext, Runner, Selection};
 use tsuzuki::id::{JobName, Owner};
 use tsuzuki::ledger::lease::{self, Claim};
 use tsuzuki::ledger::quota::Quota;
@@ -109,7 +109,7 @@ pub(crate) async fn send(app: &App) -> SendReport {
 }
 
 /// A turn under a lease of its own, for calling a phase by itself.
-pub(crate) async fn turn(fixture: &Fixture, job: &str) -> Turn {
+pub(crate) async fn turn(fixture: &Fixture, job: &str) -> RunContext {
     let job: JobName = job.parse().unwrap();
     let name = format!("job:{job}:{}", uuid::Uuid::new_v4());
     let claim = fixture
@@ -120,7 +120,7 @@ pub(crate) async fn turn(fixture: &Fixture, job: &str) -> Turn {
         .await
         .unwrap();
     let Claim::Taken(lease) = claim else { panic!("{claim:?}") };
-    Turn {
+    RunContext {
         job,
         db: fixture.db.clone(),
         clock: fixture.clock.clone(),

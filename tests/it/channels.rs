@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::channel::outbox::{self, Added, NewMessage, Row, SendReport, Sender, State, Topics};
-use tsuzuki::channel::{ChannelSet, Entry, MailBody, News, Notice, Outside};
+use tsuzuki::channel::{ChannelEnv, ChannelSet, Entry, MailBody, News, Notice};
 use tsuzuki::db::Db;
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
@@ -17,8 +17,8 @@ use tsuzuki::text::Language;
 use tsuzuki::time::{Clock, Timestamp};
 
 use crate::databases::Fixture;
-use crate::desk::{Daemon, Desk, send_signal};
-use crate::outbox::{channels_at, clients, outside};
+use crate::outbox::{channel_env, channels_at, clients};
+use crate::test_env::{Daemon, TestEnv, send_signal};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -27,13 +27,13 @@ const HOUR: Duration = Duration::from_secs(3600);
 pub(crate) struct Post {
     db: Db,
     channels: Arc<ChannelSet>,
-    outside: Outside,
+    channel_env: ChannelEnv,
     sender: Sender,
 }
 
 pub(crate) fn post_office(fixture: &Fixture, config: &str) -> Post {
     let channels = channels_at(&fixture.dir.path().join("tsuzuki.toml"), config);
-    let outside = outside(fixture);
+    let channel_env = channel_env(fixture);
     let sender = Sender::new(
         fixture.db.clone(),
         Arc::clone(&channels),
@@ -41,13 +41,13 @@ pub(crate) fn post_office(fixture: &Fixture, config: &str) -> Post {
         fixture.clock.clone(),
         Topics::new(),
     );
-    Post { db: fixture.db.clone(), channels, outside, sender }
+    Post { db: fixture.db.clone(), channels, channel_env, sender }
 }
 
 impl Post {
     /// Renders and adds; answers the numbers, one per recipient.
     pub(crate) async fn add(&self, channel: &str, subject: &str, news: &News) -> Vec<i64> {
-        let rendered = self.channels.find(channel).unwrap().render(&self.outside, news).await.unwrap();
+        let rendered = self.channels.find(channel).unwrap().render(&self.channel_env, news).await.unwrap();
         let subject = subject.to_owned();
         self.db
             .write(move |tx| {
@@ -65,7 +65,7 @@ impl Post {
                         payload: &one.payload,
                         hold: false,
                         not_before: None,
-                        found: tsuzuki::channel::outbox::Found::Since(Some(tx.now())),
+                        found: tsuzuki::channel::outbox::Provenance::Since(Some(tx.now())),
                     };
                     match outbox::add(tx, &message, now)? {
                         Added::Added(id) | Added::Known(id) => ids.push(id),
@@ -235,17 +235,17 @@ on_both_databases! {
         server.posts.next(Fault::DoneThenCut);
         post.send().await;
         server.reads.always(Some(Fault::Status(502, vec![])));
-        let mut looks = 0;
+        let mut resolve_attempts = 0;
         let mut minutes = 0;
         while post.row(id).await.state == State::Unknown {
             assert!(minutes < 60, "{:?}", post.row(id).await);
             fixture.clock.advance(MINUTE);
             minutes += 1;
             let report = post.send().await;
-            looks += report.unknown + report.held;
+            resolve_attempts += report.unknown + report.held;
         }
         let row = post.row(id).await;
-        assert_eq!((row.state, looks, row.attempts), (State::Held, 4, 1));
+        assert_eq!((row.state, resolve_attempts, row.attempts), (State::Held, 4, 1));
         assert!(minutes >= 16, "four looks within {minutes} minutes");
         assert!(row.last_error.is_some_and(|why| why.contains("looking failed 4 times")));
         assert_eq!(server.toots().len(), 1);
@@ -550,8 +550,8 @@ fn saving_the_config_cuts_off_no_message_and_holds_up_no_channel() {
         let post = post_office(&fixture, &after);
         let mail = post.add("mail", "u1", &news(1)).await[0];
         smtp.next(Phase::Kept, Trouble::Wait);
-        let desk = Desk::new(&before);
-        let mut serve = desk.command(&["serve"]);
+        let test_env = TestEnv::new(&before);
+        let mut serve = test_env.command(&["serve"]);
         let mut daemon = Daemon(serve.stderr(std::process::Stdio::null()).spawn().unwrap());
         let deadline = tokio::time::Instant::now() + MINUTE;
         let pause = async || {
@@ -561,7 +561,7 @@ fn saving_the_config_cuts_off_no_message_and_holds_up_no_channel() {
         while smtp.mails().is_empty() {
             pause().await;
         }
-        desk.write("tsuzuki.toml", &after);
+        test_env.write("tsuzuki.toml", &after);
         post.add("hook", "u1", &news(1)).await;
         while hook.posts().is_empty() {
             pause().await;
@@ -617,7 +617,7 @@ fn checks_tell_what_is_wrong_and_send_nothing() {
         let post = post_office(&fixture, &config);
         let mut said = Vec::new();
         for channel in post.channels.iter() {
-            for check in channel.check(&post.outside).await {
+            for check in channel.check(&post.channel_env).await {
                 said.push(format!("{} {} {}: {}", channel.name, check.is_fine, check.what, check.detail));
             }
         }
@@ -805,7 +805,7 @@ fn deliveries_are_listed_shown_and_decided_on_the_command_line() {
         let (code, _, words) = run("delivery retry --channel hok").await;
         assert!(code == 2 && words.contains("did you mean `hook`?"), "{words}");
         let (code, _, words) = run("delivery retry --channel hook").await;
-        assert!(code == 0 && words.contains("did not rest"), "{words}");
+        assert!(code == 0 && words.contains("was not paused"), "{words}");
 
         let (code, said, words) = run("mail test").await;
         assert_eq!((code, said.as_str()), (0, "reader@example.com: 2.0.0 kept as 1\n"), "{words}");

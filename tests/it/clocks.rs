@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use tokio_util::sync::CancellationToken;
 use tsuzuki::channel::outbox::{self, Added, NewMessage, Row, SendReport, Sender, State, Topics};
-use tsuzuki::channel::{ChannelSet, Notice, Outside};
+use tsuzuki::channel::{ChannelEnv, ChannelSet, Notice};
 use tsuzuki::db::{Db, Dialect, Open};
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
@@ -45,10 +45,10 @@ impl Process {
     }
 
     async fn add(&self, channel: &'static str, subject: &str) -> i64 {
-        let outside = Outside { clients: clients(), clock: self.clock.clone() };
+        let channel_env = ChannelEnv { clients: clients(), clock: self.clock.clone() };
         let link = format!("https://www.example.go.jp/news/{subject}.html");
         let news = Notice { link: link.parse().ok(), ..Notice::new(subject.to_owned(), Language::En) }.into();
-        let rendered = self.channels.find(channel).unwrap().render(&outside, &news).await.unwrap();
+        let rendered = self.channels.find(channel).unwrap().render(&channel_env, &news).await.unwrap();
         let (subject, one) = (subject.to_owned(), rendered.into_iter().next().unwrap());
         let added = self.db.write(move |tx| {
             let job: JobName = "press".parse().unwrap();
@@ -62,7 +62,7 @@ impl Process {
                 payload: &one.payload,
                 hold: false,
                 not_before: None,
-                found: tsuzuki::channel::outbox::Found::Since(Some(tx.now())),
+                found: tsuzuki::channel::outbox::Provenance::Since(Some(tx.now())),
             };
             outbox::add(tx, &message, tx.now())
         });
@@ -217,8 +217,8 @@ on_one_machine! {
             let id = first.add("toot", &set.to_string()).await;
             // It waited when the backup was made that is in use now.
             let long_ago = "2001-01-01T00:00:00Z".parse().unwrap();
-            let distrust = move |tx: &mut tsuzuki::db::Tx<'_>| outbox::distrust(tx, outbox::Doubt::Restored, long_ago);
-            assert_eq!(fixture.db.write(distrust).await.unwrap(), 1);
+            let suspect = move |tx: &mut tsuzuki::db::Tx<'_>| outbox::suspect(tx, outbox::Suspicion::Restored, long_ago);
+            assert_eq!(fixture.db.write(suspect).await.unwrap(), 1);
             server.reads.next(Fault::Hang);
             let looking = first.start_sending();
             until(async || first.row(id).await.lease_until.is_some()).await;
@@ -226,7 +226,7 @@ on_one_machine! {
             let second = Process::start(&fixture, &config, Clock::set_ahead(set)).await;
             let report = second.send().await;
             assert_eq!(SendReport { next_at: None, ..report }, SendReport::default(), "{set}");
-            assert_eq!(first.row(id).await, held, "{set}: it looks, too");
+            assert_eq!(first.row(id).await, held, "{set}: it resolve_attempts, too");
             looking.abort();
             let _ = looking.await;
             let clear = tsuzuki::sql!("DELETE FROM outbox");

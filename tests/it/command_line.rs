@@ -3,60 +3,60 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::desk::{Desk, code, ends_with, err, out, send_signal};
+use crate::test_env::{TestEnv, code, ends_with, err, out, send_signal};
 use rustix::process::Signal;
-use tsuzuki::db::{Db, Open, Place};
+use tsuzuki::db::{Db, DbUrl, Open};
 use tsuzuki::ledger::{Subject, cursor};
 use tsuzuki::time::Clock;
 use tsuzuki::{params, sql};
 
-async fn db_of(desk: &Desk) -> Db {
-    Db::open(Place::File(desk.file("tsuzuki.db")), Open::Create, Clock::system()).await.unwrap()
+async fn db_of(test_env: &TestEnv) -> Db {
+    Db::open(DbUrl::File(test_env.file("tsuzuki.db")), Open::Create, Clock::system()).await.unwrap()
 }
 
 const BLOGS: &str = "[[job]]\nname = \"blogs\"\nkind = \"blogs\"\nblog = [{ id = \"example\", url = \"https://example.com\" }]\n";
 
 #[test]
 fn a_typo_is_told_with_line_column_and_what_was_meant() {
-    let desk = Desk::new("[app]\ntimezon = \"Asia/Tokyo\"\n");
-    let output = desk.run(&["check"]);
+    let test_env = TestEnv::new("[app]\ntimezon = \"Asia/Tokyo\"\n");
+    let output = test_env.run(&["check"]);
     assert_eq!(code(&output), 5);
     let said = err(&output);
     assert!(said.contains("tsuzuki.toml:2:1"), "{said}");
     assert!(said.contains("did you mean `timezone`?"), "{said}");
     assert_eq!(out(&output), "");
-    assert_eq!(desk.files(), ["tsuzuki.toml"], "check opens nothing");
+    assert_eq!(test_env.files(), ["tsuzuki.toml"], "check opens nothing");
 }
 
 #[test]
 fn usage_errors_exit_2_and_help_goes_to_stdout() {
-    let desk = Desk::new("");
-    assert_eq!(code(&desk.run(&["no-such-command"])), 2);
-    assert_eq!(code(&desk.run(&["run", "--bogus"])), 2);
-    let help = desk.run(&["--help"]);
+    let test_env = TestEnv::new("");
+    assert_eq!(code(&test_env.run(&["no-such-command"])), 2);
+    assert_eq!(code(&test_env.run(&["run", "--bogus"])), 2);
+    let help = test_env.run(&["--help"]);
     assert_eq!(code(&help), 0);
     assert!(out(&help).contains("Exit codes: 0 fine"), "{}", out(&help));
-    let version = desk.run(&["--version"]);
+    let version = test_env.run(&["--version"]);
     assert_eq!(out(&version).trim(), format!("tsuzuki {}", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
 fn without_a_config_file_the_way_out_is_told() {
-    let desk = Desk::new("");
-    std::fs::remove_file(desk.path().join("tsuzuki.toml")).unwrap();
-    let output = desk.run(&["status"]);
+    let test_env = TestEnv::new("");
+    std::fs::remove_file(test_env.path().join("tsuzuki.toml")).unwrap();
+    let output = test_env.run(&["status"]);
     assert_eq!(code(&output), 5);
     assert!(err(&output).contains("hint: run `tsuzuki init`"), "{}", err(&output));
-    assert_eq!(code(&desk.run(&["init"])), 0);
-    assert_eq!(code(&desk.run(&["check"])), 0);
-    let again = desk.run(&["init"]);
+    assert_eq!(code(&test_env.run(&["init"])), 0);
+    assert_eq!(code(&test_env.run(&["check"])), 0);
+    let again = test_env.run(&["init"]);
     assert_eq!(code(&again), 1, "a file that exists is left as it is");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cursor_is_reset_only_with_yes_and_in_the_documents_words() {
-    let desk = Desk::new("");
-    let db = db_of(&desk).await;
+    let test_env = TestEnv::new("");
+    let db = db_of(&test_env).await;
     db.write(|tx| {
         cursor::put(tx, "ai-books", &"a".repeat(64), 120, true, tx.now())?;
         cursor::put(tx, "ai-books", &"b".repeat(64), 40, false, tx.now())
@@ -65,32 +65,33 @@ async fn a_cursor_is_reset_only_with_yes_and_in_the_documents_words() {
     .unwrap();
     db.close().await;
 
-    let refused = desk.run(&["job", "cursor", "reset", "ai-books"]);
+    let refused = test_env.run(&["job", "cursor", "reset", "ai-books"]);
     assert_eq!(code(&refused), 2);
     let said = err(&refused);
     assert!(said.contains("forgets position 120 (all collected), position 40 (not finished)"), "{said}");
     assert!(said.contains("hint: run `tsuzuki job cursor reset ai-books --yes`"), "{said}");
 
-    let wrong = desk.run(&["job", "cursor", "reset", "ai-boks", "--yes"]);
+    let wrong = test_env.run(&["job", "cursor", "reset", "ai-boks", "--yes"]);
     assert_eq!(code(&wrong), 2);
     assert!(err(&wrong).contains("did you mean `ai-books`?"), "{}", err(&wrong));
 
     // The job is not in the config, but its rows are in the database.
-    let reset = desk.run(&["job", "cursor", "reset", "ai-books", "--yes"]);
+    let reset = test_env.run(&["job", "cursor", "reset", "ai-books", "--yes"]);
     assert_eq!(code(&reset), 0, "{}", err(&reset));
     assert_eq!(out(&reset), "Reset 2 cursor(s) for job: ai-books\n");
-    assert_eq!(out(&desk.run(&["job", "cursor", "show", "--json"])).trim(), "[]");
+    assert_eq!(out(&test_env.run(&["job", "cursor", "show", "--json"])).trim(), "[]");
 }
 
 #[test]
 fn listings_are_json_when_asked_and_tables_align_for_full_width_names() {
-    let desk = Desk::new(
+    let test_env = TestEnv::new(
         "[[job]]\nname = \"総務省のブログ\"\nkind = \"blogs\"\nblog = [{ id = \"a\", url = \"https://example.com\" }]\n\
          [[job]]\nname = \"b\"\nkind = \"blogs\"\nblog = [{ id = \"c\", url = \"https://example.org\" }]\n",
     );
-    let listed: serde_json::Value = serde_json::from_str(&out(&desk.run(&["job", "ls", "--json"]))).unwrap();
+    let listed: serde_json::Value =
+        serde_json::from_str(&out(&test_env.run(&["job", "ls", "--json"]))).unwrap();
     assert_eq!(listed[0]["name"], "総務省のブログ");
-    let table = out(&desk.run(&["job", "ls"]));
+    let table = out(&test_env.run(&["job", "ls"]));
     let column = |line: &str| tsuzuki::text::width(line.split("blogs").next().unwrap());
     let columns: Vec<usize> = table.lines().skip(1).map(column).collect();
     assert_eq!(columns.len(), 2, "{table}");
@@ -100,46 +101,48 @@ fn listings_are_json_when_asked_and_tables_align_for_full_width_names() {
 
 #[test]
 fn jobs_are_edited_in_place_and_comments_stay() {
-    let desk = Desk::new(&format!("# my jobs\n\n{BLOGS}\n# the end\n"));
-    let file = desk.path().join("tsuzuki.toml");
-    assert_eq!(code(&desk.run(&["job", "disable", "blogs"])), 0);
+    let test_env = TestEnv::new(&format!("# my jobs\n\n{BLOGS}\n# the end\n"));
+    let file = test_env.path().join("tsuzuki.toml");
+    assert_eq!(code(&test_env.run(&["job", "disable", "blogs"])), 0);
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("# my jobs\n") && text.contains("enabled = false"), "{text}");
-    assert_eq!(code(&desk.run(&["job", "update", "blogs", "--set", "every=3h"])), 0);
-    let bad = desk.run(&["job", "update", "blogs", "--set", "evry=3h"]);
+    assert_eq!(code(&test_env.run(&["job", "update", "blogs", "--set", "every=3h"])), 0);
+    let bad = test_env.run(&["job", "update", "blogs", "--set", "evry=3h"]);
     assert_eq!(code(&bad), 5, "a change that would not be valid is not written");
     assert!(!std::fs::read_to_string(&file).unwrap().contains("evry"));
-    let renamed = desk.run(&["job", "update", "blogs", "--set", "name=news"]);
+    let renamed = test_env.run(&["job", "update", "blogs", "--set", "name=news"]);
     assert!(code(&renamed) == 2 && err(&renamed).contains("tell everything again"), "{}", err(&renamed));
-    assert_eq!(code(&desk.run(&["job", "rm", "blogs"])), 2);
-    assert_eq!(code(&desk.run(&["job", "rm", "blogs", "--yes"])), 0);
+    assert_eq!(code(&test_env.run(&["job", "rm", "blogs"])), 2);
+    assert_eq!(code(&test_env.run(&["job", "rm", "blogs", "--yes"])), 0);
     assert!(std::fs::read_to_string(&file).unwrap().starts_with("# my jobs"));
-    assert_eq!(code(&desk.run(&["job", "enable", "blogs"])), 2, "there is no such job any more");
+    assert_eq!(code(&test_env.run(&["job", "enable", "blogs"])), 2, "there is no such job any more");
 }
 
 #[test]
 fn a_dry_run_creates_no_file_and_changes_no_row() {
-    let desk = Desk::new(BLOGS);
-    let planned = desk.run(&["run-due", "--dry-run"]);
+    let test_env = TestEnv::new(BLOGS);
+    let planned = test_env.run(&["run-due", "--dry-run"]);
     assert_eq!(code(&planned), 0, "{}", err(&planned));
     assert!(out(&planned).contains("blogs: would run"), "{}", out(&planned));
-    assert_eq!(desk.files(), ["tsuzuki.toml"]);
+    assert_eq!(test_env.files(), ["tsuzuki.toml"]);
 
-    assert_eq!(code(&desk.run(&["db", "migrate"])), 0);
-    let before = (checksums(desk.path()), std::fs::read(desk.path().join("tsuzuki.db")).unwrap());
-    assert_eq!(code(&desk.run(&["run-due", "--dry-run"])), 0);
-    assert_eq!(desk.files(), ["tsuzuki.db", "tsuzuki.toml"]);
-    assert!(before == (checksums(desk.path()), std::fs::read(desk.path().join("tsuzuki.db")).unwrap()));
+    assert_eq!(code(&test_env.run(&["db", "migrate"])), 0);
+    let before = (checksums(test_env.path()), std::fs::read(test_env.path().join("tsuzuki.db")).unwrap());
+    assert_eq!(code(&test_env.run(&["run-due", "--dry-run"])), 0);
+    assert_eq!(test_env.files(), ["tsuzuki.db", "tsuzuki.toml"]);
+    assert!(
+        before == (checksums(test_env.path()), std::fs::read(test_env.path().join("tsuzuki.db")).unwrap())
+    );
 }
 
 #[test]
 fn a_first_file_has_the_zone_of_its_machine() {
-    let desk = Desk::new("");
-    let path = desk.path().join("first.toml");
+    let test_env = TestEnv::new("");
+    let path = test_env.path().join("first.toml");
     let init = |args: &[&str], zone: &str| {
         let _ = std::fs::remove_file(&path);
         let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-        command.current_dir(desk.path()).args(["init", "-c", "first.toml"]).args(args).env("TZ", zone);
+        command.current_dir(test_env.path()).args(["init", "-c", "first.toml"]).args(args).env("TZ", zone);
         (code(&command.output().unwrap()), std::fs::read_to_string(&path).unwrap_or_default())
     };
     for (args, machine, zone) in [
@@ -156,7 +159,8 @@ fn a_first_file_has_the_zone_of_its_machine() {
 
 #[test]
 fn looking_creates_no_database() {
-    let desk = Desk::new(&format!("{BLOGS}[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n"));
+    let test_env =
+        TestEnv::new(&format!("{BLOGS}[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n"));
     for listing in [
         "status",
         "change ls",
@@ -179,10 +183,10 @@ fn looking_creates_no_database() {
         "export opml",
     ] {
         let words: Vec<&str> = listing.split(' ').chain(["--json"]).collect();
-        let looked = desk.run(&words);
+        let looked = test_env.run(&words);
         let missing = listing == "export items";
         assert_eq!(code(&looked), i32::from(missing), "{listing}: {}", err(&looked));
-        assert_eq!(desk.files(), ["tsuzuki.toml"], "{listing}");
+        assert_eq!(test_env.files(), ["tsuzuki.toml"], "{listing}");
     }
     for (one, told) in [
         ("change show 1", "there is no change 1"),
@@ -192,66 +196,67 @@ fn looking_creates_no_database() {
         ("branch ls nobody/nothing", "there is no project `nobody/nothing`"),
         ("db info", "tsuzuki db migrate"),
     ] {
-        let looked = desk.run(&one.split(' ').collect::<Vec<_>>());
+        let looked = test_env.run(&one.split(' ').collect::<Vec<_>>());
         assert!(code(&looked) > 0 && err(&looked).contains(told), "{one}: {}", err(&looked));
-        assert_eq!(desk.files(), ["tsuzuki.toml"], "{one}");
+        assert_eq!(test_env.files(), ["tsuzuki.toml"], "{one}");
     }
 }
 
 #[test]
 fn exporting_and_previewing_change_no_database() {
-    let desk = Desk::new(&format!("{BLOGS}[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n"));
-    ends_with(&desk.run(&["db", "migrate"]), 0);
+    let test_env =
+        TestEnv::new(&format!("{BLOGS}[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n"));
+    ends_with(&test_env.run(&["db", "migrate"]), 0);
     // A database of an older version: it may not be brought up to date by somebody who only looks.
-    let file = rusqlite::Connection::open(desk.file("tsuzuki.db")).unwrap();
+    let file = rusqlite::Connection::open(test_env.file("tsuzuki.db")).unwrap();
     file.execute_batch(
         "DELETE FROM schema_migrations WHERE version = (SELECT MAX(version) FROM schema_migrations)",
     )
     .unwrap();
     drop(file);
-    let before = std::fs::read(desk.file("tsuzuki.db")).unwrap();
+    let before = std::fs::read(test_env.file("tsuzuki.db")).unwrap();
     for looking in [&["export", "items"][..], &["export", "opml"], &["mail", "preview", "books"], &["status"]]
     {
-        let told = ends_with(&desk.run(looking), 1);
+        let told = ends_with(&test_env.run(looking), 1);
         assert!(told.contains("tsuzuki db migrate"), "{looking:?}: {told}");
-        assert_eq!(std::fs::read(desk.file("tsuzuki.db")).unwrap(), before, "{looking:?}");
+        assert_eq!(std::fs::read(test_env.file("tsuzuki.db")).unwrap(), before, "{looking:?}");
     }
 }
 
 #[test]
 fn what_has_nothing_to_show_is_null_as_json() {
-    let desk = Desk::new("[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n");
+    let test_env = TestEnv::new("[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n");
     for args in [&["bulk", "status", "--json"][..], &["mail", "preview", "books", "--json"]] {
-        let said = desk.run(args);
+        let said = test_env.run(args);
         assert_eq!((code(&said), out(&said).as_str()), (0, "null\n"), "{args:?}: {}", err(&said));
-        let plain = desk.run(&args[..args.len() - 1]);
+        let plain = test_env.run(&args[..args.len() - 1]);
         assert_eq!((code(&plain), out(&plain).as_str()), (0, ""), "{args:?}");
     }
 }
 
 #[test]
 fn a_blog_that_was_never_checked_is_not_its_own_suggestion() {
-    let desk = Desk::new(BLOGS);
+    let test_env = TestEnv::new(BLOGS);
     for thing in ["example", "blog:example"] {
-        let told = ends_with(&desk.run(&["why", thing]), 1);
+        let told = ends_with(&test_env.run(&["why", thing]), 1);
         assert!(told.contains("the blog `example` of the job `blogs` was not checked yet"), "{told}");
         assert!(told.contains("`tsuzuki run blogs`") && !told.contains("did you mean"), "{told}");
     }
-    assert!(ends_with(&desk.run(&["why", "exampel"]), 1).contains("did you mean `example`?"));
+    assert!(ends_with(&test_env.run(&["why", "exampel"]), 1).contains("did you mean `example`?"));
 }
 
 #[test]
 fn a_proxy_that_is_missing_or_wrong_is_told_as_what_it_is() {
-    let missing = Desk::new(&format!("[app]\nproxy = \"${{GONE}}\"\n{BLOGS}"));
+    let missing = TestEnv::new(&format!("[app]\nproxy = \"${{GONE}}\"\n{BLOGS}"));
     let told = ends_with(&missing.run(&["run", "blogs"]), 4);
     assert!(told.contains("`proxy` in [app]") && told.contains("GONE"), "{told}");
     let told = ends_with(&missing.run(&["doctor", "--offline"]), 4);
     assert!(told.contains("secret app.proxy") && !told.contains("store.url"), "{told}");
     ends_with(&missing.run(&["status"]), 0);
-    let wrong = Desk::new(&format!("[app]\nproxy = \"somewhere\"\n{BLOGS}"));
+    let wrong = TestEnv::new(&format!("[app]\nproxy = \"somewhere\"\n{BLOGS}"));
     let told = ends_with(&wrong.run(&["run", "blogs"]), 5);
     assert!(told.contains("http://HOST:PORT"), "{told}");
-    let web = Desk::new(
+    let web = TestEnv::new(
         "[web.auth]\nuser = \"me\"\npassword = \"${GONE}\"\n[store]\nurl = \"postgres://u:${LOST}@127.0.0.1:1/x\"\n",
     );
     let told = ends_with(&web.run(&["doctor", "--offline"]), 4);
@@ -260,9 +265,9 @@ fn a_proxy_that_is_missing_or_wrong_is_told_as_what_it_is() {
 
 #[test]
 fn the_limit_that_books_have_by_themselves_is_listed() {
-    let desk = Desk::new("[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n");
-    ends_with(&desk.run(&["db", "migrate"]), 0);
-    let file = rusqlite::Connection::open(desk.file("tsuzuki.db")).unwrap();
+    let test_env = TestEnv::new("[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n");
+    ends_with(&test_env.run(&["db", "migrate"]), 0);
+    let file = rusqlite::Connection::open(test_env.file("tsuzuki.db")).unwrap();
     file.execute_batch(
         "INSERT INTO api_usage (date, provider, count) VALUES ('2026-01-15', 'google_books', 7)",
     )
@@ -272,13 +277,13 @@ fn the_limit_that_books_have_by_themselves_is_listed() {
         let listed: serde_json::Value = serde_json::from_str(&out(&command.output().unwrap())).unwrap();
         listed[0]["per_day"].clone()
     };
-    assert_eq!(limit(&mut desk.command(&["quota", "ls", "--json"])), 100);
-    assert_eq!(limit(desk.command(&["quota", "ls", "--json"]).env("DAILY_BOOKS_API_LIMIT", "40")), 40);
+    assert_eq!(limit(&mut test_env.command(&["quota", "ls", "--json"])), 100);
+    assert_eq!(limit(test_env.command(&["quota", "ls", "--json"]).env("DAILY_BOOKS_API_LIMIT", "40")), 40);
 }
 
 /// Of every table but the one in which a copy notes that it is one.
 fn checksums(dir: &Path) -> std::collections::BTreeMap<String, tsuzuki::db::TableSurvey> {
-    let place = Place::File(dir.join("tsuzuki.db"));
+    let place = DbUrl::File(dir.join("tsuzuki.db"));
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let db = Db::open(place, Open::Look, Clock::system()).await.unwrap();
         let mut survey = tsuzuki::db::survey(&db).await.unwrap();
@@ -290,34 +295,34 @@ fn checksums(dir: &Path) -> std::collections::BTreeMap<String, tsuzuki::db::Tabl
 
 #[test]
 fn the_database_is_backed_up_restored_and_reset() {
-    let desk = Desk::new(BLOGS);
-    assert_eq!(code(&desk.run(&["job", "pause", "blogs", "--reason", "holiday"])), 0);
-    let before = checksums(desk.path());
-    assert_eq!(code(&desk.run(&["db", "backup", "copy.db"])), 0);
-    assert_eq!(code(&desk.run(&["db", "backup", "copy.db"])), 1, "an existing file is not overwritten");
-    assert_eq!(code(&desk.run(&["db", "reset"])), 2);
-    assert_eq!(code(&desk.run(&["db", "reset", "--yes"])), 0);
-    assert_ne!(checksums(desk.path()), before);
-    assert_eq!(code(&desk.run(&["db", "restore", "copy.db"])), 2);
+    let test_env = TestEnv::new(BLOGS);
+    assert_eq!(code(&test_env.run(&["job", "pause", "blogs", "--reason", "holiday"])), 0);
+    let before = checksums(test_env.path());
+    assert_eq!(code(&test_env.run(&["db", "backup", "copy.db"])), 0);
+    assert_eq!(code(&test_env.run(&["db", "backup", "copy.db"])), 1, "an existing file is not overwritten");
+    assert_eq!(code(&test_env.run(&["db", "reset"])), 2);
+    assert_eq!(code(&test_env.run(&["db", "reset", "--yes"])), 0);
+    assert_ne!(checksums(test_env.path()), before);
+    assert_eq!(code(&test_env.run(&["db", "restore", "copy.db"])), 2);
     for kept in ["tsuzuki.db.before-restore", "tsuzuki.db.before-restore-2"] {
-        let restored = desk.run(&["db", "restore", "copy.db", "--yes"]);
+        let restored = test_env.run(&["db", "restore", "copy.db", "--yes"]);
         assert_eq!(code(&restored), 0);
-        assert_eq!(checksums(desk.path()), before);
+        assert_eq!(checksums(test_env.path()), before);
         assert!(String::from_utf8_lossy(&restored.stderr).contains(kept), "{restored:?}");
-        assert!(desk.path().join(kept).exists(), "what was there is kept, each time");
+        assert!(test_env.path().join(kept).exists(), "what was there is kept, each time");
     }
-    let status = out(&desk.run(&["status"]));
+    let status = out(&test_env.run(&["status"]));
     assert!(status.contains("paused: holiday"), "{status}");
-    assert_eq!(code(&desk.run(&["db", "check"])), 0);
-    std::fs::write(desk.path().join("copy.db"), b"not a database").unwrap();
-    assert_eq!(code(&desk.run(&["db", "restore", "copy.db", "--yes"])), 1);
-    assert_eq!(checksums(desk.path()), before, "a bad backup replaces nothing");
+    assert_eq!(code(&test_env.run(&["db", "check"])), 0);
+    std::fs::write(test_env.path().join("copy.db"), b"not a database").unwrap();
+    assert_eq!(code(&test_env.run(&["db", "restore", "copy.db", "--yes"])), 1);
+    assert_eq!(checksums(test_env.path()), before, "a bad backup replaces nothing");
 }
 
 #[test]
 fn status_makes_nothing_and_says_that_nothing_has_run() {
-    let desk = Desk::new(BLOGS);
-    let status = desk.run(&["status"]);
+    let test_env = TestEnv::new(BLOGS);
+    let status = test_env.run(&["status"]);
     assert_eq!(code(&status), 0);
     assert!(
         err(&status).contains("Nothing has run yet: there is no database at sqlite:"),
@@ -325,20 +330,20 @@ fn status_makes_nothing_and_says_that_nothing_has_run() {
         err(&status)
     );
     assert!(out(&status).contains("never ran"), "{}", out(&status));
-    let json: serde_json::Value = serde_json::from_str(&out(&desk.run(&["status", "--json"]))).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&out(&test_env.run(&["status", "--json"]))).unwrap();
     assert_eq!((json[0]["job"].as_str(), &json[0]["last_run_at"]), (Some("blogs"), &serde_json::Value::Null));
-    assert_eq!(code(&desk.run(&["why", "blogs"])), 0);
-    assert_eq!(desk.files(), ["tsuzuki.toml"]);
+    assert_eq!(code(&test_env.run(&["why", "blogs"])), 0);
+    assert_eq!(test_env.files(), ["tsuzuki.toml"]);
 
-    assert_eq!(code(&desk.run(&["db", "migrate"])), 0);
-    let bytes = std::fs::read(desk.path().join("tsuzuki.db")).unwrap();
-    assert_eq!(err(&desk.run(&["status"])), "");
-    assert!(bytes == std::fs::read(desk.path().join("tsuzuki.db")).unwrap());
+    assert_eq!(code(&test_env.run(&["db", "migrate"])), 0);
+    let bytes = std::fs::read(test_env.path().join("tsuzuki.db")).unwrap();
+    assert_eq!(err(&test_env.run(&["status"])), "");
+    assert!(bytes == std::fs::read(test_env.path().join("tsuzuki.db")).unwrap());
 
     let schema = crate::databases::Schema::create();
     let on_server = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-        command.current_dir(desk.path()).args(args).env_clear().env("TSUZUKI_STORE_URL", &schema.url);
+        command.current_dir(test_env.path()).args(args).env_clear().env("TSUZUKI_STORE_URL", &schema.url);
         command.output().unwrap()
     };
     for _ in 0..2 {
@@ -350,8 +355,8 @@ fn status_makes_nothing_and_says_that_nothing_has_run() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn times_are_local_for_people_and_utc_as_json() {
-    let desk = Desk::new(&format!("[app]\ntimezone = \"Europe/Berlin\"\n{BLOGS}"));
-    let db = db_of(&desk).await;
+    let test_env = TestEnv::new(&format!("[app]\ntimezone = \"Europe/Berlin\"\n{BLOGS}"));
+    let db = db_of(&test_env).await;
     db.write(|tx| {
         let at = "2026-07-15T22:30:00.000Z".parse().unwrap();
         cursor::put(tx, "x", &"a".repeat(64), 40, false, at)?;
@@ -387,24 +392,24 @@ async fn times_are_local_for_people_and_utc_as_json() {
         (&["commits", "ls"], "COMMITTED (Europe/Berlin)"),
         (&["bulk", "ls"], "STARTED (Europe/Berlin)"),
     ] {
-        let table = out(&desk.run(args));
+        let table = out(&test_env.run(args));
         assert!(table.lines().next().unwrap().contains(heading), "{args:?}: {table}");
         assert!(table.contains("2026-07-16 00:30") && !table.contains("22:30"), "{args:?}: {table}");
-        let json = out(&desk.run(&[args, &["--json"]].concat()));
+        let json = out(&test_env.run(&[args, &["--json"]].concat()));
         assert!(json.contains("2026-07-15T22:30:00.000Z") && !json.contains("00:30"), "{args:?}: {json}");
     }
-    let table = out(&desk.run(&["status"]));
+    let table = out(&test_env.run(&["status"]));
     assert!(table.contains("waiting until 2026-07-16 00:30 +02:00: long"), "{table}");
     assert!(table.contains("long ".repeat(40).trim()), "nothing is cut in a pipe: {table}");
-    let rests = desk.run(&["job", "pause", "blogs", "--for", "1h"]);
+    let rests = test_env.run(&["job", "pause", "blogs", "--for", "1h"]);
     assert!(err(&rests).trim_end().ends_with(":00") && err(&rests).contains(" +0"), "{}", err(&rests));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn status_all_names_single_blogs_that_left_the_config() {
     let two = BLOGS.replace("}]", "}, { id = \"old\", url = \"https://old.example\" }]");
-    let desk = Desk::new(&two);
-    let db = db_of(&desk).await;
+    let test_env = TestEnv::new(&two);
+    let db = db_of(&test_env).await;
     db.write(|tx| {
         for (blog, job) in [("example", "blogs"), ("old", "blogs"), ("gone-with-its-job", "other")] {
             tx.execute(
@@ -417,23 +422,24 @@ async fn status_all_names_single_blogs_that_left_the_config() {
     .await
     .unwrap();
     db.close().await;
-    let all = out(&desk.run(&["status", "--all"]));
+    let all = out(&test_env.run(&["status", "--all"]));
     assert!(!all.contains("not in the config"), "both blogs are in the file: {all}");
-    std::fs::write(desk.path().join("tsuzuki.toml"), BLOGS).unwrap();
-    let all = out(&desk.run(&["status", "--all"]));
+    std::fs::write(test_env.path().join("tsuzuki.toml"), BLOGS).unwrap();
+    let all = out(&test_env.run(&["status", "--all"]));
     assert!(all.contains("blog `old` is not in the config"), "{all}");
     assert!(!all.contains("example") && !all.contains("gone-with-its-job"), "{all}");
     let json: serde_json::Value =
-        serde_json::from_str(&out(&desk.run(&["status", "--all", "--json"]))).unwrap();
+        serde_json::from_str(&out(&test_env.run(&["status", "--all", "--json"]))).unwrap();
     let left: Vec<_> = json.as_array().unwrap().iter().filter_map(|row| row["blog"].as_str()).collect();
     assert_eq!(left, ["old"]);
-    assert!(!out(&desk.run(&["status"])).contains("old"));
+    assert!(!out(&test_env.run(&["status"])).contains("old"));
 }
 
 #[test]
 fn secrets_never_appear_in_any_output() {
     let secret = "hunter2-very-secret";
-    let desk = Desk::new(&format!("[store]\nurl = \"postgres://me:{secret}@127.0.0.1:1/none\"\n{BLOGS}"));
+    let test_env =
+        TestEnv::new(&format!("[store]\nurl = \"postgres://me:{secret}@127.0.0.1:1/none\"\n{BLOGS}"));
     for args in [
         &["status"][..],
         &["status", "-v"],
@@ -443,7 +449,7 @@ fn secrets_never_appear_in_any_output() {
         &["check", "--json"],
         &["run-due", "--log-format", "json", "-v"],
     ] {
-        let output = desk.run(args);
+        let output = test_env.run(args);
         let said = out(&output) + &err(&output);
         assert!(!said.contains(secret), "{args:?} printed it: {said}");
     }
@@ -451,10 +457,10 @@ fn secrets_never_appear_in_any_output() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_nothing_has_is_refused_with_what_was_meant() {
-    let desk = Desk::new(&format!(
+    let test_env = TestEnv::new(&format!(
         "[channel.hook]\nkind = \"webhook\"\nurl = \"https://h.example\"\n[quota.books]\nper_day = 9\n{BLOGS}"
     ));
-    let db = db_of(&desk).await;
+    let db = db_of(&test_env).await;
     db.write(|tx| {
         let now = tx.now();
         // A job and a channel that have left the config, but not the database.
@@ -489,7 +495,7 @@ async fn a_name_that_nothing_has_is_refused_with_what_was_meant() {
         ("commits ls --branch mian", "hint: did you mean `main`?"),
     ] {
         for json in [&[][..], &["--json"]] {
-            let refused = desk.run(&args.split(' ').chain(json.iter().copied()).collect::<Vec<_>>());
+            let refused = test_env.run(&args.split(' ').chain(json.iter().copied()).collect::<Vec<_>>());
             assert_eq!(code(&refused), 2, "{args}: {}", err(&refused));
             assert!(err(&refused).contains(told), "{args}: {}", err(&refused));
         }
@@ -504,13 +510,13 @@ async fn a_name_that_nothing_has_is_refused_with_what_was_meant() {
         "token ls",
     ] {
         let words: Vec<&str> = args.split(' ').collect();
-        let empty = desk.run(&words);
+        let empty = test_env.run(&words);
         assert_eq!(
             (code(&empty), out(&empty).as_str(), err(&empty).as_str()),
             (0, "", "Nothing to list.\n"),
             "{args}"
         );
-        let json = desk.run(&[&words[..], &["--json"]].concat());
+        let json = test_env.run(&[&words[..], &["--json"]].concat());
         assert_eq!((out(&json).trim(), err(&json).as_str()), ("[]", ""), "{args}");
     }
     for args in [
@@ -519,7 +525,7 @@ async fn a_name_that_nothing_has_is_refused_with_what_was_meant() {
         "commits stats --branch main",
         "delivery skip --job old",
     ] {
-        let known = desk.run(&args.split(' ').collect::<Vec<_>>());
+        let known = test_env.run(&args.split(' ').collect::<Vec<_>>());
         assert_eq!(code(&known), 0, "{args}: {}", err(&known));
     }
 }
@@ -533,26 +539,26 @@ fn what_serve_would_refuse_is_an_error_of_the_file() {
         ("::1", "tsuzuki.toml:2:10", "\"[::1]:8741\""),
         ("here", "tsuzuki.toml:2:10", "\"127.0.0.1:8741\""),
     ] {
-        let desk = Desk::new(&format!("[web]\nlisten = \"{listen}\"\n"));
-        let checked = desk.run(&["check"]);
+        let test_env = TestEnv::new(&format!("[web]\nlisten = \"{listen}\"\n"));
+        let checked = test_env.run(&["check"]);
         assert_eq!(code(&checked), 5, "{listen}: {}", err(&checked));
         assert!(err(&checked).contains(place) && err(&checked).contains(hint), "{listen}: {}", err(&checked));
     }
     let guarded =
         "[web]\nlisten = \"0.0.0.0:18999\"\n[web.auth]\nuser = \"me\"\npassword = \"${WEB_PASSWORD}\"\n";
     for fine in [guarded, "[web]\nlisten = \"[::1]:8741\"\nprompt_listen = \"0.0.0.0:80\"\n"] {
-        let checked = Desk::new(fine).run(&["check"]);
+        let checked = TestEnv::new(fine).run(&["check"]);
         assert_eq!(code(&checked), 0, "{}", err(&checked));
     }
 }
 
 #[test]
 fn a_file_of_somebody_else_is_named_as_such_and_never_copied() {
-    let desk = Desk::new("[store]\nurl = \"sqlite:notes.txt\"\n");
+    let test_env = TestEnv::new("[store]\nurl = \"sqlite:notes.txt\"\n");
     let notes = "my notes, which are longer than the header of a database file is, line by line\n".repeat(20);
-    std::fs::write(desk.path().join("notes.txt"), &notes).unwrap();
+    std::fs::write(test_env.path().join("notes.txt"), &notes).unwrap();
     for args in [&["status"][..], &["db", "migrate"], &["db", "backup", "copy.db"]] {
-        let refused = desk.run(args);
+        let refused = test_env.run(args);
         assert_eq!(code(&refused), 1, "{args:?}: {}", err(&refused));
         let said = err(&refused);
         assert!(
@@ -561,27 +567,27 @@ fn a_file_of_somebody_else_is_named_as_such_and_never_copied() {
         );
         assert!(!said.contains("damaged") && !said.contains("restore"), "{args:?}: {said}");
     }
-    assert_eq!(std::fs::read_to_string(desk.path().join("notes.txt")).unwrap(), notes);
+    assert_eq!(std::fs::read_to_string(test_env.path().join("notes.txt")).unwrap(), notes);
 
-    std::fs::remove_file(desk.path().join("notes.txt")).unwrap();
-    let theirs = rusqlite::Connection::open(desk.path().join("notes.txt")).unwrap();
+    std::fs::remove_file(test_env.path().join("notes.txt")).unwrap();
+    let theirs = rusqlite::Connection::open(test_env.path().join("notes.txt")).unwrap();
     theirs.execute_batch("CREATE TABLE songs (title TEXT)").unwrap();
     drop(theirs);
     for args in [&["status"][..], &["db", "backup", "copy.db"]] {
-        let refused = desk.run(args);
+        let refused = test_env.run(args);
         assert_eq!(code(&refused), 1, "{args:?}: {}", err(&refused));
         assert!(err(&refused).contains("is not a tsuzuki database"), "{args:?}: {}", err(&refused));
     }
-    assert_eq!(desk.files(), ["notes.txt", "tsuzuki.toml"]);
+    assert_eq!(test_env.files(), ["notes.txt", "tsuzuki.toml"]);
 }
 
 #[test]
 fn an_address_of_this_machine_is_refused_with_the_key_that_allows_it() {
-    let desk = Desk::new(&BLOGS.replace("https://example.com", "http://127.0.0.1:18009/"));
+    let test_env = TestEnv::new(&BLOGS.replace("https://example.com", "http://127.0.0.1:18009/"));
     let allow = "add `allow_private = [\"127.0.0.1\"]` where its address stands in the config: [[job]],";
-    let ran = desk.run(&["run", "blogs"]);
+    let ran = test_env.run(&["run", "blogs"]);
     assert!(code(&ran) == 1 && out(&ran).contains(allow), "{}", out(&ran));
-    let why = desk.run(&["why", "example"]);
+    let why = test_env.run(&["why", "example"]);
     assert!(out(&why).contains(allow), "{}{}", out(&why), err(&why));
 }
 
@@ -591,14 +597,14 @@ fn the_first_interrupt_ends_a_command_that_only_looks() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/", listener.local_addr().unwrap());
     let job = BLOGS.replace("https://example.com", &address) + "allow_private = [\"127.0.0.1\"]\n";
-    let desk = Desk::new(&job);
+    let test_env = TestEnv::new(&job);
     for args in [
         &["job", "test", "blogs"][..],
         &["doctor"],
         &["inspect", "feed", &address, "--allow-private", "127.0.0.1"],
     ] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tsuzuki"))
-            .current_dir(desk.path())
+            .current_dir(test_env.path())
             .args(args)
             .env_clear()
             .stdout(std::process::Stdio::null())
@@ -629,7 +635,7 @@ fn wait_until_caught(pid: u32, signal: Signal) {
 
 #[test]
 fn the_first_signal_ends_a_command_that_waits_for_its_input() {
-    let desk = Desk::new(BLOGS);
+    let test_env = TestEnv::new(BLOGS);
     for args in [
         &["inspect", "feed", "-"][..],
         &["inspect", "feed", "-", "-q"],
@@ -638,7 +644,7 @@ fn the_first_signal_ends_a_command_that_waits_for_its_input() {
         &["import", "opml", "-", "-q"],
     ] {
         for signal in [Signal::TERM, Signal::INT] {
-            let mut command = desk.command(args);
+            let mut command = test_env.command(args);
             let piped = std::process::Stdio::piped;
             let mut child = command.stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap();
             let open_input = child.stdin.take();
@@ -650,23 +656,23 @@ fn the_first_signal_ends_a_command_that_waits_for_its_input() {
             drop(open_input);
         }
     }
-    assert_eq!(desk.config(), BLOGS, "nothing was imported");
+    assert_eq!(test_env.config(), BLOGS, "nothing was imported");
 }
 
 #[test]
 fn a_closed_pipe_is_nobodys_fault() {
-    let desk = Desk::new("");
+    let test_env = TestEnv::new("");
     let script =
         format!("{} man | head -c 1 >/dev/null; echo ${{PIPESTATUS[0]}}", env!("CARGO_BIN_EXE_tsuzuki"));
-    let output = Command::new("bash").args(["-c", &script]).current_dir(desk.path()).output().unwrap();
+    let output = Command::new("bash").args(["-c", &script]).current_dir(test_env.path()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "0", "{}", err(&output));
 }
 
 #[test]
 fn the_daemon_stops_cleanly_on_sigterm() {
-    let desk = Desk::new("");
+    let test_env = TestEnv::new("");
     let mut child = Command::new(env!("CARGO_BIN_EXE_tsuzuki"))
-        .current_dir(desk.path())
+        .current_dir(test_env.path())
         .arg("serve")
         .stderr(std::process::Stdio::piped())
         .spawn()
@@ -678,14 +684,14 @@ fn the_daemon_stops_cleanly_on_sigterm() {
     send_signal(child.id(), Signal::TERM);
     let rest: Vec<String> = lines.map(Result::unwrap).collect();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{rest:?}");
-    assert_eq!(desk.files(), ["tsuzuki.db", "tsuzuki.toml"], "the WAL is tidied away");
+    assert_eq!(test_env.files(), ["tsuzuki.db", "tsuzuki.toml"], "the WAL is tidied away");
 }
 
 #[test]
 fn the_daemon_warns_of_a_new_job_that_sends_nowhere() {
     // An address of this machine is refused, so nothing leaves it.
-    let desk = Desk::new(&BLOGS.replace("https://example.com", "http://127.0.0.1:18009/"));
-    let mut command = desk.command(&["serve"]);
+    let test_env = TestEnv::new(&BLOGS.replace("https://example.com", "http://127.0.0.1:18009/"));
+    let mut command = test_env.command(&["serve"]);
     let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
     let warned = lines.any(|line| line.unwrap().contains("job `blogs` sends nowhere: results are kept"));

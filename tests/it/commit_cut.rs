@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tsuzuki::db::{Db, Dialect, Open, Place};
+use tsuzuki::db::{Db, DbUrl, Dialect, Open};
 use tsuzuki::ledger::{Subject, event};
 
 use crate::databases;
@@ -97,7 +97,7 @@ fn cut_inside_commit(cut: Cut, expected_runs: u32) {
         let port = start(place, cut, Arc::clone(&armed)).await;
         let mut proxied = server;
         proxied.set_port(Some(port)).unwrap();
-        let place = Place::Server(proxied.as_str().to_owned());
+        let place = DbUrl::Server(proxied.as_str().to_owned());
         let db = Db::open(place, Open::Existing, fixture.clock.clone()).await.unwrap();
 
         armed.store(1, Ordering::SeqCst);

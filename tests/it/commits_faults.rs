@@ -383,7 +383,7 @@ on_both_databases! {
                 run::Verdict::Success => good = claimed.project_id,
                 run::Verdict::Failed(_) => bad = claimed.project_id,
             }
-            fixture.db.claim(move |tx| run::settle(tx, &claimed, &verdict)).await.unwrap();
+            fixture.db.claim(move |tx| run::complete_target(tx, &claimed, &verdict)).await.unwrap();
         }
         assert!(fixture.db.write(move |tx| run::cancel(tx, &id)).await.unwrap());
         let stop = CancellationToken::new();

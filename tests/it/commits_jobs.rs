@@ -38,7 +38,7 @@ pub(crate) fn app(db: &Db, text: &str) -> App {
 }
 
 async fn run_all(app: &App) -> Vec<Finished> {
-    let runner = Runner::new(app.parts.db.clone(), Progress::default());
+    let runner = Runner::new(app.env.db.clone(), Progress::default());
     let finished = runner.run(app.jobs.clone(), Selection::Forced, &CancellationToken::new()).await;
     finished.into_iter().map(|(_, finished)| finished).collect()
 }
@@ -108,8 +108,8 @@ on_both_databases! {
             let run = fixture.db.read(run::find_latest).await.unwrap().unwrap();
             let about = Subject::run(&run.run_id);
             let story = fixture.db.read(move |tx| event::list_about(tx, &about, 10)).await.unwrap();
-            let untold = story.iter().find(|event| event.code == "not_rendered").unwrap();
-            assert_eq!(untold.detail["channel"], "toot", "{untold:?}");
+            let unannounced = story.iter().find(|event| event.code == "not_rendered").unwrap();
+            assert_eq!(unannounced.detail["channel"], "toot", "{unannounced:?}");
             assert_eq!(story.iter().filter(|event| event.code == "run_told").count(), messages);
             let Finished::Ran(report) = &run_all(&app).await[0] else { panic!() };
             assert!(report.problems.is_empty(), "told once: {report:?}");
@@ -121,7 +121,7 @@ on_both_databases! {
         let app = app(&fixture.db, &job("code", &gitlab, ""));
         run_all(&app).await;
         let (asked, writes) = (gitlab.requests().len(), fixture.db.stats().writes());
-        let plan = app.jobs[0].work.plan(&fixture.db, fixture.clock.now()).await.unwrap();
+        let plan = app.jobs[0].collector.plan(&fixture.db, fixture.clock.now()).await.unwrap();
         assert!(plan.steps.iter().any(|step| step.contains("team/p1 main")), "{plan:?}");
         assert!(plan.steps.iter().any(|step| step.contains("group team")), "{plan:?}");
         assert_eq!((gitlab.requests().len(), fixture.db.stats().writes()), (asked, writes));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::commits::bulk::Ended;
-use tsuzuki::db::{Db, Open, Place};
+use tsuzuki::db::{Db, DbUrl, Open};
 use tsuzuki::demo::gitlab::{Fault, GitLab};
 use tsuzuki::engine::Failure;
 use tsuzuki::engine::run::decide::{Again, Sharing};
@@ -17,7 +17,7 @@ use tsuzuki::id::{Owner, RunId};
 use tsuzuki::time::Clock;
 
 use crate::commits::world::{Repo, TOKEN, World, config_text, rows};
-use crate::desk::send_signal;
+use crate::test_env::send_signal;
 use rustix::process::Signal;
 
 const LEASE: Duration = Duration::from_secs(60);
@@ -86,7 +86,7 @@ on_both_databases! {
                     let Some(claimed) = db.claim(move |tx| run::claim(tx, &one, "h", "code", &me)).await.unwrap() else { return mine };
                     mine.push(claimed.project_id);
                     let verdict = if claimed.project_id % 10 == 0 { run::Verdict::Failed("as it must".into()) } else { run::Verdict::Success };
-                    db.claim(move |tx| run::settle(tx, &claimed, &verdict)).await.unwrap();
+                    db.claim(move |tx| run::complete_target(tx, &claimed, &verdict)).await.unwrap();
                 }
             })
         });
@@ -131,14 +131,14 @@ on_both_databases! {
         fixture.clock.advance(LEASE);
         let (late, settled) = (stalled.clone(), stalled.clone());
         assert!(!fixture.db.write(move |tx| run::renew(tx, &late, 5)).await.unwrap());
-        assert_eq!(fixture.db.write(move |tx| run::settle(tx, &settled, &run::Verdict::Success)).await.unwrap(), run::Settled::Lost);
-        let heir = claim(fixture.db.clone()).await.unwrap();
+        assert_eq!(fixture.db.write(move |tx| run::complete_target(tx, &settled, &run::Verdict::Success)).await.unwrap(), run::TargetCompletion::Lost);
+        let fallback_job = claim(fixture.db.clone()).await.unwrap();
         let late = stalled.clone();
         fixture.db.write(move |tx| run::release(tx, &late)).await.unwrap();
-        let held = heir.clone();
+        let held = fallback_job.clone();
         assert!(fixture.db.write(move |tx| run::renew(tx, &held, 1)).await.unwrap(), "the loser frees nothing");
         assert!(fixture.db.write(move |tx| run::cancel(tx, &id)).await.unwrap());
-        assert_eq!(fixture.db.write(move |tx| run::settle(tx, &heir, &run::Verdict::Success)).await.unwrap(), run::Settled::Lost);
+        assert_eq!(fixture.db.write(move |tx| run::complete_target(tx, &fallback_job, &run::Verdict::Success)).await.unwrap(), run::TargetCompletion::Lost);
         assert!(!fixture.db.write(move |tx| run::cancel(tx, &id)).await.unwrap(), "terminal");
         assert_eq!(claim(fixture.db.clone()).await, None);
         check_books(&fixture.db).await;
@@ -169,8 +169,8 @@ on_both_databases! {
         let at_work = taken.remove(0);
         assert!(fixture.db.write(move |tx| run::renew(tx, &at_work, 0)).await.unwrap());
         assert_eq!(leased().await, 1);
-        let heir = claim(fixture.db.clone(), "code").await.unwrap();
-        let late = taken.into_iter().find(|one| one.project_id == heir.project_id).unwrap();
+        let fallback_job = claim(fixture.db.clone(), "code").await.unwrap();
+        let late = taken.into_iter().find(|one| one.project_id == fallback_job.project_id).unwrap();
         assert!(!fixture.db.write(move |tx| run::renew(tx, &late, 0)).await.unwrap());
         assert_eq!(fixture.db.write(move |tx| run::reassign(tx, &id, "h", Some("code"), "other")).await.unwrap(), 1);
         assert_eq!(fixture.db.write(move |tx| run::give_up(tx, &id, "h", Some("other"), "nobody has it")).await.unwrap(), (1, false));
@@ -416,7 +416,7 @@ fn on_runtime<F: Future<Output = ()>>(test: impl FnOnce(std::path::PathBuf) -> F
 }
 
 async fn open(dir: &Path) -> Db {
-    Db::open(Place::File(dir.join("tsuzuki.db")), Open::Existing, Clock::system()).await.unwrap()
+    Db::open(DbUrl::File(dir.join("tsuzuki.db")), Open::Existing, Clock::system()).await.unwrap()
 }
 
 /// The program dies at a named point, again and again at different ones, and every next start goes on.

@@ -61,7 +61,7 @@ fn hide_from_others(gitlab: &GitLab) {
 
 /// Runs the named jobs, one after the other.
 async fn turn(app: &App, names: &[&str], stop: &CancellationToken) -> Vec<Finished> {
-    let runner = Runner::new(app.parts.db.clone(), Progress::default());
+    let runner = Runner::new(app.env.db.clone(), Progress::default());
     let mut all = Vec::new();
     for name in names {
         let jobs = app.jobs.iter().filter(|job| job.name.as_str() == *name).cloned().collect();
@@ -128,7 +128,7 @@ async fn interrupt(app: &App, gitlab: &GitLab, name: &str) -> RunId {
     let finished = turn(app, &[name], &stop).await;
     assert!(matches!(finished[..], [Finished::Failed(Failure::Interrupted)]), "{finished:?}");
     gitlab.reset_fault();
-    let left = runs(&app.parts.db).await.remove(0);
+    let left = runs(&app.env.db).await.remove(0);
     assert_eq!(left.status, RunStatus::Running);
     left.run_id
 }
@@ -355,5 +355,5 @@ on_both_databases! {
 
 /// What `bulk start` uses: all jobs of the config.
 fn bulk(app: &App) -> Bulk {
-    Bulk::new(app.parts.clone(), Source::list(&app.parts), Progress::default(), CancellationToken::new())
+    Bulk::new(app.env.clone(), Source::list(&app.env), Progress::default(), CancellationToken::new())
 }

@@ -96,7 +96,7 @@ on_both_databases! {
         // The fixture's database exists already; a new one is made beside it.
         let schema;
         let place = match &fixture.place {
-            tsuzuki::db::Place::File(_) => tsuzuki::db::Place::File(fixture.dir.path().join("fresh.db")),
+            tsuzuki::db::DbUrl::File(_) => tsuzuki::db::DbUrl::File(fixture.dir.path().join("fresh.db")),
             _ => {
                 schema = tokio::task::spawn_blocking(crate::databases::Schema::create).await.unwrap();
                 place_at(&schema.url)

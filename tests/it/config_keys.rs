@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use tsuzuki::app;
-use tsuzuki::config::{self, Colour, Config, Env, Place, Problems};
+use tsuzuki::config::{self, Colour, Config, Env, Problems, TableKind};
 
 use crate::architecture::{code_of, root, rust_files};
 
@@ -39,21 +39,21 @@ fn channel(kind: &str, line: &str) -> String {
 fn a_key_without_effect_is_refused_where_it_is_written_and_nowhere_else() {
     let kinds = |place| app::kinds().iter().filter(move |kind| kind.place == place);
     for (place, key, line) in [
-        (Place::Job, "hold_above", "hold_above = 10"),
-        (Place::Job, "first_run", "first_run = \"all\""),
-        (Place::Job, "deliver", "deliver = []"),
-        (Place::Channel, "on_unknown", "on_unknown = \"hold\""),
-        (Place::Channel, "pace", "pace = \"10s\""),
+        (TableKind::Job, "hold_above", "hold_above = 10"),
+        (TableKind::Job, "first_run", "first_run = \"all\""),
+        (TableKind::Job, "deliver", "deliver = []"),
+        (TableKind::Channel, "on_unknown", "on_unknown = \"hold\""),
+        (TableKind::Channel, "pace", "pace = \"10s\""),
     ] {
         for kind in kinds(place) {
-            let text = if place == Place::Job { job(kind.name, line) } else { channel(kind.name, line) };
+            let text = if place == TableKind::Job { job(kind.name, line) } else { channel(kind.name, line) };
             let told = match parse(&text) {
                 Ok(_) => String::new(),
                 Err(problems) => problems.render(Colour::Never),
             };
             match kind.unused.iter().find(|(unused, _)| *unused == key) {
                 Some((_, why)) => {
-                    let line = if place == Place::Job { 4 } else { 3 };
+                    let line = if place == TableKind::Job { 4 } else { 3 };
                     assert!(told.contains(&format!("`{key}` has no effect in a")), "{}: {told}", kind.name);
                     assert!(told.contains(&format!("tsuzuki.toml:{line}:")) && told.contains(why), "{told}");
                 }

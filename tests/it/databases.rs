@@ -3,14 +3,14 @@
 use std::future::Future;
 
 use tempfile::TempDir;
-use tsuzuki::db::{Db, Dialect, Open, Place};
+use tsuzuki::db::{Db, DbUrl, Dialect, Open};
 use tsuzuki::time::{Clock, Timestamp};
 
 /// A database of its own for one test, and a clock that the test moves.
 pub(crate) struct Fixture {
     pub(crate) db: Db,
     pub(crate) clock: Clock,
-    pub(crate) place: Place,
+    pub(crate) place: DbUrl,
     /// Holds the SQLite file; also a place for other files of the test.
     pub(crate) dir: TempDir,
     schema: Option<Schema>,
@@ -20,7 +20,7 @@ impl Fixture {
     /// The address of the database, for another process.
     pub(crate) fn address(&self) -> String {
         match &self.place {
-            Place::Server(url) => url.clone(),
+            DbUrl::Server(url) => url.clone(),
             file => file.to_string(),
         }
     }
@@ -42,10 +42,10 @@ pub(crate) fn run<F: Future<Output = ()>>(dialect: Dialect, test: impl FnOnce(Fi
 }
 
 /// The place that `place.to_string()` and a schema's address name; for what is handed to a child process.
-pub(crate) fn place_at(address: &str) -> Place {
+pub(crate) fn place_at(address: &str) -> DbUrl {
     match address.strip_prefix("sqlite:") {
-        Some(path) => Place::File(path.into()),
-        None => Place::Server(address.to_owned()),
+        Some(path) => DbUrl::File(path.into()),
+        None => DbUrl::Server(address.to_owned()),
     }
 }
 
@@ -57,10 +57,10 @@ pub(crate) fn run_with_clock<F: Future<Output = ()>>(
 ) {
     let dir = tempfile::tempdir().unwrap();
     let (place, schema) = match dialect {
-        Dialect::Sqlite => (Place::File(dir.path().join("tsuzuki.db")), None),
+        Dialect::Sqlite => (DbUrl::File(dir.path().join("tsuzuki.db")), None),
         Dialect::Postgres => {
             let schema = Schema::create();
-            (Place::Server(schema.url.clone()), Some(schema))
+            (DbUrl::Server(schema.url.clone()), Some(schema))
         }
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

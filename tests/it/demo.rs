@@ -6,10 +6,10 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use crate::desk::send_signal;
+use crate::test_env::send_signal;
 use rustix::process::Signal;
 use serde_json::Value as Json;
-use tsuzuki::db::{Db, Open, Place};
+use tsuzuki::db::{Db, DbUrl, Open};
 use tsuzuki::demo::world::{self, World};
 use tsuzuki::demo::{journal, mail, smtp, store};
 use tsuzuki::time::Clock;
@@ -112,7 +112,7 @@ async fn a_second_run_goes_on_and_repeats_nothing() {
     assert_eq!(isbns.count(), 15);
     assert!(letters.iter().all(|letter| !letter.text.contains("elsewhere.invalid")));
 
-    let place = Place::File(directory.join("tsuzuki.db"));
+    let place = DbUrl::File(directory.join("tsuzuki.db"));
     let db = Db::open(place, Open::Look, Clock::system()).await.unwrap();
     let figures = db.read(store::count_figures).await.unwrap();
     db.close().await;
@@ -126,7 +126,7 @@ async fn a_second_run_goes_on_and_repeats_nothing() {
     assert_eq!(usize::try_from(sent).unwrap(), all_mails.len());
     assert_eq!(
         names(&directory),
-        ["keys", "tsuzuki.db", "tsuzuki.toml", journal::FILE].map(str::to_owned).into()
+        [".tsuzuki.db.claims", "keys", "tsuzuki.db", "tsuzuki.toml", journal::FILE].map(str::to_owned).into()
     );
 }
 

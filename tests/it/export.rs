@@ -8,7 +8,7 @@ use tsuzuki::time::Timestamp;
 use tsuzuki::{params, sql};
 
 use crate::databases::Fixture;
-use crate::desk::{Desk, code, err, out};
+use crate::test_env::{TestEnv, code, err, out};
 
 async fn csv(fixture: &Fixture, what: What, filter: &Filter) -> Vec<String> {
     let mut writer = Writer::new(Vec::new(), Format::Csv, Style::default());
@@ -113,26 +113,26 @@ on_both_databases! {
 }
 
 /// A desk with a few items in its database.
-fn desk_with_items(count: usize) -> Desk {
-    let desk = Desk::new("[app]\ntimezone = \"Asia/Tokyo\"\n");
+fn desk_with_items(count: usize) -> TestEnv {
+    let test_env = TestEnv::new("[app]\ntimezone = \"Asia/Tokyo\"\n");
     let rows: String = (0..count).map(|n| format!("INSERT INTO items (url, title, published_at, status, retry_count, created_at, last_checked_at) VALUES ('https://a.example/{n}', '=1+1', '2025-01-01T00:00:00Z', 0, 0, '2025-01-01', '2025-01-01');")).collect();
-    crate::import::source(desk.path(), "mic.db", &format!("{} {rows}", crate::import::MIC_BOT));
-    let imported = desk.run(&["import", "mic-bot", "mic.db", "--job", "mic", "-q"]);
+    crate::import::source(test_env.path(), "mic.db", &format!("{} {rows}", crate::import::MIC_BOT));
+    let imported = test_env.run(&["import", "mic-bot", "mic.db", "--job", "mic", "-q"]);
     assert_eq!(code(&imported), 0, "{}", err(&imported));
-    desk
+    test_env
 }
 
 #[test]
 fn a_file_is_written_whole_and_never_over_another() {
-    let desk = desk_with_items(3);
-    let written = desk.run(&["export", "items", "--output", "items.tsv"]);
+    let test_env = desk_with_items(3);
+    let written = test_env.run(&["export", "items", "--output", "items.tsv"]);
     assert_eq!(code(&written), 0, "{}", err(&written));
     assert!(err(&written).contains("Wrote 3 rows to items.tsv"), "{}", err(&written));
-    assert!(desk.read("items.tsv").starts_with("id\tjob_name\turl\ttitle\t"));
-    let again = desk.run(&["export", "items", "--output", "items.tsv"]);
+    assert!(test_env.read("items.tsv").starts_with("id\tjob_name\turl\ttitle\t"));
+    let again = test_env.run(&["export", "items", "--output", "items.tsv"]);
     assert_eq!(code(&again), 2);
     assert!(err(&again).contains("items.tsv is there already\nhint: --force replaces it"), "{}", err(&again));
-    let forced = desk.run(&[
+    let forced = test_env.run(&[
         "export",
         "items",
         "--output",
@@ -144,81 +144,81 @@ fn a_file_is_written_whole_and_never_over_another() {
         "csv",
     ]);
     assert_eq!(code(&forced), 0);
-    assert!(desk.read("items.tsv").starts_with("\u{feff}id,job_name"));
-    assert!(desk.read("items.tsv").contains(",=1+1,"));
-    let parts: Vec<_> = std::fs::read_dir(desk.path())
+    assert!(test_env.read("items.tsv").starts_with("\u{feff}id,job_name"));
+    assert!(test_env.read("items.tsv").contains(",=1+1,"));
+    let env: Vec<_> = std::fs::read_dir(test_env.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| name.starts_with(".tsuzuki"))
         .collect();
-    assert_eq!(parts, Vec::<String>::new(), "no part is left behind");
-    let ndjson = desk.run(&["export", "items", "--output", "x.ndjson"]);
+    assert_eq!(env, Vec::<String>::new(), "no part is left behind");
+    let ndjson = test_env.run(&["export", "items", "--output", "x.ndjson"]);
     assert_eq!(code(&ndjson), 0);
-    assert_eq!(desk.read("x.ndjson").lines().count(), 3);
-    assert_eq!(code(&desk.run(&["export", "items", "--output", "no/such/dir.csv"])), 1);
-    assert_eq!(code(&desk.run(&["export", "items", "--output", "x.opml"])), 2);
-    assert_eq!(code(&desk.run(&["export", "items", "--json", "--bom"])), 2);
-    let json = desk.run(&["export", "items", "--json", "--since", "2025-01-01", "--until", "2025-01-02"]);
+    assert_eq!(test_env.read("x.ndjson").lines().count(), 3);
+    assert_eq!(code(&test_env.run(&["export", "items", "--output", "no/such/dir.csv"])), 1);
+    assert_eq!(code(&test_env.run(&["export", "items", "--output", "x.opml"])), 2);
+    assert_eq!(code(&test_env.run(&["export", "items", "--json", "--bom"])), 2);
+    let json = test_env.run(&["export", "items", "--json", "--since", "2025-01-01", "--until", "2025-01-02"]);
     let read: serde_json::Value = serde_json::from_str(&out(&json)).unwrap();
     assert_eq!(read.as_array().unwrap().len(), 3, "the day begins at midnight of the configured zone");
-    let none = desk.run(&["export", "items", "--until", "2025-01-01"]);
+    let none = test_env.run(&["export", "items", "--until", "2025-01-01"]);
     assert_eq!(out(&none).lines().count(), 1);
-    assert_eq!(code(&desk.run(&["export", "commits", "--job", "nobody"])), 2);
+    assert_eq!(code(&test_env.run(&["export", "commits", "--job", "nobody"])), 2);
 }
 
 #[test]
 fn a_file_that_promises_another_format_is_not_written() {
-    let desk = desk_with_items(1);
-    let wrong = desk.run(&["export", "items", "-o", "items.xlsx"]);
+    let test_env = desk_with_items(1);
+    let wrong = test_env.run(&["export", "items", "-o", "items.xlsx"]);
     assert_eq!(code(&wrong), 2);
     assert!(
         err(&wrong).contains("by the ending `.xlsx`\nhint: csv, tsv, json and ndjson"),
         "{}",
         err(&wrong)
     );
-    assert!(!desk.path().join("items.xlsx").exists());
-    assert_eq!(code(&desk.run(&["export", "items", "-o", "items.txt", "--format", "tsv"])), 0);
-    assert_eq!(code(&desk.run(&["export", "items", "-o", "items"])), 0);
-    let written = std::fs::read_to_string(desk.path().join("items")).unwrap();
+    assert!(!test_env.path().join("items.xlsx").exists());
+    assert_eq!(code(&test_env.run(&["export", "items", "-o", "items.txt", "--format", "tsv"])), 0);
+    assert_eq!(code(&test_env.run(&["export", "items", "-o", "items"])), 0);
+    let written = std::fs::read_to_string(test_env.path().join("items")).unwrap();
     assert_eq!(written.lines().count(), 2, "a name without an ending is CSV");
 }
 
 #[test]
 fn a_job_that_nobody_knows_is_an_error_and_not_an_empty_file() {
-    let desk = desk_with_items(1);
+    let test_env = desk_with_items(1);
     let job =
         "[[job]]\nname = \"mic\"\nkind = \"blogs\"\nblog = [{ id = \"x\", url = \"https://example.com\" }]\n";
-    std::fs::write(desk.path().join("tsuzuki.toml"), job).unwrap();
-    let wrong = desk.run(&["export", "items", "--job", "mci", "--output", "x.csv"]);
+    std::fs::write(test_env.path().join("tsuzuki.toml"), job).unwrap();
+    let wrong = test_env.run(&["export", "items", "--job", "mci", "--output", "x.csv"]);
     assert_eq!((code(&wrong), out(&wrong)), (2, String::new()));
     assert!(err(&wrong).contains("there is no job `mci`\nhint: did you mean `mic`?"), "{}", err(&wrong));
-    assert!(!desk.path().join("x.csv").exists());
-    assert_eq!(code(&desk.run(&["export", "opml", "--job", "nobody"])), 2);
+    assert!(!test_env.path().join("x.csv").exists());
+    assert_eq!(code(&test_env.run(&["export", "opml", "--job", "nobody"])), 2);
     // What was imported for a job that has left the config is still there to be had.
-    std::fs::write(desk.path().join("tsuzuki.toml"), "").unwrap();
-    assert_eq!(out(&desk.run(&["export", "items", "--job", "mic"])).lines().count(), 2);
+    std::fs::write(test_env.path().join("tsuzuki.toml"), "").unwrap();
+    assert_eq!(out(&test_env.run(&["export", "items", "--job", "mic"])).lines().count(), 2);
 }
 
 #[cfg(unix)]
 #[test]
 fn a_file_that_is_replaced_keeps_its_mode() {
     use std::os::unix::fs::PermissionsExt;
-    let desk = desk_with_items(1);
-    let file = desk.path().join("x.csv");
+    let test_env = desk_with_items(1);
+    let file = test_env.path().join("x.csv");
     for mode in [0o600, 0o666] {
         std::fs::write(&file, "").unwrap();
         std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
-        assert_eq!(code(&desk.run(&["export", "items", "--output", "x.csv", "--force"])), 0);
+        assert_eq!(code(&test_env.run(&["export", "items", "--output", "x.csv", "--force"])), 0);
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, mode);
-        assert_eq!(desk.read("x.csv").lines().count(), 2);
+        assert_eq!(test_env.read("x.csv").lines().count(), 2);
     }
 }
 
 #[test]
 fn a_reader_that_leaves_early_is_nobodys_fault() {
-    let desk = desk_with_items(5000);
+    let test_env = desk_with_items(5000);
     let mut child =
-        desk.command(&["export", "items"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        test_env.command(&["export", "items"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut first = [0; 10];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
     drop(child.stdout.take());

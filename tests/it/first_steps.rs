@@ -1,6 +1,6 @@
 //! What a newcomer meets: a first file, a first job, and a doctor who says what is missing and where to get it.
 
-use crate::desk::{Desk, ends_with, said};
+use crate::test_env::{TestEnv, ends_with, said};
 use tsuzuki::demo::gemini::{Gemini, KEY};
 use tsuzuki::demo::gitlab::GitLab;
 use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
@@ -17,16 +17,16 @@ fn a_first_file_passes_the_check_and_is_never_overwritten() {
         (&["init", "blogs"], "1 job,"),
         (&["init", "press", "books", "blogs", "commits", "--lang", "ja"], "4 jobs"),
     ] {
-        let desk = Desk::empty();
-        ends_with(&desk.run(args), 0);
-        assert!(ends_with(&desk.run(&["check"]), 0).contains(jobs), "{args:?}");
-        let before = desk.config();
-        assert!(ends_with(&desk.run(args), 1).contains("exists already, and was left as it is"));
-        assert_eq!(desk.config(), before);
-        ends_with(&desk.run(&["init", "-c", "other.toml"]), 0);
-        assert!(ends_with(&desk.run(&["check", "-c", "other.toml"]), 0).contains("0 jobs"));
+        let test_env = TestEnv::empty();
+        ends_with(&test_env.run(args), 0);
+        assert!(ends_with(&test_env.run(&["check"]), 0).contains(jobs), "{args:?}");
+        let before = test_env.config();
+        assert!(ends_with(&test_env.run(args), 1).contains("exists already, and was left as it is"));
+        assert_eq!(test_env.config(), before);
+        ends_with(&test_env.run(&["init", "-c", "other.toml"]), 0);
+        assert!(ends_with(&test_env.run(&["check", "-c", "other.toml"]), 0).contains("0 jobs"));
     }
-    assert!(ends_with(&Desk::empty().run(&["init", "blog"]), 2).contains("blogs"));
+    assert!(ends_with(&TestEnv::empty().run(&["init", "blog"]), 2).contains("blogs"));
 }
 
 const OUTSIDE: &str = "# my places\n[llm.gemini] # the model\nkind = \"gemini\"\napi_key = \"${GEMINI_API_KEY}\"\n\n\
@@ -34,7 +34,7 @@ const OUTSIDE: &str = "# my places\n[llm.gemini] # the model\nkind = \"gemini\"\
 
 #[test]
 fn jobs_of_every_kind_are_added_by_flags() {
-    let desk = Desk::new(OUTSIDE);
+    let test_env = TestEnv::new(OUTSIDE);
     for (args, lines) in [
         (
             &["press", "mic", "--feed", "https://example.com/feed", "--llm", "gemini", "--deliver", "hook"][..],
@@ -86,19 +86,22 @@ fn jobs_of_every_kind_are_added_by_flags() {
             "gitlab = \"https://gitlab.com\"\ntoken = \"${GITLAB_TOKEN}\"\nprojects = [\"a/b\"]\nbranches = [\"main\"]\nsince = \"2024-01-01\"\n",
         ),
     ] {
-        let output = desk.run(&[&["job", "add"], args].concat());
+        let output = test_env.run(&[&["job", "add"], args].concat());
         ends_with(&output, 0);
         let out = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(out, format!("[[job]]\nname = \"{}\"\nkind = \"{}\"\n{lines}", args[1], args[0]));
-        assert!(desk.config().starts_with(OUTSIDE), "the rest of the file is as it was");
+        assert!(test_env.config().starts_with(OUTSIDE), "the rest of the file is as it was");
     }
-    assert!(ends_with(&desk.run(&["check"]), 0).contains("4 jobs"));
-    ends_with(&desk.run(&["job", "add", "more", "--kind", "blogs", "--blog", "x=https://example.net"]), 0);
+    assert!(ends_with(&test_env.run(&["check"]), 0).contains("4 jobs"));
+    ends_with(
+        &test_env.run(&["job", "add", "more", "--kind", "blogs", "--blog", "x=https://example.net"]),
+        0,
+    );
 }
 
 #[test]
 fn what_would_not_work_is_not_written() {
-    let desk = Desk::new("# mine\n");
+    let test_env = TestEnv::new("# mine\n");
     for (args, code, words) in [
         (&["press", "mic", "--feed", "https://example.com/feed"][..], 5, "needs a model to ask"),
         (&["press", "mic"], 5, "feed"),
@@ -110,17 +113,17 @@ fn what_would_not_work_is_not_written() {
         (&["blog", "b"], 2, "did you mean `blogs`?"),
         (&["books", "b", "--query", "x", "--set", "mail_limit=0"], 5, "mail_limit"),
     ] {
-        let told = ends_with(&desk.run(&[&["job", "add"], args].concat()), code);
+        let told = ends_with(&test_env.run(&[&["job", "add"], args].concat()), code);
         assert!(told.contains(words), "{args:?}: {told}");
-        assert_eq!(desk.config(), "# mine\n", "{args:?}");
+        assert_eq!(test_env.config(), "# mine\n", "{args:?}");
     }
 }
 
 #[test]
 fn the_doctor_says_where_to_get_what_is_missing() {
-    let desk = Desk::empty();
-    ends_with(&desk.run(&["init", "press", "books", "blogs", "commits"]), 0);
-    let told = ends_with(&desk.run(&["doctor", "--offline"]), 4);
+    let test_env = TestEnv::empty();
+    ends_with(&test_env.run(&["init", "press", "books", "blogs", "commits"]), 0);
+    let told = ends_with(&test_env.run(&["doctor", "--offline"]), 4);
     for words in [
         "https://aistudio.google.com/apikey",
         "scopes `read` and `write:statuses`",
@@ -134,51 +137,51 @@ fn the_doctor_says_where_to_get_what_is_missing() {
     ] {
         assert!(told.contains(words), "{words}: {told}");
     }
-    let desk = Desk::new("[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"x\"]\n");
-    let told = ends_with(&desk.run(&["doctor", "--offline"]), 0);
+    let test_env = TestEnv::new("[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"x\"]\n");
+    let told = ends_with(&test_env.run(&["doctor", "--offline"]), 0);
     assert!(told.contains("without one it allows no requests"), "{told}");
 }
 
 #[test]
 fn the_doctor_ends_with_what_has_to_be_mended_first() {
-    let desk = Desk::new("[app]\nlangage = \"ja\"\n");
-    ends_with(&desk.run(&["doctor", "--offline"]), 5);
+    let test_env = TestEnv::new("[app]\nlangage = \"ja\"\n");
+    ends_with(&test_env.run(&["doctor", "--offline"]), 5);
     let in_file = "[store]\nurl = \"sqlite:tsuzuki.toml/inside.db\"\n";
-    let desk = Desk::new(in_file);
-    let told = ends_with(&desk.run(&["doctor", "--offline"]), 1);
+    let test_env = TestEnv::new(in_file);
+    let told = ends_with(&test_env.run(&["doctor", "--offline"]), 1);
     assert!(told.contains("tsuzuki.toml is not a directory"), "{told}");
-    let desk = Desk::new("[store]\nurl = \"sqlite:place\"\n");
-    std::fs::create_dir(desk.path().join("place")).unwrap();
-    let told = ends_with(&desk.run(&["doctor", "--offline"]), 1);
+    let test_env = TestEnv::new("[store]\nurl = \"sqlite:place\"\n");
+    std::fs::create_dir(test_env.path().join("place")).unwrap();
+    let told = ends_with(&test_env.run(&["doctor", "--offline"]), 1);
     assert!(told.contains("place is not a file"), "{told}");
     let mail = "[channel.m]\nkind = \"slack\"\nurl = \"${NOT_SET}\"\n";
-    let desk = Desk::new(&format!("{in_file}{mail}"));
-    ends_with(&desk.run(&["doctor", "--offline"]), 4);
+    let test_env = TestEnv::new(&format!("{in_file}{mail}"));
+    ends_with(&test_env.run(&["doctor", "--offline"]), 4);
 }
 
 #[test]
 fn a_job_that_cannot_be_added_is_told_its_flags() {
-    let desk = Desk::new("[[job]]\nname = \"mine\"\nkind = \"blogs\"\nblog = []\n");
-    let config = desk.config();
+    let test_env = TestEnv::new("[[job]]\nname = \"mine\"\nkind = \"blogs\"\nblog = []\n");
+    let config = test_env.config();
     for (args, words) in [
         (&["books", "lib"][..], &["the key `queries` is missing", "nothing was written", "--query TEXT"][..]),
         (&["blogs", "mine"], &["there is a job `mine` already", "tsuzuki job update mine"]),
         (&["pres", "p", "--feed", "x"], &["there is no kind of job `pres`", "did you mean `press`?"]),
         (&["unheard", "p"], &["there is no kind of job `unheard`", "kinds: press, books, blogs, commits"]),
     ] {
-        let output = desk.run(&[&["job", "add"], args].concat());
+        let output = test_env.run(&[&["job", "add"], args].concat());
         assert!(!output.status.success());
         for words in words {
             assert!(said(&output).contains(words), "{words}: {}", said(&output));
         }
     }
-    assert_eq!(desk.config(), config);
+    assert_eq!(test_env.config(), config);
 }
 
 #[test]
 fn a_commits_job_that_names_nothing_is_told_how_to_name_something() {
     let job = "[[job]]\nname = \"code\"\nkind = \"commits\"\ngitlab = \"https://gitlab.example\"\n";
-    let told = ends_with(&Desk::new(job).run(&["check"]), 0);
+    let told = ends_with(&TestEnv::new(job).run(&["check"]), 0);
     for words in [
         "warning: the job `code` names neither",
         "tsuzuki branch add PROJECT BRANCH --job code",
@@ -186,12 +189,12 @@ fn a_commits_job_that_names_nothing_is_told_how_to_name_something() {
     ] {
         assert!(told.contains(words), "{words}: {told}");
     }
-    let told = ends_with(&Desk::new(job).run(&["run-due", "--dry-run"]), 0);
+    let told = ends_with(&TestEnv::new(job).run(&["run-due", "--dry-run"]), 0);
     assert!(told.contains("nothing: no project, group or branch is named"), "{told}");
-    let told = ends_with(&Desk::new(job).run(&["job", "ls"]), 0);
+    let told = ends_with(&TestEnv::new(job).run(&["job", "ls"]), 0);
     assert!(told.contains("every 1h by default"), "{told}");
     for key in ["projects = [\"a/b\"]", "group = \"a\""] {
-        let told = ends_with(&Desk::new(&format!("{job}{key}\n")).run(&["check"]), 0);
+        let told = ends_with(&TestEnv::new(&format!("{job}{key}\n")).run(&["check"]), 0);
         assert!(!told.contains("names neither"), "{told}");
     }
 }
@@ -208,12 +211,12 @@ async fn the_doctor_says_which_models_exist_and_what_to_take_instead() {
     let openai = tsuzuki::demo::openai::OpenAi::start().await.unwrap();
     openai.set_models(&["small-2", "large-2"]);
     let allow = "allow_private = [\"127.0.0.1\"]";
-    let desk = Desk::new(&format!(
+    let test_env = TestEnv::new(&format!(
         "[llm.gemini]\nkind = \"gemini\"\napi_key = \"{KEY}\"\nbase_url = \"{}\"\nsummary_model = \"gemini-2.5-flash\"\n{allow}\n\
          [llm.local]\nkind = \"openai\"\nbase_url = \"{}\"\nscreen_model = \"small-2\"\nsummary_model = \"large-1\"\n{allow}\n",
         gemini.url, openai.url
     ));
-    let mut command = desk.command(&["doctor"]);
+    let mut command = test_env.command(&["doctor"]);
     let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     let told = ends_with(&output, 1);
     for (start, verdict, words) in [
@@ -256,10 +259,10 @@ async fn the_doctor_asks_every_address_and_sends_nothing() {
         )
     };
     let doctor = async |config: &str, gemini: &str, toot: &str, lab: &str| {
-        let desk = Desk::new(config);
-        let mut command = desk.command(&["doctor"]);
+        let test_env = TestEnv::new(config);
+        let mut command = test_env.command(&["doctor"]);
         command.env("GEMINI", gemini).env("TOOT", toot).env("LAB", lab);
-        tokio::task::spawn_blocking(move || (command.output().unwrap(), desk)).await.unwrap().0
+        tokio::task::spawn_blocking(move || (command.output().unwrap(), test_env)).await.unwrap().0
     };
     let feed = format!("{}feed.xml", site.url);
     let well = doctor(&config(&gitlab.url(), &feed), KEY, TOKEN, "glpat-the-right-one").await;

@@ -1,6 +1,6 @@
 //! `job test` and `job show`: one look at what each kind watches, for people and for programs, and what it leaves behind.
 
-use crate::desk::{Desk, ends_with};
+use crate::test_env::{TestEnv, ends_with};
 use serde_json::Value as Json;
 use tsuzuki::demo::gitlab::{Asked, GitLab};
 use tsuzuki::demo::google_books::{GoogleBooks, Reply, volumes};
@@ -9,12 +9,12 @@ use tsuzuki::demo::site::{Content, Site};
 const ALLOW: &str = "allow_private = [\"127.0.0.1\"]";
 
 /// Everything that is said by a command that ends with `code`.
-async fn say(desk: &Desk, code: i32, args: &[&str]) -> String {
-    ends_with(&desk.run_beside(args).await, code)
+async fn say(test_env: &TestEnv, code: i32, args: &[&str]) -> String {
+    ends_with(&test_env.run_beside(args).await, code)
 }
 
-async fn json(desk: &Desk, code: i32, args: &[&str]) -> Json {
-    let output = desk.run_beside(args).await;
+async fn json(test_env: &TestEnv, code: i32, args: &[&str]) -> Json {
+    let output = test_env.run_beside(args).await;
     assert_eq!(output.status.code(), Some(code), "{output:?}");
     serde_json::from_slice(&output.stdout).unwrap()
 }
@@ -33,18 +33,19 @@ async fn blogs_are_looked_at_one_by_one_and_some_may_fail() {
         )
     };
     let gone = format!("{{ id = \"gone\", url = \"{}missing\" }}", site.url);
-    let desk = Desk::new(&job(&gone));
-    let said = say(&desk, 3, &["job", "test", "b"]).await;
+    let test_env = TestEnv::new(&job(&gone));
+    let said = say(&test_env, 3, &["job", "test", "b"]).await;
     assert!(
-        said.contains("one   by feed: 3 entries, 0 to be told") && said.contains("gone  failed: "),
+        said.contains("one   by feed: 3 entries, 0 to be sent") && said.contains("gone  failed: "),
         "{said}"
     );
-    let trial = json(&desk, 3, &["job", "test", "b", "--json"]).await;
-    assert_eq!(trial["looks"][0]["detail"]["entries"], 3);
-    assert!(trial["looks"][1]["error"].is_string());
-    let desk = Desk::new(&format!("[[job]]\nname = \"b\"\nkind = \"blogs\"\n{ALLOW}\nblog = [{gone}]\n"));
-    say(&desk, 1, &["job", "test", "b"]).await;
-    assert_eq!(desk.files().len(), 1, "nothing is written");
+    let trial = json(&test_env, 3, &["job", "test", "b", "--json"]).await;
+    assert_eq!(trial["items"][0]["detail"]["entries"], 3);
+    assert!(trial["items"][1]["error"].is_string());
+    let test_env =
+        TestEnv::new(&format!("[[job]]\nname = \"b\"\nkind = \"blogs\"\n{ALLOW}\nblog = [{gone}]\n"));
+    say(&test_env, 1, &["job", "test", "b"]).await;
+    assert_eq!(test_env.files().len(), 1, "nothing is written");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -56,12 +57,12 @@ async fn a_press_feed_is_read_and_no_model_is_asked() {
             site.url, site.url
         )
     };
-    let desk = Desk::new(&config("feed.xml", "latest:1"));
-    let said = say(&desk, 0, &["job", "test", "p"]).await;
+    let test_env = TestEnv::new(&config("feed.xml", "latest:1"));
+    let said = say(&test_env, 0, &["job", "test", "p"]).await;
     assert!(said.contains("3 entries, 1 to be screened, the others recorded as known"), "{said}");
-    assert_eq!(json(&desk, 0, &["job", "test", "p", "--json"]).await["looks"][0]["detail"]["entries"], 3);
-    assert_eq!(desk.files().len(), 1, "nothing is written");
-    let said = say(&Desk::new(&config("missing", "all")), 1, &["job", "test", "p"]).await;
+    assert_eq!(json(&test_env, 0, &["job", "test", "p", "--json"]).await["items"][0]["detail"]["entries"], 3);
+    assert_eq!(test_env.files().len(), 1, "nothing is written");
+    let said = say(&TestEnv::new(&config("missing", "all")), 1, &["job", "test", "p"]).await;
     assert!(said.contains("failed: ") && said.contains("404"), "{said}");
 }
 
@@ -74,8 +75,8 @@ async fn a_look_at_books_counts_one_request_and_stores_nothing_else() {
             google.url
         )
     };
-    let desk = Desk::new(&config(3));
-    let said = say(&desk, 0, &["job", "test", "s"]).await;
+    let test_env = TestEnv::new(&config(3));
+    let said = say(&test_env, 0, &["job", "test", "s"]).await;
     for words in [
         "7 volumes of 7 from position 0: 7 books, 7 new to the job",
         "1 request was counted",
@@ -84,12 +85,12 @@ async fn a_look_at_books_counts_one_request_and_stores_nothing_else() {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert_eq!(google.asked().len(), 1);
-    assert_eq!(json(&desk, 0, &["quota", "ls", "--json"]).await[0]["count"], 1);
-    assert_eq!(json(&desk, 0, &["book", "ls", "--json"]).await, Json::Array(Vec::new()));
-    assert_eq!(json(&desk, 0, &["job", "cursor", "show", "--json"]).await, Json::Array(Vec::new()));
+    assert_eq!(json(&test_env, 0, &["quota", "ls", "--json"]).await[0]["count"], 1);
+    assert_eq!(json(&test_env, 0, &["book", "ls", "--json"]).await, Json::Array(Vec::new()));
+    assert_eq!(json(&test_env, 0, &["job", "cursor", "show", "--json"]).await, Json::Array(Vec::new()));
     google.reply(Reply::refusal(500, "backendError"));
-    say(&desk, 1, &["job", "test", "s"]).await;
-    let used_up = Desk::new(&config(0));
+    say(&test_env, 1, &["job", "test", "s"]).await;
+    let used_up = TestEnv::new(&config(0));
     let said = say(&used_up, 1, &["job", "test", "s"]).await;
     assert!(said.contains("`google_books` may not be asked until"), "{said}");
     assert_eq!(google.asked().len(), 2, "nothing is asked without permission");
@@ -105,31 +106,31 @@ async fn commits_are_not_walked_but_their_heads_are_compared() {
             gitlab.url()
         )
     };
-    let desk = Desk::new(&config("\"team/code\", \"team/none\""));
-    let said = say(&desk, 3, &["job", "test", "c"]).await;
+    let test_env = TestEnv::new(&config("\"team/code\", \"team/none\""));
+    let said = say(&test_env, 3, &["job", "test", "c"]).await;
     assert!(said.contains("team/code main") && said.contains("new: everything up to "), "{said}");
-    assert!(said.contains("project `team/none`") && said.contains("1 of 2 looks failed"), "{said}");
-    assert_eq!(desk.files().len(), 1, "nothing is written");
+    assert!(said.contains("project `team/none`") && said.contains("1 of 2 checks failed"), "{said}");
+    assert_eq!(test_env.files().len(), 1, "nothing is written");
     assert!(!gitlab.requests().iter().any(Asked::is_for_commits), "no commit is fetched");
-    let desk = Desk::new(&config("\"team/code\""));
-    say(&desk, 0, &["run", "c"]).await;
-    let trial = json(&desk, 0, &["job", "test", "c", "--json"]).await;
-    let detail = &trial["looks"][0]["detail"];
+    let test_env = TestEnv::new(&config("\"team/code\""));
+    say(&test_env, 0, &["run", "c"]).await;
+    let trial = json(&test_env, 0, &["job", "test", "c", "--json"]).await;
+    let detail = &trial["items"][0]["detail"];
     assert!(detail["head"].is_string() && detail["head"] == detail["known_head"], "{trial}");
     gitlab.add_synthetic(7, "team/code", 6);
-    let said = say(&desk, 0, &["job", "test", "c"]).await;
+    let said = say(&test_env, 0, &["job", "test", "c"]).await;
     assert!(said.contains("would be walked from "), "{said}");
-    say(&Desk::new(&config("\"team/none\"")), 1, &["job", "test", "c"]).await;
-    let said = say(&Desk::new(&config("")), 0, &["job", "test", "c"]).await;
+    say(&TestEnv::new(&config("\"team/none\"")), 1, &["job", "test", "c"]).await;
+    let said = say(&TestEnv::new(&config("")), 0, &["job", "test", "c"]).await;
     assert!(said.contains("a run would walk nothing") && said.contains("branch add"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_is_shown_with_its_own_keys_and_without_its_secrets() {
-    let desk = Desk::new(
+    let test_env = TestEnv::new(
         "[[job]]\nname = \"c\"\nkind = \"commits\"\nevery = \"2h\"\ngitlab = \"https://gitlab.example\"\ntoken = \"glpat-7777-secret\"\nprojects = [\"a/b\", 4]\n",
     );
-    let said = say(&desk, 0, &["job", "show", "c"]).await;
+    let said = say(&test_env, 0, &["job", "show", "c"]).await;
     for line in [
         "schedule       every 2h (Asia/Tokyo)",
         "projects       a/b, 4",
@@ -138,11 +139,11 @@ async fn a_job_is_shown_with_its_own_keys_and_without_its_secrets() {
     ] {
         assert!(said.lines().any(|said| said == line), "{line}: {said}");
     }
-    let shown = json(&desk, 0, &["job", "show", "c", "--json"]).await;
+    let shown = json(&test_env, 0, &["job", "show", "c", "--json"]).await;
     assert_eq!((&shown["name"], &shown["keys"]["projects"][1]), (&"c".into(), &4.into()));
     assert!(!format!("{said}{shown}").contains("7777"), "{said}{shown}");
     for refused in ["first_run", "hold_above"] {
         assert!(!said.contains(refused) && shown.get(refused).is_none(), "{refused}: {said}{shown}");
     }
-    say(&desk, 2, &["job", "show", "d"]).await;
+    say(&test_env, 2, &["job", "show", "d"]).await;
 }

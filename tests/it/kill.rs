@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::channel::outbox::{self, Filter, NewMessage, Row, Sender, State, Topics};
-use tsuzuki::channel::{ChannelSet, News, Notice, Outside};
-use tsuzuki::db::{Db, Dialect, Open, Place, Tx};
+use tsuzuki::channel::{ChannelEnv, ChannelSet, News, Notice};
+use tsuzuki::db::{Db, DbUrl, Dialect, Open, Tx};
 use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
 use tsuzuki::demo::smtp::SmtpServer;
 use tsuzuki::id::JobName;
@@ -22,8 +22,8 @@ use tsuzuki::text::Language;
 use tsuzuki::time::Clock;
 
 use crate::databases::{self, Fixture, place_at};
-use crate::desk::Stopped;
 use crate::outbox::{channels, clients};
+use crate::test_env::Stopped;
 
 /// Every point that a sender passes on its way; named in the code with `fail::point`.
 const POINTS: [&str; 10] = [
@@ -99,10 +99,10 @@ fn sender_process() {
 async fn send_then_mark(db: &Db, channels: &ChannelSet, clock: &Clock) {
     let ready = Filter { state: Some(State::Ready), ..Filter::default() };
     let rows = db.read(move |tx| outbox::list(tx, &ready, 1000)).await.unwrap();
-    let outside = Outside { clients: clients(), clock: clock.clone() };
+    let channel_env = ChannelEnv { clients: clients(), clock: clock.clone() };
     for row in rows.into_iter().rev() {
         let channel = channels.find(&row.channel).unwrap();
-        if channel.send(&outside, &row, &tsuzuki::channel::Progress::unlimited()).await.is_ok() {
+        if channel.send(&channel_env, &row, &tsuzuki::channel::Progress::unlimited()).await.is_ok() {
             let id = row.id;
             let sql =
                 tsuzuki::sql!("UPDATE outbox SET state = 'sent', settled_at = created_at WHERE id = ?1");
@@ -118,7 +118,7 @@ struct World {
     no_keys: MastodonServer,
     mail: SmtpServer,
     channels: Arc<ChannelSet>,
-    outside: Outside,
+    channel_env: ChannelEnv,
     added: u32,
     /// Copies of a mail that were kept although the commit of their result was cut off.
     excused: BTreeMap<String, usize>,
@@ -141,9 +141,9 @@ impl World {
             keys.url, no_keys.url, mail.address
         );
         std::fs::write(fixture.dir.path().join("tsuzuki.toml"), &config).unwrap();
-        let outside = Outside { clients: clients(), clock: fixture.clock.clone() };
+        let channel_env = ChannelEnv { clients: clients(), clock: fixture.clock.clone() };
         let channels = channels(&config);
-        Self { fixture, keys, no_keys, mail, channels, outside, added: 0, excused: BTreeMap::new() }
+        Self { fixture, keys, no_keys, mail, channels, channel_env, added: 0, excused: BTreeMap::new() }
     }
 
     /// Adds messages to one channel or to all, each with a link of its own.
@@ -160,7 +160,7 @@ impl World {
             {
                 new.push((
                     self.added.to_string(),
-                    channel.render(&self.outside, &news).await.unwrap().remove(0),
+                    channel.render(&self.channel_env, &news).await.unwrap().remove(0),
                 ));
             }
         }
@@ -178,7 +178,7 @@ impl World {
                     payload: &rendered.payload,
                     hold: false,
                     not_before: None,
-                    found: tsuzuki::channel::outbox::Found::Since(Some(tx.now())),
+                    found: tsuzuki::channel::outbox::Provenance::Since(Some(tx.now())),
                 };
                 outbox::add(tx, &message, now)?;
             }
@@ -500,7 +500,7 @@ fn is_stopped_sender_shown(dialect: Dialect, point: &'static str) -> bool {
 /// Whether somebody is in the middle of writing.
 fn holds_a_lock(fixture: &Fixture) -> bool {
     match fixture.db.place() {
-        Place::File(path) => {
+        DbUrl::File(path) => {
             let other = rusqlite::Connection::open(path).unwrap();
             other.busy_timeout(Duration::from_secs(2)).unwrap();
             other.execute_batch("BEGIN IMMEDIATE; ROLLBACK").is_err()

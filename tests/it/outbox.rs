@@ -41,8 +41,8 @@ pub(crate) fn clients() -> Clients {
     Clients::new(ClientConfig { user_agent: "tsuzuki-test".into(), ..ClientConfig::default() }).unwrap()
 }
 
-pub(crate) fn outside(fixture: &Fixture) -> channel::Outside {
-    channel::Outside { clients: clients(), clock: fixture.clock.clone() }
+pub(crate) fn channel_env(fixture: &Fixture) -> channel::ChannelEnv {
+    channel::ChannelEnv { clients: clients(), clock: fixture.clock.clone() }
 }
 
 /// A server, a channel `hook` that posts to it, and a sender.
@@ -108,7 +108,7 @@ async fn add(db: &Db, channel: &'static str, subject: &str, hold: bool, generati
             payload: &format!("{{\"text\":\"{subject}\"}}"),
             hold,
             not_before: None,
-            found: tsuzuki::channel::outbox::Found::Since(Some(tx.now())),
+            found: tsuzuki::channel::outbox::Provenance::Since(Some(tx.now())),
         };
         outbox::add(tx, &message, tx.now())
     })
@@ -418,7 +418,7 @@ on_both_databases! {
     async fn a_doubt_that_nobody_knows_is_an_error_and_not_taken_for_none(fixture) {
         let world = world(&fixture, "").await;
         let message = id(world.add("a").await);
-        fixture.db.write(|tx| tx.execute(sql!("UPDATE outbox SET state = 'unknown', doubt = 'of tomorrow'"), params![])).await.unwrap();
+        fixture.db.write(|tx| tx.execute(sql!("UPDATE outbox SET state = 'unknown', suspicion = 'of tomorrow'"), params![])).await.unwrap();
         let found = fixture.db.read(move |tx| outbox::find(tx, message)).await;
         assert!(found.unwrap_err().to_string().contains("of tomorrow"));
         assert!(world.sender.send_due(&CancellationToken::new()).await.is_err());
@@ -452,7 +452,7 @@ on_both_databases! {
     async fn a_restored_backup_sends_nothing_blindly(fixture) {
         let world = world(&fixture, "").await;
         let message = id(world.add("a").await);
-        assert_eq!(fixture.db.write(|tx| outbox::distrust(tx, outbox::Doubt::Restored, tx.now())).await.unwrap(), 1);
+        assert_eq!(fixture.db.write(|tx| outbox::suspect(tx, outbox::Suspicion::Restored, tx.now())).await.unwrap(), 1);
         assert_eq!(world.send().await.held, 1);
         assert!(world.server.posts().is_empty());
         assert!(world.row(message).await.last_error.unwrap().contains("may have been sent"));

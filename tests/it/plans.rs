@@ -1,7 +1,7 @@
 //! Every statement finds its rows along an index, however many there are.
 
 use rusqlite::types::Null;
-use tsuzuki::db::{Dialect, Place, STATEMENTS, Sql};
+use tsuzuki::db::{DbUrl, Dialect, STATEMENTS, Sql};
 
 /// Tables that grow with the years, not with the config.
 const GROWING: [&str; 14] = [
@@ -71,7 +71,7 @@ fn fault(text: &str, plan: &[String]) -> Option<String> {
 #[test]
 fn no_statement_reads_or_sorts_a_growing_table() {
     crate::databases::run(Dialect::Sqlite, |fixture| async move {
-        let Place::File(path) = &fixture.place else { panic!("not a file") };
+        let DbUrl::File(path) = &fixture.place else { panic!("not a file") };
         let connection = rusqlite::Connection::open(path).unwrap();
         // The demo's own questions are about a database of some minutes.
         let is_ours = |at: &str| at.starts_with("src/") && !at.starts_with("src/demo/");
@@ -100,7 +100,7 @@ fn a_pick_among_years_of_finished_work_reads_what_is_open() {
         ("WHERE j.job_name = ?1 AND j.is_waiting = 1", "idx_job_books_waiting"),
     ];
     crate::databases::run(Dialect::Sqlite, move |fixture| async move {
-        let Place::File(path) = &fixture.place else { panic!("not a file") };
+        let DbUrl::File(path) = &fixture.place else { panic!("not a file") };
         let connection = rusqlite::Connection::open(path).unwrap();
         for (piece, index) in wanted {
             let of_piece = |statement: &&Sql| statement.render(Dialect::Sqlite).contains(piece);

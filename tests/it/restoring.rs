@@ -12,15 +12,15 @@ use tsuzuki::demo::webhook::WebhookServer;
 use tsuzuki::time::Clock;
 
 use crate::databases::test_start;
-use crate::desk::{Desk, ends_with, out, output_beside};
 use crate::press::{More, config_text, files};
+use crate::test_env::{TestEnv, ends_with, out, output_beside};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// The program in a directory of its own, at a time that moves on with every command.
 struct Office {
-    desk: Desk,
+    test_env: TestEnv,
     clock: Clock,
 }
 
@@ -33,18 +33,18 @@ enum Way {
 
 impl Office {
     fn new(config: &str) -> Self {
-        Self { desk: Desk::new(config), clock: Clock::manual(test_start()) }
+        Self { test_env: TestEnv::new(config), clock: Clock::manual(test_start()) }
     }
 
     async fn run(&self, args: &[&str], code: i32) -> String {
         self.clock.advance(HOUR);
-        let mut command = self.desk.command(args);
+        let mut command = self.test_env.command(args);
         command.env("TSUZUKI_NOW", self.clock.now().to_string());
         ends_with(&output_beside(command).await, code)
     }
 
     async fn json(&self, args: &[&str]) -> serde_json::Value {
-        let mut command = self.desk.command(&[&["--json"], args].concat());
+        let mut command = self.test_env.command(&[&["--json"], args].concat());
         command.env("TSUZUKI_NOW", self.clock.now().to_string());
         serde_json::from_str(&out(&output_beside(command).await)).unwrap()
     }
@@ -63,9 +63,9 @@ impl Office {
             Way::Command => drop(self.run(&["db", "restore", "b.db", "--yes"], 0).await),
             Way::ByHand => {
                 for name in ["tsuzuki.db-wal", "tsuzuki.db-shm"] {
-                    let _ = std::fs::remove_file(self.desk.file(name));
+                    let _ = std::fs::remove_file(self.test_env.file(name));
                 }
-                std::fs::copy(self.desk.file("b.db"), self.desk.file("tsuzuki.db")).unwrap();
+                std::fs::copy(self.test_env.file("b.db"), self.test_env.file("tsuzuki.db")).unwrap();
             }
         }
     }
@@ -274,7 +274,7 @@ on_both_databases! {
             let (job, now) = ("blogs".parse().unwrap(), tx.now());
             let message = outbox::NewMessage {
                 job: &job, channel: "hook", recipient: "webhook", topic: "test", subject: "a", generation: 0,
-                payload: "{}", hold: true, not_before: None, found: outbox::Found::Since(Some(now)),
+                payload: "{}", hold: true, not_before: None, found: outbox::Provenance::Since(Some(now)),
             };
             let outbox::Added::Added(id) = outbox::add(tx, &message, now)? else { panic!("it is new") };
             // As a backup says it that is put back.

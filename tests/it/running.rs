@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tsuzuki::config::ScheduleSpec;
 use tsuzuki::db::{self, Db};
-use tsuzuki::engine::work::Boxed;
+use tsuzuki::engine::job::Boxed;
 use tsuzuki::engine::{
-    Failure, Finished, Job, JobState, Outcome, Plan, Progress, Report, Runner, Schedule, Selection, Skipped,
-    Trial, Turn, Work, daemon, store,
+    Collector, Failure, Finished, Job, JobState, Outcome, Plan, Preview, Progress, Report, RunContext,
+    Runner, Schedule, Selection, Skipped, daemon, store,
 };
 use tsuzuki::ledger::{Subject, event, pause};
 use tsuzuki::time::Timestamp;
@@ -20,13 +20,13 @@ use crate::databases::Fixture;
 /// A job whose runs are counted, and end as they are told to.
 struct Counted {
     runs: AtomicU32,
-    end: fn(&Turn) -> Result<Report, Failure>,
+    end: fn(&RunContext) -> Result<Report, Failure>,
     /// How long a run takes.
     lasts: Duration,
 }
 
-impl Work for Counted {
-    fn run<'a>(&'a self, turn: &'a Turn) -> Boxed<'a, Result<Report, Failure>> {
+impl Collector for Counted {
+    fn run<'a>(&'a self, turn: &'a RunContext) -> Boxed<'a, Result<Report, Failure>> {
         Box::pin(async move {
             self.runs.fetch_add(1, Ordering::SeqCst);
             tokio::select! {
@@ -36,8 +36,8 @@ impl Work for Counted {
         })
     }
 
-    fn test<'a>(&'a self, _: &'a Db) -> Boxed<'a, Result<Trial, Failure>> {
-        Box::pin(async { Ok(Trial::default()) })
+    fn test<'a>(&'a self, _: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
+        Box::pin(async { Ok(Preview::default()) })
     }
 
     fn plan<'a>(&'a self, _: &'a Db, _: Timestamp) -> Boxed<'a, db::Result<Plan>> {
@@ -45,7 +45,7 @@ impl Work for Counted {
     }
 }
 
-fn job(name: &str, end: fn(&Turn) -> Result<Report, Failure>, lasts: Duration) -> (Job, Arc<Counted>) {
+fn job(name: &str, end: fn(&RunContext) -> Result<Report, Failure>, lasts: Duration) -> (Job, Arc<Counted>) {
     let work = Arc::new(Counted { runs: AtomicU32::new(0), end, lasts });
     let spec = ScheduleSpec::Every("1h".parse().unwrap());
     let job = Job {
@@ -53,12 +53,12 @@ fn job(name: &str, end: fn(&Turn) -> Result<Report, Failure>, lasts: Duration) -
         kind: "test",
         enabled: true,
         schedule: Schedule::new(&spec, Duration::from_secs(3600), jiff::tz::TimeZone::UTC),
-        work: Arc::clone(&work) as Arc<dyn Work>,
+        collector: Arc::clone(&work) as Arc<dyn Collector>,
     };
     (job, work)
 }
 
-fn well(_: &Turn) -> Result<Report, Failure> {
+fn well(_: &RunContext) -> Result<Report, Failure> {
     Ok(Report { summary: "all done".into(), ..Report::default() })
 }
 
@@ -104,10 +104,10 @@ on_both_databases! {
     }
 
     async fn a_failure_is_remembered_and_does_not_count_as_success(fixture) {
-        fn badly(_: &Turn) -> Result<Report, Failure> {
+        fn badly(_: &RunContext) -> Result<Report, Failure> {
             Err(Failure::Failed("no such feed".into()))
         }
-        fn partly(_: &Turn) -> Result<Report, Failure> {
+        fn partly(_: &RunContext) -> Result<Report, Failure> {
             Ok(Report { problems: vec!["one blog".into()], ..Report::default() })
         }
         let (bad, _) = job("bad", badly, Duration::ZERO);
@@ -120,10 +120,10 @@ on_both_databases! {
     }
 
     async fn a_run_in_which_every_part_went_wrong_has_failed(fixture) {
-        fn in_vain(_: &Turn) -> Result<Report, Failure> {
-            Ok(Report { problems: vec!["one blog".into(), "the other".into()], is_in_vain: true, ..Report::default() })
+        fn all_failed(_: &RunContext) -> Result<Report, Failure> {
+            Ok(Report { problems: vec!["one blog".into(), "the other".into()], all_failed: true, ..Report::default() })
         }
-        let (job, _) = job("a", in_vain, Duration::ZERO);
+        let (job, _) = job("a", all_failed, Duration::ZERO);
         assert!(matches!(&run(&fixture, &[&job]).await[..], [Finished::Ran(report)] if report.outcome() == Outcome::Failed));
         let state = state(&fixture, "a").await;
         assert_eq!((state.last_outcome, state.failures_in_a_row), (Some(Outcome::Failed), 1));
@@ -173,7 +173,7 @@ on_both_databases! {
     }
 
     async fn a_crashing_job_takes_nobody_with_it(fixture) {
-        fn crash(_: &Turn) -> Result<Report, Failure> {
+        fn crash(_: &RunContext) -> Result<Report, Failure> {
             panic!("on purpose")
         }
         let (bad, _) = job("bad", crash, Duration::ZERO);

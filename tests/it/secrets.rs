@@ -2,12 +2,12 @@
 
 use axum::http::{HeaderMap, StatusCode, Uri};
 use tsuzuki::channel::outbox::{self, NewMessage};
-use tsuzuki::db::{Db, Open, Place};
+use tsuzuki::db::{Db, DbUrl, Open};
 use tsuzuki::demo::smtp::{Phase, SmtpServer, Trouble, USER};
 use tsuzuki::id::JobName;
 use tsuzuki::time::Clock;
 
-use crate::desk::{Desk, output_beside, said};
+use crate::test_env::{TestEnv, output_beside, said};
 
 const PATH: &str = "/hooks/T0SECRET/B0SECRET/xyzSECRET";
 const TOKEN: &str = "tok-0SECRET-en";
@@ -27,8 +27,8 @@ async fn parrot() -> std::net::SocketAddr {
 }
 
 /// Queues one message for every channel.
-async fn queue(desk: &Desk, channels: &[(&'static str, &'static str, &'static str)]) {
-    let place = Place::File(desk.file("tsuzuki.db"));
+async fn queue(test_env: &TestEnv, channels: &[(&'static str, &'static str, &'static str)]) {
+    let place = DbUrl::File(test_env.file("tsuzuki.db"));
     let db = Db::open(place, Open::Create, Clock::system()).await.unwrap();
     for (channel, recipient, payload) in channels.iter().copied() {
         db.write(move |tx| {
@@ -43,7 +43,7 @@ async fn queue(desk: &Desk, channels: &[(&'static str, &'static str, &'static st
                 payload,
                 hold: false,
                 not_before: None,
-                found: tsuzuki::channel::outbox::Found::Since(Some(tx.now())),
+                found: tsuzuki::channel::outbox::Provenance::Since(Some(tx.now())),
             };
             outbox::add(tx, &message, tx.now())
         })
@@ -53,7 +53,7 @@ async fn queue(desk: &Desk, channels: &[(&'static str, &'static str, &'static st
 }
 
 /// Looks for `secrets` wherever a person, or somebody with the database, might.
-fn look_everywhere(desk: &Desk, secrets: &[&str]) {
+fn look_everywhere(test_env: &TestEnv, secrets: &[&str]) {
     let hides = |what: &str, bytes: &[u8]| {
         for secret in secrets {
             let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
@@ -71,41 +71,41 @@ fn look_everywhere(desk: &Desk, secrets: &[&str]) {
         "export messages --format json",
     ] {
         // This process does not know the secrets, so it cannot hide them: they must not be there.
-        let output = desk.run(&args.split(' ').collect::<Vec<_>>());
+        let output = test_env.run(&args.split(' ').collect::<Vec<_>>());
         hides(args, said(&output).as_bytes());
     }
-    let files = desk.files();
+    let files = test_env.files();
     assert!(files.iter().any(|name| name == "tsuzuki.db"), "{files:?}");
     for name in files.iter().filter(|name| *name != "tsuzuki.toml") {
-        hides(name, &std::fs::read(desk.file(name)).unwrap());
+        hides(name, &std::fs::read(test_env.file(name)).unwrap());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_that_a_receiver_repeats_is_shown_and_kept_nowhere() {
     let address = parrot().await;
-    let desk = Desk::new(
+    let test_env = TestEnv::new(
         "[store]\nurl = \"sqlite:tsuzuki.db\"\n\
          [channel.hook]\nkind = \"webhook\"\nurl = \"${HOOK}\"\ntoken = \"${TOKEN}\"\nallow_private = [\"127.0.0.1\"]\n\
          [channel.slack]\nkind = \"slack\"\nurl = \"${HOOK}\"\nallow_private = [\"127.0.0.1\"]\n",
     );
-    queue(&desk, &[("hook", "webhook", "{}"), ("slack", "webhook", "{}")]).await;
-    let mut sending = desk.command(&["run-due", "-v"]);
+    queue(&test_env, &[("hook", "webhook", "{}"), ("slack", "webhook", "{}")]).await;
+    let mut sending = test_env.command(&["run-due", "-v"]);
     sending.env("HOOK", format!("http://{address}{PATH}")).env("TOKEN", TOKEN);
     let log = said(&output_beside(sending).await);
     let quoted = "status 404: <pre>Cannot POST /[redacted]</pre>";
     assert_eq!(log.matches(quoted).count(), 2, "{log}");
     assert!(!log.contains("SECRET"), "{log}");
-    let shown = said(&desk.run(&["delivery", "show", "1"]));
+    let shown = said(&test_env.run(&["delivery", "show", "1"]));
     assert!(shown.contains(quoted), "{shown}");
-    look_everywhere(&desk, &["T0SECRET", "B0SECRET", "xyzSECRET", "0SECRET-en"]);
+    look_everywhere(&test_env, &["T0SECRET", "B0SECRET", "xyzSECRET", "0SECRET-en"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_password_that_a_mail_server_repeats_is_shown_and_kept_nowhere() {
     let server = SmtpServer::start().await.unwrap();
     let (user, password) = USER;
-    let desk = Desk::new(&format!(
+    let test_env = TestEnv::new(&format!(
         "[store]\nurl = \"sqlite:tsuzuki.db\"\n\
          [channel.mail]\nkind = \"email\"\nsmtp = \"{}\"\ntls = \"none\"\nuser = \"{user}\"\npassword = \"${{PASSWORD}}\"\n\
          from = \"a@example.com\"\nto = [\"b@example.com\"]\nallow_private = [\"127.0.0.1\"]\n",
@@ -116,9 +116,9 @@ async fn a_password_that_a_mail_server_repeats_is_shown_and_kept_nowhere() {
         (Phase::Auth, "535 5.7.8 loopback-password is wrong", "[redacted] is wrong"),
         (Phase::Kept, "250 2.0.0 kept under loopback-password", "kept under [redacted]"),
     ] {
-        queue(&desk, &[("mail", "b@example.com", body)]).await;
+        queue(&test_env, &[("mail", "b@example.com", body)]).await;
         server.next(phase, Trouble::Say(words));
-        let mut sending = desk.command(&["run-due", "-v"]);
+        let mut sending = test_env.command(&["run-due", "-v"]);
         let log = said(
             &output_beside({
                 sending.env("PASSWORD", password);
@@ -127,10 +127,10 @@ async fn a_password_that_a_mail_server_repeats_is_shown_and_kept_nowhere() {
             .await,
         );
         assert!(!log.contains(password), "{log}");
-        let shown = said(&desk.run(&["delivery", "show", "1", "--json"]));
+        let shown = said(&test_env.run(&["delivery", "show", "1", "--json"]));
         assert!(shown.contains(expected), "{shown}{log}");
-        look_everywhere(&desk, &[password]);
-        let resumed = desk.run(&["delivery", "retry", "--channel", "mail"]);
+        look_everywhere(&test_env, &[password]);
+        let resumed = test_env.run(&["delivery", "retry", "--channel", "mail"]);
         assert!(resumed.status.success(), "{}", said(&resumed));
     }
 }

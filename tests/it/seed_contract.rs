@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tsuzuki::db::{Dialect, Error, Place};
+use tsuzuki::db::{DbUrl, Dialect, Error};
 use tsuzuki::{params, sql};
 
 /// Tables and columns of the seeds, in their words: name, type, constraints. `auto` is AUTOINCREMENT, `pk` a part of
@@ -126,8 +126,8 @@ fn plain_default(text: Option<String>) -> Option<String> {
     Some(text.split("::").next().unwrap_or_default().trim_matches(['(', ')', '\'']).to_owned())
 }
 
-fn on_sqlite(place: &Place) -> Live {
-    let Place::File(path) = place else { panic!("not a file") };
+fn on_sqlite(place: &DbUrl) -> Live {
+    let DbUrl::File(path) = place else { panic!("not a file") };
     let connection = rusqlite::Connection::open(path).unwrap();
     let strings = |text: &str| -> Vec<Vec<String>> {
         let mut statement = connection.prepare(text).unwrap();
@@ -188,8 +188,8 @@ fn text_of(value: rusqlite::types::ValueRef<'_>) -> String {
     }
 }
 
-fn on_postgres(place: &Place) -> Live {
-    let Place::Server(url) = place.clone() else { panic!("not a server") };
+fn on_postgres(place: &DbUrl) -> Live {
+    let DbUrl::Server(url) = place.clone() else { panic!("not a server") };
     std::thread::spawn(move || {
         let mut client = postgres::Client::connect(&url, postgres::NoTls).unwrap();
         let mut strings = |text: &str| -> Vec<Vec<String>> {

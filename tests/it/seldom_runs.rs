@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::channel::outbox::{Sender, State, Topics};
-use tsuzuki::db::{Db, Dialect, Open, Place};
+use tsuzuki::db::{Db, DbUrl, Dialect, Open};
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
 use tsuzuki::demo::smtp::{Phase, SmtpServer, Trouble};
@@ -122,7 +122,7 @@ fn an_old_copy_of_a_sqlite_file_is_recognised() {
     databases::run(Dialect::Sqlite, async |fixture: Fixture| {
         let server = WebhookServer::start().await.unwrap();
         let path = fixture.dir.path().join("work.db");
-        let open = || Db::open(Place::File(path.clone()), Open::Create, fixture.clock.clone());
+        let open = || Db::open(DbUrl::File(path.clone()), Open::Create, fixture.clock.clone());
         let add = async |db: &Db, subject: &'static str| {
             crate::outbox::add_to_hook(db, subject).await;
         };
@@ -169,10 +169,10 @@ fn rows_that_were_put_into_another_postgres_are_recognised() {
                 .write(move |tx| {
                     let text = sql!("SELECT identity FROM db_copy");
                     let identity: String = tx.find(text, params![], |row| row.get(0))?.unwrap();
-                    let mut parts: Vec<&str> = identity.split('/').collect();
-                    assert!(parts.len() == 3 && parts.iter().all(|part| !part.is_empty()), "{identity}");
-                    parts[part] = "1";
-                    tx.execute(sql!("UPDATE db_copy SET identity = ?1"), params![parts.join("/")])
+                    let mut env: Vec<&str> = identity.split('/').collect();
+                    assert!(env.len() == 3 && env.iter().all(|part| !part.is_empty()), "{identity}");
+                    env[part] = "1";
+                    tx.execute(sql!("UPDATE db_copy SET identity = ?1"), params![env.join("/")])
                 })
                 .await
                 .unwrap();

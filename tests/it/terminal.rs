@@ -8,26 +8,26 @@ use tsuzuki::demo::google_books::{GoogleBooks, volumes};
 use tsuzuki::demo::site::{Content, Site};
 
 use crate::blogs::newest;
-use crate::desk::{Desk, send_signal};
+use crate::test_env::{TestEnv, send_signal};
 
 /// Wider than any line of a run; a bar fills it.
 const COLUMNS: usize = 250;
 
 /// Runs a command of the shell in a pseudo-terminal of `COLUMNS`; what it wrote is in the file `typescript`.
-fn on_terminal(desk: &Desk, command: &str) -> Command {
+fn on_terminal(test_env: &TestEnv, command: &str) -> Command {
     let program = env!("CARGO_BIN_EXE_tsuzuki");
     let shell = format!("stty cols {COLUMNS} rows 40; echo $$ > pid; exec {program} {command}");
     let mut script = Command::new("script");
     script.args(["--quiet", "--return", "--flush", "--command", &shell, "typescript"]);
-    script.current_dir(desk.path()).env_clear().env("HOME", desk.path()).env("PATH", "/usr/bin:/bin");
+    script.current_dir(test_env.path()).env_clear().env("HOME", test_env.path()).env("PATH", "/usr/bin:/bin");
     script.env("TERM", "xterm").env("SHELL", "/bin/sh").env("NO_COLOR", "1");
     script.stdin(Stdio::null()).stdout(Stdio::null());
     script
 }
 
 /// What was written, without the lines that `script` adds.
-fn written(desk: &Desk) -> String {
-    let text = desk.read("typescript");
+fn written(test_env: &TestEnv) -> String {
+    let text = test_env.read("typescript");
     let text = text.split_once('\n').map_or("", |(_, rest)| rest);
     text.rsplit_once("\nScript done on").map_or(text, |(rest, _)| rest).to_owned()
 }
@@ -112,9 +112,9 @@ async fn blogs_and_books() -> (Vec<Site>, GoogleBooks, String) {
 #[tokio::test]
 async fn bars_count_to_their_total_and_leave_every_line_of_a_run() {
     let (_sites, _google, config) = blogs_and_books().await;
-    let (watched, unwatched) = (Desk::new(&config), Desk::new(&config));
+    let (watched, unwatched) = (TestEnv::new(&config), TestEnv::new(&config));
     let expected = unwatched.run_beside(&["run-due"]).await;
-    let expected = crate::desk::said(&expected);
+    let expected = crate::test_env::said(&expected);
     let mut command = on_terminal(&watched, "run-due");
     let status = tokio::task::spawn_blocking(move || command.status().unwrap()).await.unwrap();
     assert!(status.success(), "{}", written(&watched));
@@ -132,17 +132,17 @@ async fn bars_count_to_their_total_and_leave_every_line_of_a_run() {
 #[tokio::test]
 async fn a_daemon_draws_no_bars() {
     let (_sites, _google, config) = blogs_and_books().await;
-    let desk = Desk::new(&format!("[web]\nlisten = \"127.0.0.1:0\"\n{config}"));
-    let mut daemon = on_terminal(&desk, "serve").spawn().unwrap();
+    let test_env = TestEnv::new(&format!("[web]\nlisten = \"127.0.0.1:0\"\n{config}"));
+    let mut daemon = on_terminal(&test_env, "serve").spawn().unwrap();
     let start = Instant::now();
     let has_run = |text: &str| text.contains("sites: checked 3 of 3 blogs") && text.contains("shelf: ");
-    while !(desk.file("typescript").exists() && has_run(&written(&desk))) {
-        assert!(start.elapsed() < Duration::from_secs(60), "{}", written(&desk));
+    while !(test_env.file("typescript").exists() && has_run(&written(&test_env))) {
+        assert!(start.elapsed() < Duration::from_secs(60), "{}", written(&test_env));
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    send_signal(desk.read("pid").trim().parse().unwrap(), Signal::TERM);
+    send_signal(test_env.read("pid").trim().parse().unwrap(), Signal::TERM);
     let status = tokio::task::spawn_blocking(move || daemon.wait().unwrap()).await.unwrap();
-    let text = written(&desk);
+    let text = written(&test_env);
     assert!(status.success(), "{text}");
     assert_eq!(counts(&text), [], "{text:?}");
     assert!(!text.contains('\u{1b}'), "nothing moves the cursor: {text:?}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures_util::future::join_all;
-use tsuzuki::db::{Db, Dialect, Error, Open, Place, Tx};
+use tsuzuki::db::{Db, DbUrl, Dialect, Error, Open, Tx};
 use tsuzuki::ledger::{Subject, cursor, event, pause};
 use tsuzuki::time::Clock;
 use tsuzuki::{params, sql};
@@ -152,7 +152,7 @@ async fn a_file_that_is_not_ours_is_refused_and_untouched() {
     let path = dir.path().join("other.db");
     rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE notes (x)").unwrap();
     let before = std::fs::read(&path).unwrap();
-    let error = Db::open(Place::File(path.clone()), Open::Create, Clock::system()).await.err().unwrap();
+    let error = Db::open(DbUrl::File(path.clone()), Open::Create, Clock::system()).await.err().unwrap();
     assert!(matches!(error, Error::NotOurs { .. }), "{error:?}");
     assert!(error.hint().is_some());
     assert_eq!(std::fs::read(&path).unwrap(), before);
@@ -162,7 +162,7 @@ async fn a_file_that_is_not_ours_is_refused_and_untouched() {
 async fn a_damaged_file_is_refused_and_never_recreated() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tsuzuki.db");
-    let db = Db::open(Place::File(path.clone()), Open::Create, Clock::system()).await.unwrap();
+    let db = Db::open(DbUrl::File(path.clone()), Open::Create, Clock::system()).await.unwrap();
     for _ in 0..50 {
         db.write(|tx| add_event(tx, "filler")).await.unwrap();
     }
@@ -173,12 +173,12 @@ async fn a_damaged_file_is_refused_and_never_recreated() {
         *byte = 0xA5;
     }
     std::fs::write(&path, &bytes).unwrap();
-    let error = Db::open(Place::File(path.clone()), Open::Create, Clock::system()).await.err().unwrap();
+    let error = Db::open(DbUrl::File(path.clone()), Open::Create, Clock::system()).await.err().unwrap();
     assert!(matches!(error, Error::Damaged(_)), "{error:?}");
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
 
     std::fs::write(&path, b"this is no database, and long enough to have a header of 100 bytes or more ............................").unwrap();
-    let error = Db::open(Place::File(path), Open::Create, Clock::system()).await.err().unwrap();
+    let error = Db::open(DbUrl::File(path), Open::Create, Clock::system()).await.err().unwrap();
     assert!(matches!(error, Error::NotADatabase(_)), "{error:?}");
 }
 
@@ -187,11 +187,11 @@ async fn a_missing_database_is_only_created_when_allowed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sub/tsuzuki.db");
     for how in [Open::Existing, Open::Look] {
-        let error = Db::open(Place::File(path.clone()), how, Clock::system()).await.err().unwrap();
+        let error = Db::open(DbUrl::File(path.clone()), how, Clock::system()).await.err().unwrap();
         assert!(matches!(error, Error::Missing(_)), "{error:?}");
     }
     assert!(!path.exists());
-    Db::open(Place::File(path.clone()), Open::Create, Clock::system()).await.unwrap().close().await;
+    Db::open(DbUrl::File(path.clone()), Open::Create, Clock::system()).await.unwrap().close().await;
     assert!(path.exists());
     let left: Vec<_> =
         std::fs::read_dir(path.parent().unwrap()).unwrap().map(|e| e.unwrap().file_name()).collect();
@@ -202,7 +202,7 @@ async fn a_missing_database_is_only_created_when_allowed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn closing_after_reads_tidies_the_wal_away_every_time() {
     let dir = tempfile::tempdir().unwrap();
-    let place = Place::File(dir.path().join("tsuzuki.db"));
+    let place = DbUrl::File(dir.path().join("tsuzuki.db"));
     for how in std::iter::once(Open::Create).chain(std::iter::repeat_n(Open::Look, 100)) {
         let db = Db::open(place.clone(), how, Clock::system()).await.unwrap();
         assert_eq!(count_about(&db, "nothing").await, 0);
@@ -217,7 +217,7 @@ async fn closing_after_reads_tidies_the_wal_away_every_time() {
 async fn a_full_disk_is_reported_and_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tsuzuki.db");
-    let db = Db::open(Place::File(path), Open::Create, Clock::system()).await.unwrap();
+    let db = Db::open(DbUrl::File(path), Open::Create, Clock::system()).await.unwrap();
     db.write(|tx| add_event(tx, "first")).await.unwrap();
     // SQLite's own page limit raises the same error as a full disk does.
     db.write(|tx| tx.find(sql!("PRAGMA max_page_count = 1"), params![], |row| row.get::<i64>(0)))

@@ -29,8 +29,8 @@ async fn tsuzuki(fixture: &Fixture, args: &[&str]) -> (i32, String) {
 }
 
 #[track_caller]
-fn has(text: &str, parts: &[&str]) {
-    for part in parts {
+fn has(text: &str, env: &[&str]) {
+    for part in env {
         assert!(text.contains(part), "`{part}` in\n{text}");
     }
     assert!(!text.contains("{\"") && !text.contains("Z,") && !text.contains(".000Z"), "raw:\n{text}");
@@ -64,7 +64,7 @@ on_both_databases! {
             "not running: it is not due before 2026-01-15 12:00 +09:00",
             "runs\n    2026-01-15 09:02 +09:00  ended well: checked 1 of 1 blog",
             "story\n",
-            "blog site: was there at the first look: remembered, not told (detector feed, 3 entries",
+            "blog site: was there at the first run: recorded, not sent (detector feed, 3 entries",
         ]);
 
         fixture.db.write(|tx| {
@@ -86,10 +86,10 @@ on_both_databases! {
         fixture.db.write(|tx| tx.execute(sql!("UPDATE leases SET expires_at = '2999-01-01T00:00:00.000Z'"), params![])).await.unwrap();
         let (_, told) = tsuzuki(&fixture, &["why", "mine"]).await;
         has(&told, &[
-            "now             running: process ",
+            "now             running (process ",
             "since 2026-01-15 ",
-            "rests           blog site until it is ended by hand: it is gone (`tsuzuki change resume site` ends it)",
-            "rests           channel hook until 2026-01-15 13:02 +09:00: it asked us to wait (`tsuzuki delivery retry --channel hook` ends it)",
+            "paused          blog site until it is ended by hand: it is gone (`tsuzuki change resume site` ends it)",
+            "paused          channel hook until 2026-01-15 13:02 +09:00: it asked us to wait (`tsuzuki delivery retry --channel hook` ends it)",
             "hook: 1 failed: `tsuzuki delivery retry ",
             "hook: 1 held: `tsuzuki delivery approve --job mine`",
             "hook: 1 may or may not have been sent",
@@ -158,7 +158,7 @@ on_both_databases! {
         assert_eq!(code, 0, "{told}");
         has(&told, &["entry of blog alpha: New", "first seen      2026-01-16 09:02 +09:00", "sent            yes", "change 1: ", "delivery 1 through hook: sent"]);
         has(&why("n13").await.1, &["sent            held for a decision", "change 2: ", "delivery 2 through hook: held (`tsuzuki delivery approve 2`"]);
-        has(&why("article-2").await.1, &["sent            no: it was not news", "was there at the first look: remembered, not told"]);
+        has(&why("article-2").await.1, &["sent            no: it was not news", "was there at the first run: recorded, not sent"]);
         has(&why("").await.1, &["blog alpha\n", "checks\n"]);
         let (code, told) = why("never-seen").await;
         assert_eq!(code, 1);

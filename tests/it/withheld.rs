@@ -13,7 +13,7 @@ use tsuzuki::demo::webhook::WebhookServer;
 use tsuzuki::time::Timestamp;
 
 use crate::databases::Fixture;
-use crate::desk::{ends_with, output_beside};
+use crate::test_env::{ends_with, output_beside};
 
 const ALLOW: &str = "allow_private = [\"127.0.0.1\"]";
 
@@ -58,8 +58,11 @@ impl World {
                 "queries = [\"rust\"]\ngoogle_books = {{ api_url = \"{}\" }}\nfallback_limit = 0",
                 self.google.url
             ),
-        ) + &job("mic", "press", &format!("feed = \"{}\"\nitems_per_run = 10", self.ministry.feed()))
-            + &job("mine", "blogs", &format!("blog = [{{ id = \"mine\", url = \"{}\" }}]", self.site.url))
+        ) + &job(
+            "mic",
+            "press",
+            &format!("feed = \"{}\"\ncontent = \".contentsBody\"\nitems_per_run = 10", self.ministry.feed()),
+        ) + &job("mine", "blogs", &format!("blog = [{{ id = \"mine\", url = \"{}\" }}]", self.site.url))
             + &job("code", "commits", &format!("gitlab = \"{}\"\ngroup = \"team\"", self.gitlab.url()))
     }
 }
@@ -98,8 +101,8 @@ on_both_databases! {
             let said = run(&fixture, day(number), &["shelf", "mic", "mine", "code", "--no-deliver"]).await;
             assert!(said.contains("bottleneck: --no-deliver, 3 wait for a run that delivers"), "{said}");
             assert!(said.contains("2 pending, not posted (--no-deliver)"), "{said}");
-            assert!(said.contains("1 change left untold (--no-deliver)"), "{said}");
-            assert_eq!(said.contains("12 new commits; left untold (--no-deliver)"), number == 4, "{said}");
+            assert!(said.contains("1 change not sent (--no-deliver)"), "{said}");
+            assert_eq!(said.contains("12 new commits; not sent (--no-deliver)"), number == 4, "{said}");
             assert_eq!(messages(&fixture).await, BTreeMap::new());
         }
         assert_eq!(world.gemini.questions().len(), 2, "two screenings, and no summary that nobody may read");

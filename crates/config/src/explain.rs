@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::diagnostic::{Problem, Source};
-use super::kind::{Kind, Place};
+use super::kind::{Kind, TableKind};
 use super::reading::Misfit;
 use super::schema::list_tables;
 use super::tree::Table;
@@ -14,7 +14,7 @@ pub(super) struct Explainer<'a> {
     pub(super) source: &'a Source,
     pub(super) header: &'a Range<usize>,
     pub(super) table: &'a Table,
-    pub(super) place: Place,
+    pub(super) place: TableKind,
     pub(super) kind: &'a str,
     pub(super) taken: &'static [&'static str],
     pub(super) kinds: &'static [Kind],
@@ -95,11 +95,11 @@ fn unknown_key(
 /// The headers of the tables that have `key`, at most three.
 pub(super) fn list_homes(key: &str, kinds: &[Kind]) -> Vec<String> {
     let mut generator = schemars::SchemaGenerator::default();
-    let mut has_key = |place: &Place| {
+    let mut has_key = |place: &TableKind| {
         let tables = list_tables(*place, kinds, &mut generator);
         tables.iter().any(|table| table.schema["properties"].get(key).is_some())
     };
-    let homes = Place::ALL.into_iter().filter(|place| has_key(place));
+    let homes = TableKind::ALL.into_iter().filter(|place| has_key(place));
     homes.take(3).map(|place| format!("`{}`", place.header("NAME"))).collect()
 }
 

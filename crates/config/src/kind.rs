@@ -4,14 +4,14 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
 use super::SecretUse;
-use super::attempt::{Attempt, attempt};
 use super::diagnostic::{Problem, Problems};
+use super::lenient::{Attempt, read_lenient};
 use super::section::Section;
 use super::tree::Table;
 
 /// The part of the file that a table stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TableKind {
     /// `[app]`
     App,
     /// `[store]`
@@ -30,38 +30,38 @@ pub enum Place {
     Job,
 }
 
-impl Place {
+impl TableKind {
     /// All of them, in the order in which a file is best written.
-    pub const ALL: [Place; 8] = [
-        Place::App,
-        Place::Store,
-        Place::Web,
-        Place::Quota,
-        Place::Llm,
-        Place::Channel,
-        Place::Defaults,
-        Place::Job,
+    pub const ALL: [TableKind; 8] = [
+        TableKind::App,
+        TableKind::Store,
+        TableKind::Web,
+        TableKind::Quota,
+        TableKind::Llm,
+        TableKind::Channel,
+        TableKind::Defaults,
+        TableKind::Job,
     ];
 
     /// The key of the file that holds these tables.
     pub fn key(self) -> &'static str {
         match self {
-            Place::App => "app",
-            Place::Store => "store",
-            Place::Web => "web",
-            Place::Quota => "quota",
-            Place::Llm => "llm",
-            Place::Channel => "channel",
-            Place::Defaults => "defaults",
-            Place::Job => "job",
+            TableKind::App => "app",
+            TableKind::Store => "store",
+            TableKind::Web => "web",
+            TableKind::Quota => "quota",
+            TableKind::Llm => "llm",
+            TableKind::Channel => "channel",
+            TableKind::Defaults => "defaults",
+            TableKind::Job => "job",
         }
     }
 
     /// The word for one of them.
     pub fn word(self) -> &'static str {
         match self {
-            Place::Llm => "LLM",
-            Place::App | Place::Store | Place::Web | Place::Defaults => "table",
+            TableKind::Llm => "LLM",
+            TableKind::App | TableKind::Store | TableKind::Web | TableKind::Defaults => "table",
             place => place.key(),
         }
     }
@@ -69,8 +69,8 @@ impl Place {
     /// How a header is written: `[[job]]`, `[channel.mail]`.
     pub fn header(self, name: &str) -> String {
         match self {
-            Place::Job => "[[job]]".to_owned(),
-            Place::Quota | Place::Llm | Place::Channel => format!("[{}.{name}]", self.key()),
+            TableKind::Job => "[[job]]".to_owned(),
+            TableKind::Quota | TableKind::Llm | TableKind::Channel => format!("[{}.{name}]", self.key()),
             place => format!("[{}]", place.key()),
         }
     }
@@ -80,7 +80,7 @@ impl Place {
 #[derive(Clone, Copy)]
 pub struct Kind {
     /// Where it stands.
-    pub place: Place,
+    pub place: TableKind,
     /// The value of `kind`; empty for `[web]`.
     pub name: &'static str,
     /// Keys that all tables of its place have and that mean nothing to it, each with the reason.
@@ -93,25 +93,25 @@ pub struct Kind {
 impl Kind {
     /// A kind of job whose own keys are the fields of `T`.
     pub const fn job<T: DeserializeOwned + JsonSchema>(name: &'static str) -> Self {
-        Self::new::<T>(Place::Job, name)
+        Self::new::<T>(TableKind::Job, name)
     }
 
     /// A kind of channel whose keys are the fields of `T`.
     pub const fn channel<T: DeserializeOwned + JsonSchema>(name: &'static str) -> Self {
-        Self::new::<T>(Place::Channel, name)
+        Self::new::<T>(TableKind::Channel, name)
     }
 
     /// A kind of LLM whose keys are the fields of `T`.
     pub const fn llm<T: DeserializeOwned + JsonSchema>(name: &'static str) -> Self {
-        Self::new::<T>(Place::Llm, name)
+        Self::new::<T>(TableKind::Llm, name)
     }
 
     /// The `[web]` table, whose keys are the fields of `T`.
     pub const fn web<T: DeserializeOwned + JsonSchema>() -> Self {
-        Self::new::<T>(Place::Web, "")
+        Self::new::<T>(TableKind::Web, "")
     }
 
-    const fn new<T: DeserializeOwned + JsonSchema>(place: Place, name: &'static str) -> Self {
+    const fn new<T: DeserializeOwned + JsonSchema>(place: TableKind, name: &'static str) -> Self {
         Self { place, name, unused: &[], schema: T::json_schema, read: read::<T>, check: None }
     }
 
@@ -154,8 +154,8 @@ impl Kind {
 
     /// Reads the table as its owner would.
     pub(super) fn check(&self, section: Section) -> Checked {
-        let Attempt { value, secrets, mut problems, mended } = (self.read)(&section);
-        let section = value.map(|()| section.with_mended(mended));
+        let Attempt { value, secrets, mut problems, repaired } = (self.read)(&section);
+        let section = value.map(|()| section.with_mended(repaired));
         if let (Some(check), Some(section)) = (self.check, &section) {
             problems.extend(check(section).into_iter().filter(|problem| !problem.is_of_stand_in()));
         }
@@ -174,6 +174,6 @@ pub(super) struct Checked {
 }
 
 fn read<T: DeserializeOwned>(section: &Section) -> Attempt<()> {
-    let Attempt { value, secrets, problems, mended } = attempt::<T>(section);
-    Attempt { value: value.map(drop), secrets, problems, mended }
+    let Attempt { value, secrets, problems, repaired } = read_lenient::<T>(section);
+    Attempt { value: value.map(drop), secrets, problems, repaired }
 }

@@ -23,12 +23,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-mod attempt;
 mod diagnostic;
 mod edit;
 mod env;
+mod env_overrides;
 mod explain;
 mod kind;
+mod lenient;
 mod lookup;
 mod mask;
 mod model;
@@ -39,18 +40,17 @@ mod redact;
 mod reference;
 mod schema;
 mod secret;
+mod secret_context;
 mod secret_url;
 mod section;
-mod surroundings;
 mod tree;
 pub mod value;
 mod web;
-mod written;
 
 pub use diagnostic::{Colour, Problem, Problems, Severity, Source};
 pub use edit::{ConfigFile, Document, EditError, Pairs, read_value};
 pub use env::Env;
-pub use kind::{Kind, Place};
+pub use kind::{Kind, TableKind};
 pub use model::{App, Job, Quota, ScheduleSpec, Store};
 pub use overrides::{OVERRIDES, Override};
 pub use redact::{Redacting, redact};
@@ -100,7 +100,7 @@ struct SecretUse {
     literal: bool,
     secret: Secret,
     /// Where the table that names it stands, its kind, its name, and the key.
-    place: Place,
+    place: TableKind,
     kind: String,
     owner: String,
     key: String,
@@ -110,7 +110,7 @@ struct SecretUse {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingAt {
     /// The part of the file that names it.
-    pub place: Place,
+    pub place: TableKind,
     /// The kind of the table that names it, such as `gemini`; empty for `[app]`, `[store]` and `[web]`.
     pub kind: String,
     /// The name of the table.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::kind::{Kind, Place};
+use super::kind::{Kind, TableKind};
 use super::overrides::OVERRIDES;
 use super::schema::{drop_null, list_tables};
 
@@ -35,7 +35,7 @@ the line, the column and, where one is near, the word that was meant. `tsuzuki c
 pub fn render_reference(kinds: &[Kind]) -> String {
     let mut generator = SchemaSettings::draft07().into_generator();
     let tables: Vec<_> =
-        Place::ALL.into_iter().map(|place| (place, list_tables(place, kinds, &mut generator))).collect();
+        TableKind::ALL.into_iter().map(|place| (place, list_tables(place, kinds, &mut generator))).collect();
     let mut definitions = Value::Object(generator.take_definitions(true));
     drop_null(&mut definitions);
     let mut page = Page { text: HEAD.to_owned(), definitions };
@@ -48,7 +48,7 @@ pub fn render_reference(kinds: &[Kind]) -> String {
                 page.add(format_args!("\n### {} with `kind = \"{kind}\"`\n", place.header("NAME")));
             }
             // What all jobs share stands once, above.
-            let hide_head = place == Place::Job;
+            let hide_head = place == TableKind::Job;
             page.add_table(&table.schema, hide_head);
             for (key, why) in table.unused {
                 page.add(format_args!("\n`{key}` is refused here: {why}.\n"));
@@ -76,21 +76,21 @@ impl Page {
         }
     }
 
-    fn add_place(&mut self, place: Place) {
+    fn add_place(&mut self, place: TableKind) {
         let about = match place {
-            Place::App => "What holds for everything.",
-            Place::Store => "Where everything is kept.",
-            Place::Web => "The pages that `serve` shows.",
-            Place::Quota => "How much may be asked of a provider in a day.",
-            Place::Llm => "Models that jobs may ask.",
-            Place::Channel => "Places that jobs tell what is new.",
-            Place::Defaults => "Keys that hold for every job that does not set them itself.",
-            Place::Job => {
+            TableKind::App => "What holds for everything.",
+            TableKind::Store => "Where everything is kept.",
+            TableKind::Web => "The pages that `serve` shows.",
+            TableKind::Quota => "How much may be asked of a provider in a day.",
+            TableKind::Llm => "Models that jobs may ask.",
+            TableKind::Channel => "Places that jobs tell what is new.",
+            TableKind::Defaults => "Keys that hold for every job that does not set them itself.",
+            TableKind::Job => {
                 "What is collected. These keys are the same for every kind; the kind's own follow below."
             }
         };
         self.add(format_args!("\n## {}\n\n{about}\n", place.header("NAME")));
-        if place == Place::Job {
+        if place == TableKind::Job {
             let mut generator = SchemaSettings::draft07().into_generator();
             let mut head = super::model::job_head_schema(&mut generator);
             drop_null(&mut head);

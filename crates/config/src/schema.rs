@@ -4,7 +4,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::kind::{Kind, Place};
+use super::kind::{Kind, TableKind};
 use super::model::{App, Defaults, JobHead, QuotaTable, StoreTable};
 
 /// The schema of a config file with these kinds.
@@ -12,17 +12,17 @@ pub fn schema(kinds: &[Kind]) -> Value {
     // Editors for TOML read draft 7 without exception, later drafts with some.
     let mut generator = SchemaSettings::draft07().into_generator();
     let mut properties = Map::new();
-    for place in Place::ALL {
+    for place in TableKind::ALL {
         let tables = list_tables(place, kinds, &mut generator);
         let one = match tables.len() {
             1 => tables.into_iter().next().map(|table| table.schema).unwrap_or_default(),
             _ => json!({ "oneOf": tables.into_iter().map(|table| table.schema).collect::<Vec<_>>() }),
         };
         let schema = match place {
-            Place::Quota | Place::Llm | Place::Channel => {
+            TableKind::Quota | TableKind::Llm | TableKind::Channel => {
                 json!({ "type": "object", "additionalProperties": one })
             }
-            Place::Job => json!({ "type": "array", "items": one }),
+            TableKind::Job => json!({ "type": "array", "items": one }),
             _ => one,
         };
         properties.insert(place.key().to_owned(), schema);
@@ -48,20 +48,24 @@ pub(super) struct TableSchema {
 }
 
 /// The tables that may stand at `place`.
-pub(super) fn list_tables(place: Place, kinds: &[Kind], generator: &mut SchemaGenerator) -> Vec<TableSchema> {
+pub(super) fn list_tables(
+    place: TableKind,
+    kinds: &[Kind],
+    generator: &mut SchemaGenerator,
+) -> Vec<TableSchema> {
     let own = |schema: Value| vec![TableSchema { kind: None, schema, unused: &[] }];
     match place {
-        Place::App => own(plain::<App>(generator)),
-        Place::Store => own(plain::<StoreTable>(generator)),
-        Place::Quota => own(plain::<QuotaTable>(generator)),
-        Place::Defaults => own(plain::<Defaults>(generator)),
-        Place::Web | Place::Llm | Place::Channel | Place::Job => {
+        TableKind::App => own(plain::<App>(generator)),
+        TableKind::Store => own(plain::<StoreTable>(generator)),
+        TableKind::Quota => own(plain::<QuotaTable>(generator)),
+        TableKind::Defaults => own(plain::<Defaults>(generator)),
+        TableKind::Web | TableKind::Llm | TableKind::Channel | TableKind::Job => {
             let mut tables = Vec::new();
             for kind in kinds.iter().filter(|kind| kind.place == place) {
                 let mut schema = Value::from(kind.schema(generator));
                 match place {
-                    Place::Web => {}
-                    Place::Job => add_head(&mut schema, &plain::<JobHead>(generator)),
+                    TableKind::Web => {}
+                    TableKind::Job => add_head(&mut schema, &plain::<JobHead>(generator)),
                     _ => {
                         add_head(&mut schema, &json!({ "properties": { "kind": {} }, "required": ["kind"] }));
                     }

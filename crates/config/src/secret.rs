@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::lookup::{BadReference, Part, is_world_readable, load_secret_file, parse_parts};
 use super::redact;
-use super::surroundings::{Seen, Surroundings, current_surroundings, note_seen};
+use super::secret_context::{Seen, Surroundings, current_surroundings, note_seen};
 
 /// What stands where a secret would.
 pub(super) const REDACTED: &str = "[redacted]";
@@ -26,7 +26,7 @@ const SURELY_TELLING: usize = 16;
 pub struct Secret {
     parts: Vec<Part>,
     hides: Hides,
-    surroundings: Surroundings,
+    secret_context: Surroundings,
 }
 
 /// What of a text must not be seen.
@@ -63,16 +63,16 @@ pub enum MissingSecret {
 
 impl Secret {
     /// A secret from its text in the config file.
-    pub fn parse(text: &str, surroundings: &Surroundings) -> Result<Self, BadReference> {
-        Self::parse_hiding(text, Hides::Whole, surroundings)
+    pub fn parse(text: &str, secret_context: &Surroundings) -> Result<Self, BadReference> {
+        Self::parse_hiding(text, Hides::Whole, secret_context)
     }
 
     pub(super) fn parse_hiding(
         text: &str,
         hides: Hides,
-        surroundings: &Surroundings,
+        secret_context: &Surroundings,
     ) -> Result<Self, BadReference> {
-        Ok(Self { parts: parse_parts(text)?, hides, surroundings: surroundings.clone() })
+        Ok(Self { parts: parse_parts(text)?, hides, secret_context: secret_context.clone() })
     }
 
     /// Whether the secret itself stands in the file.
@@ -115,7 +115,7 @@ impl Secret {
         let mut warnings = Vec::new();
         for part in &self.parts {
             if let Part::File(path) = part {
-                let path = self.surroundings.directory.join(path);
+                let path = self.secret_context.directory.join(path);
                 if is_world_readable(&path) {
                     warnings.push(format!(
                         "everyone on this machine can read the secret file `{0}`; `chmod 600 {0}` ends that",
@@ -142,11 +142,11 @@ impl Secret {
         match part {
             Part::Text(text) => Ok(text.clone()),
             Part::Env(name) => {
-                self.surroundings.env.find(name).ok_or_else(|| MissingSecret::Env(name.clone()))
+                self.secret_context.env.find(name).ok_or_else(|| MissingSecret::Env(name.clone()))
             }
-            Part::File(path) => load_secret_file(&self.surroundings.directory.join(path)),
+            Part::File(path) => load_secret_file(&self.secret_context.directory.join(path)),
             Part::Credential(name) => {
-                let directory = self.surroundings.env.find("CREDENTIALS_DIRECTORY");
+                let directory = self.secret_context.env.find("CREDENTIALS_DIRECTORY");
                 let directory = directory.ok_or_else(|| MissingSecret::NoCredentials(name.clone()))?;
                 load_secret_file(&Path::new(&directory).join(name))
             }

@@ -10,7 +10,7 @@ use super::lookup::BadReference;
 use super::mask;
 use super::model::Store;
 use super::secret::{Hides, MissingSecret, Revealed, Secret, SecretTextVisitor};
-use super::surroundings::{Seen, Surroundings, current_surroundings, note_seen};
+use super::secret_context::{Seen, Surroundings, current_surroundings, note_seen};
 
 /// An address such as `postgres://u:${PGPASS}@h/db` or `sqlite:tsuzuki.db`.
 ///
@@ -48,8 +48,11 @@ pub enum BadLocation {
 
 impl SecretUrl {
     /// An address from its text in the config file.
-    pub fn parse(text: &str, surroundings: &Surroundings) -> Result<Self, BadReference> {
-        Ok(Self { text: text.to_owned(), secret: Secret::parse_hiding(text, Hides::Password, surroundings)? })
+    pub fn parse(text: &str, secret_context: &Surroundings) -> Result<Self, BadReference> {
+        Ok(Self {
+            text: text.to_owned(),
+            secret: Secret::parse_hiding(text, Hides::Password, secret_context)?,
+        })
     }
 
     /// The address with its secrets filled in; the password is hidden in logs from now on.
@@ -88,8 +91,8 @@ impl SecretUrl {
             ["sqlite:", "postgres://", "postgresql://"].iter().any(|word| text.starts_with(word));
         let text =
             if is_address || text.contains("://") { text.to_owned() } else { format!("sqlite:{text}") };
-        let surroundings = Surroundings { directory: PathBuf::from("."), env: env.clone() };
-        let url = Self::parse(&text, &surroundings).map_err(|error| error.to_string())?;
+        let secret_context = Surroundings { directory: PathBuf::from("."), env: env.clone() };
+        let url = Self::parse(&text, &secret_context).map_err(|error| error.to_string())?;
         let directory = std::env::current_dir().map_err(|error| error.to_string())?;
         let store = Store { url, directory, keep_history: None };
         let location = store.location().map_err(|error| error.to_string())?;

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::SecretUse;
-use super::attempt::attempt;
 use super::diagnostic::{Problem, Problems, Source};
 use super::explain::Explainer;
-use super::kind::{Kind, Place};
+use super::kind::{Kind, TableKind};
+use super::lenient::read_lenient;
 use super::lookup::has_reference;
-use super::surroundings::{Seen, Surroundings};
+use super::secret_context::{Seen, Surroundings};
 use super::tree::Table;
 
 /// One table of the file: a job, a channel, an LLM, or `[web]`.
@@ -27,7 +27,7 @@ pub struct Section {
     pub name: String,
     /// The value of `kind`; empty for tables that have no kinds.
     pub kind: String,
-    pub(super) place: Place,
+    pub(super) place: TableKind,
     pub(super) source: Source,
     /// The header line, for what is missing.
     pub(super) span: Range<usize>,
@@ -36,20 +36,20 @@ pub struct Section {
     /// Keys that someone else reads.
     pub(super) taken: &'static [&'static str],
     pub(super) kinds: &'static [Kind],
-    pub(super) surroundings: Surroundings,
+    pub(super) secret_context: Surroundings,
 }
 
 impl Section {
     /// The owner's keys as `T`, a plain struct with `deny_unknown_fields`; or every problem that they have.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Problems> {
-        attempt(self).into_result()
+        read_lenient(self).into_result()
     }
 
     /// The same section with what was read in place of the owner's keys.
-    pub(super) fn with_mended(mut self, mended: Option<Table>) -> Self {
-        if let Some(mended) = mended {
+    pub(super) fn with_mended(mut self, repaired: Option<Table>) -> Self {
+        if let Some(repaired) = repaired {
             let mut table = self.table.only(|key| self.taken.contains(&key));
-            mended.list().iter().for_each(|entry| table.put(entry.clone()));
+            repaired.list().iter().for_each(|entry| table.put(entry.clone()));
             self.table = Arc::new(table);
         }
         self
@@ -94,7 +94,7 @@ impl Section {
 
     /// A path that the file names: a relative one begins in the directory of the file.
     pub fn resolve(&self, path: &Path) -> PathBuf {
-        self.surroundings.directory.join(path)
+        self.secret_context.directory.join(path)
     }
 
     /// Whether the file sets the key at a path such as `google_books.api_key`.

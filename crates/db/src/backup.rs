@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{Db, Error, Open, Place, Result, sqlite};
+use super::{Db, DbUrl, Error, Open, Result, sqlite};
 use stdx::time::{Clock, Timestamp};
 
 /// What a backup wrote.
@@ -58,7 +58,7 @@ type BackupResult<T> = std::result::Result<T, BackupError>;
 ///
 /// The copy is checked before it gets its name, so a half-written backup never looks like a good one. It carries the
 /// moment at which it was made, so that it is known for a copy wherever it is put.
-pub async fn backup(from: &Place, to: &Path, clock: &Clock) -> BackupResult<BackupReport> {
+pub async fn backup(from: &DbUrl, to: &Path, clock: &Clock) -> BackupResult<BackupReport> {
     let (shown, from, to) = (from.to_string(), file_of(from)?.to_owned(), to.to_owned());
     let now = clock.now();
     in_background(move || {
@@ -83,7 +83,7 @@ pub async fn backup(from: &Place, to: &Path, clock: &Clock) -> BackupResult<Back
 ///
 /// The database that stood there, sound or not, is kept beside it as `NAME.before-restore`, or with a number behind
 /// that if there is such a file already. Nothing is touched before the copy is whole.
-pub async fn restore(from: &Path, to: &Place, clock: &Clock) -> BackupResult<BackupReport> {
+pub async fn restore(from: &Path, to: &DbUrl, clock: &Clock) -> BackupResult<BackupReport> {
     let (from, to) = (from.to_owned(), file_of(to)?.to_owned());
     if !from.is_file() {
         return Err(BackupError::NoBackup(from));
@@ -92,7 +92,7 @@ pub async fn restore(from: &Path, to: &Place, clock: &Clock) -> BackupResult<Bac
         return Err(BackupError::Itself(from));
     }
     // Opening it says at once whether it is a sound database of ours; an older one is brought up to date later.
-    match Db::open(Place::File(from.clone()), Open::Look, clock.clone()).await {
+    match Db::open(DbUrl::File(from.clone()), Open::Look, clock.clone()).await {
         Ok(opened) => opened.close().await,
         Err(Error::Outdated { found: 1.., .. }) => {}
         Err(why) => return Err(BackupError::NotABackup { path: from, why }),
@@ -107,9 +107,9 @@ pub async fn restore(from: &Path, to: &Place, clock: &Clock) -> BackupResult<Bac
 }
 
 /// Refuses a SQLite file that another process has open. Who uses a PostgreSQL, nobody can tell.
-pub async fn refuse_if_open(place: &Place) -> BackupResult<()> {
+pub async fn refuse_if_open(place: &DbUrl) -> BackupResult<()> {
     match place {
-        Place::File(path) if path.exists() => {
+        DbUrl::File(path) if path.exists() => {
             let path = path.clone();
             in_background(move || refuse_others(&path)).await
         }
@@ -154,10 +154,10 @@ async fn in_background<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|_| Error::Closed)?
 }
 
-fn file_of(place: &Place) -> BackupResult<&Path> {
+fn file_of(place: &DbUrl) -> BackupResult<&Path> {
     match place {
-        Place::File(path) => Ok(path),
-        Place::Memory | Place::Server(_) => Err(BackupError::NotAFile(place.to_string())),
+        DbUrl::File(path) => Ok(path),
+        DbUrl::Memory | DbUrl::Server(_) => Err(BackupError::NotAFile(place.to_string())),
     }
 }
 

@@ -50,7 +50,7 @@ pub enum Error {
     },
     /// Everything in this database was moved elsewhere, so nothing may happen here any more.
     #[error("everything in this database was moved to {to} at {at}")]
-    Left {
+    MovedAway {
         /// Where it went.
         to: String,
         /// When.
@@ -134,7 +134,7 @@ impl Error {
             Error::Arriving { .. } => {
                 "point [store] url at the database it comes from and run the same `tsuzuki db move --to …` again"
             }
-            Error::Left { .. } => {
+            Error::MovedAway { .. } => {
                 "set [store] url to the new place; `tsuzuki db move --reopen` makes this one usable again"
             }
             Error::NotADatabase(_) => "nothing was changed; check [store] url",

@@ -10,11 +10,11 @@
 //! A closure may run more than once (it is `Fn`), and its answer leaves only after COMMIT.
 //!
 //! ```
-//! # use tsuzuki_db::{Db, Open, Place, params, sql};
+//! # use tsuzuki_db::{Db, DbUrl, Open, params, sql};
 //! # use stdx::time::Clock;
 //! # #[tokio::main]
 //! # async fn main() -> tsuzuki_db::Result<()> {
-//! let db = Db::open(Place::Memory, Open::Create, Clock::system()).await?;
+//! let db = Db::open(DbUrl::Memory, Open::Create, Clock::system()).await?;
 //! let answer = db.write(|tx| tx.count(sql!("SELECT 6 * CAST(?1 AS BIGINT)"), params![7_i64])).await?;
 //! assert_eq!(answer, 42);
 //! # Ok(())
@@ -44,12 +44,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use backup::{BackupError, BackupReport, backup, refuse_if_open, restore};
-pub use copy::{MoveError, MovePlan, MoveReport, MoveStep, MovedTable, Mover, TargetState};
+pub use copy::{DatabaseMove, MoveError, MovePlan, MoveReport, MoveStep, MovedTable, TargetState};
 pub use dialect::Dialect;
 pub use error::{Error, Result};
 pub use foreign::{Foreign, Raw};
 pub use migrate::{MIGRATIONS, Migration, SchemaState, known_migrations};
-pub use moved::{Left, find_left, reopen};
+pub use moved::{MovedAway, find_moved_away, reopen};
 pub use restored::{Restore, list_restores, notice_restore};
 pub use statement::{STATEMENTS, Sql};
 pub use survey::{TableSurvey, check_integrity, count_rows, reset, survey};
@@ -62,7 +62,7 @@ use unit::{Access, Pending, Unit};
 
 /// Where a database is.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum DbUrl {
     /// A SQLite file.
     File(std::path::PathBuf),
     /// A SQLite database that lives and dies with this process.
@@ -71,26 +71,26 @@ pub enum Place {
     Server(String),
 }
 
-impl From<&Location> for Place {
+impl From<&Location> for DbUrl {
     fn from(location: &Location) -> Self {
         match location {
-            Location::Sqlite(path) => Place::File(path.clone()),
-            Location::Postgres(url) => Place::Server(url.expose().to_owned()),
+            Location::Sqlite(path) => DbUrl::File(path.clone()),
+            Location::Postgres(url) => DbUrl::Server(url.expose().to_owned()),
         }
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for DbUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Place::File(path) => write!(f, "sqlite:{}", path.display()),
-            Place::Memory => f.write_str("sqlite::memory:"),
-            Place::Server(url) => f.write_str(&session::without_password(url)),
+            DbUrl::File(path) => write!(f, "sqlite:{}", path.display()),
+            DbUrl::Memory => f.write_str("sqlite::memory:"),
+            DbUrl::Server(url) => f.write_str(&session::without_password(url)),
         }
     }
 }
 
-impl std::fmt::Debug for Place {
+impl std::fmt::Debug for DbUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Display::fmt(self, f)
     }
@@ -116,7 +116,7 @@ pub struct Db {
 }
 
 struct Inner {
-    place: Place,
+    place: DbUrl,
     dialect: Dialect,
     look_only: bool,
     clock: Clock,
@@ -156,16 +156,16 @@ impl Stats {
 
 impl Db {
     /// Opens the database at `place`, checks that it is ours and sound, and migrates it if `how` allows.
-    pub async fn open(place: Place, how: Open, clock: Clock) -> Result<Self> {
+    pub async fn open(place: DbUrl, how: Open, clock: Clock) -> Result<Self> {
         tokio::task::spawn_blocking(move || Self::open_blocking(place, how, clock))
             .await
             .map_err(|_| Error::Closed)?
     }
 
-    fn open_blocking(place: Place, how: Open, clock: Clock) -> Result<Self> {
+    fn open_blocking(place: DbUrl, how: Open, clock: Clock) -> Result<Self> {
         let stats = Arc::new(Stats::default());
         let (dialect, backend) = match &place {
-            Place::Server(url) => {
+            DbUrl::Server(url) => {
                 let pool = postgres::Pool::open(url, how, &clock, Arc::clone(&stats))?;
                 (Dialect::Postgres, Backend::Postgres(pool))
             }
@@ -272,7 +272,7 @@ impl Db {
     }
 
     /// Where it is.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &DbUrl {
         &self.inner.place
     }
 
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn passwords_are_not_shown() {
-        let place = Place::Server("postgres://me:hunter2@db.example:5433/t?sslmode=require".into());
+        let place = DbUrl::Server("postgres://me:hunter2@db.example:5433/t?sslmode=require".into());
         assert_eq!(place.to_string(), "postgres://me@db.example:5433/t");
     }
 }

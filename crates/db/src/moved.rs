@@ -5,7 +5,7 @@ use crate::{params, sql};
 
 /// Where everything in a database went.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Left {
+pub struct MovedAway {
     /// The new place, without its password.
     pub to: String,
     /// When the move ended.
@@ -16,9 +16,9 @@ pub struct Left {
 ///
 /// A process that was running then still has it open: every transaction that writes asks first, so that nothing is done
 /// both here and in the new place.
-pub fn find_left(tx: &mut Tx<'_>) -> Result<Option<Left>> {
+pub fn find_moved_away(tx: &mut Tx<'_>) -> Result<Option<MovedAway>> {
     tx.find(sql!("SELECT place, at FROM db_move WHERE role = 'left'"), params![], |row| {
-        Ok(Left { to: row.get(0)?, at: row.get(1)? })
+        Ok(MovedAway { to: row.get(0)?, at: row.get(1)? })
     })
 }
 
@@ -65,16 +65,16 @@ pub(super) fn refuse(tx: &mut Tx<'_>, how: Open) -> Result<()> {
 
 /// Refuses a database that was left: who waited for the move to end, or had the database open before, hears of it.
 pub(super) fn refuse_left(tx: &mut Tx<'_>) -> Result<()> {
-    match find_left(tx)? {
-        Some(left) => Err(Error::Left { to: left.to, at: left.at }),
+    match find_moved_away(tx)? {
+        Some(left) => Err(Error::MovedAway { to: left.to, at: left.at }),
         None => Ok(()),
     }
 }
 
 /// Makes a database usable again that was left; answers where everything had gone.
-pub async fn reopen(db: &Db) -> Result<Option<Left>> {
+pub async fn reopen(db: &Db) -> Result<Option<MovedAway>> {
     db.write(|tx| {
-        let left = find_left(tx)?;
+        let left = find_moved_away(tx)?;
         tx.execute(sql!("DELETE FROM db_move WHERE role = 'left'"), params![])?;
         Ok(left)
     })

@@ -153,7 +153,7 @@ impl Worker {
             && !self.shared.may_be_left
         {
             session.rollback();
-            return Err(Error::Left { to, at });
+            return Err(Error::MovedAway { to, at });
         }
         let now = if self.shared.clock.is_system() { begun.now } else { self.shared.clock.now() };
         if let Err(error) = unit.run(&mut Tx::on_postgres(session, now).asked_at(asked_at)) {

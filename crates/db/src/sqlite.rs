@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags, ToSql, ffi};
 
 use super::unit::{Access, Unit};
-use super::{Error, Open, Place, Result, Stats, Tx, Value, lineage, migrate, moved};
+use super::{DbUrl, Error, Open, Result, Stats, Tx, Value, lineage, migrate, moved};
 use stdx::time::Clock;
 
 /// Marks the file as ours: "tszk" as a number.
@@ -42,9 +42,9 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    pub(super) fn open(place: &Place, how: Open, clock: &Clock, stats: Arc<Stats>) -> Result<Self> {
+    pub(super) fn open(place: &DbUrl, how: Open, clock: &Clock, stats: Arc<Stats>) -> Result<Self> {
         let path = match place {
-            Place::File(path) => Some(path.as_path()),
+            DbUrl::File(path) => Some(path.as_path()),
             _ => None,
         };
         let connection = match path {

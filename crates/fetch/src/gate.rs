@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::error::Error;
-use super::polite::{HostState, Manners, Outcome, Turn};
+use super::polite::{Admission, HostState, Manners, Outcome};
 use stdx::time::Clock;
 
 /// Hosts remembered at once; beyond it, those that are at rest are forgotten.
@@ -75,21 +75,21 @@ impl Gate {
                 self.prune(&mut hosts, key);
                 let host = hosts.entry(key.into()).or_default();
                 let now = self.clock.now();
-                match host.state.turn(manners, now) {
-                    Turn::Go => {
+                match host.state.admit(manners, now) {
+                    Admission::Go => {
                         let (start_in, keep_connection) = host.start(manners, Instant::now());
-                        if host.waiting > 0 && host.state.turn(manners, now) == Turn::Go {
+                        if host.waiting > 0 && host.state.admit(manners, now) == Admission::Go {
                             host.freed.notify_one();
                         }
                         let pass =
                             Pass { gate: Arc::clone(self), key: key.into(), place: None, keep_connection };
                         return Ok((pass, start_in));
                     }
-                    Turn::Later { after, why } => {
+                    Admission::Later { after, why } => {
                         let host = url.host_str().unwrap_or_default().to_owned();
                         return Err(Error::Later { host, after, why });
                     }
-                    Turn::Wait => {
+                    Admission::Wait => {
                         queued.get_or_insert_with(|| {
                             host.waiting += 1;
                             Queued { gate: self, key }

@@ -65,7 +65,7 @@ struct Pause {
 
 /// What a request to the host does now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum Admission {
     /// Start.
     Go,
     /// Wait until another request to the host has ended.
@@ -115,14 +115,14 @@ impl Outcome {
 
 impl HostState {
     /// Whether a request may start now.
-    pub fn turn(&self, manners: &Manners, now: Timestamp) -> Turn {
+    pub fn admit(&self, manners: &Manners, now: Timestamp) -> Admission {
         if let Some(pause) = self.pause
             && self.is_paused(now)
         {
-            return Turn::Later { after: pause.until.since(now), why: pause.why };
+            return Admission::Later { after: pause.until.since(now), why: pause.why };
         }
         let at_once = if self.failures > 0 { 1 } else { manners.at_once.max(1) };
-        if self.in_flight < at_once { Turn::Go } else { Turn::Wait }
+        if self.in_flight < at_once { Admission::Go } else { Admission::Wait }
     }
 
     /// Whether the host is left alone at `now`; a clock that was set back ends the pause.
@@ -222,33 +222,35 @@ mod tests {
     fn a_paused_host_is_left_alone_then_probed_then_open() {
         let manners = Manners { at_once: 2, spacing: Duration::ZERO };
         let mut host = HostState::default();
-        assert_eq!(host.turn(&manners, at(0)), Turn::Go);
+        assert_eq!(host.admit(&manners, at(0)), Admission::Go);
         host.in_flight = 1;
-        assert_eq!(host.turn(&manners, at(0)), Turn::Go);
+        assert_eq!(host.admit(&manners, at(0)), Admission::Go);
         host.in_flight = 2;
-        assert_eq!(host.turn(&manners, at(0)), Turn::Wait);
+        assert_eq!(host.admit(&manners, at(0)), Admission::Wait);
         host.in_flight = 0;
 
         host.settle(Outcome::Unreachable, at(0), 0.5);
-        let later = Turn::Later { after: Duration::from_secs(6), why: Why::Unreachable };
-        assert_eq!(host.turn(&manners, at(4)), later);
+        let later = Admission::Later { after: Duration::from_secs(6), why: Why::Unreachable };
+        assert_eq!(host.admit(&manners, at(4)), later);
 
-        assert_eq!(host.turn(&manners, at(10)), Turn::Go, "the pause is over: one request probes");
+        assert_eq!(host.admit(&manners, at(10)), Admission::Go, "the pause is over: one request probes");
         host.in_flight = 1;
-        assert_eq!(host.turn(&manners, at(10)), Turn::Wait, "and the others wait for it");
+        assert_eq!(host.admit(&manners, at(10)), Admission::Wait, "and the others wait for it");
 
         let mut worse = host.clone();
         worse.settle(Outcome::Unreachable, at(11), 0.5);
-        assert!(matches!(worse.turn(&manners, at(11)), Turn::Later { after, .. } if after.as_secs() == 20));
+        assert!(
+            matches!(worse.admit(&manners, at(11)), Admission::Later { after, .. } if after.as_secs() == 20)
+        );
 
         host.settle(Outcome::Fine, at(11), 0.5);
-        assert_eq!(host.turn(&manners, at(11)), Turn::Go);
+        assert_eq!(host.admit(&manners, at(11)), Admission::Go);
     }
 
     #[test]
     fn a_clock_set_back_ends_the_pause() {
         let mut host = HostState::default();
         host.settle(Outcome::Unreachable, at(1_000), 0.5);
-        assert_eq!(host.turn(&Manners::default(), at(500)), Turn::Go);
+        assert_eq!(host.admit(&Manners::default(), at(500)), Admission::Go);
     }
 }

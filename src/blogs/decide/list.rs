@@ -33,7 +33,7 @@ pub(super) struct Doubted {
 /// Refuses a list that is empty, or less than half of what it was: an error page looks like that, news does not.
 ///
 /// A list that stays short is believed at last.
-pub(super) fn doubt(
+pub(super) fn suspicion(
     state: &State,
     blog: &Blog,
     detector: Detector,

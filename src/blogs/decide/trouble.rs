@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Change, Check, Code, Detail, Next, Record, SURE_AFTER, Settled, adopt_settings, same_settings};
+use super::{Change, Check, Code, Decision, Detail, Next, Record, SURE_AFTER, adopt_settings, same_settings};
 use crate::blogs::config::{Blog, Rules};
 use crate::blogs::model::{Detector, Sighting, State, Trouble, TroubleKind};
 
@@ -15,13 +15,13 @@ const REMIND_SLACK: Duration = Duration::from_secs(5 * 60);
 /// The longest that a server may send us away.
 const LONGEST_REST: Duration = Duration::from_secs(24 * 60 * 60);
 
-pub(super) fn settle(
+pub(super) fn decide_check(
     blog: &Blog,
     rules: &Rules,
     state: &State,
     sighting: &Sighting,
     trouble: &Trouble,
-) -> Settled {
+) -> Decision {
     let now = sighting.checked_at;
     let check = Check { error_message: Some(trouble.message.clone()), ..Check::default() };
     let mut next = Next::new(blog, state, sighting, check);
@@ -78,7 +78,7 @@ pub(super) fn settle(
             });
         }
     }
-    Settled {
+    Decision {
         state: Some(next.state),
         check: next.check,
         record: Record::These(Vec::new()),

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{ANY_TYPE, Detector, FEED_TYPES, Home, Look, Miss, PAGE_TYPES, PageRead, Read};
+use super::{ANY_TYPE, Detector, FEED_TYPES, Home, Miss, PAGE_TYPES, PageRead, ProbeRun, Read};
 use crate::blogs::decide::SURE_AFTER;
 use crate::blogs::model::{Known, Reading};
 use crate::fetch::Response;
@@ -11,13 +11,13 @@ use crate::parse::robots::{self, Robots};
 use crate::parse::url::{Url, resolve_web};
 
 /// Documents that a page or robots.txt names and that are tried; a hostile one names thousands.
-const NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 /// Feeds that are not read and that are told.
 const TOLD: usize = 20;
 /// Where sitemaps usually are.
 const SITEMAP_PATHS: [&str; 3] = ["/sitemap.xml", "/sitemap_index.xml", "/wp-sitemap.xml"];
 
-impl Look<'_> {
+impl ProbeRun<'_> {
     /// Searches for the document of `detector` and reads it; `None` when there is none.
     pub(super) async fn search(&mut self, detector: Detector) -> Result<Option<Read>, Miss> {
         match detector {
@@ -73,7 +73,7 @@ impl Look<'_> {
         let mut candidates: Vec<&Url> = named.iter().collect();
         candidates.sort_by_key(|url| !home.holds(url));
         let mut fullest: Option<(Url, Read)> = None;
-        for url in candidates.into_iter().take(NAMED) {
+        for url in candidates.into_iter().take(MAX_NAMED) {
             let (home, linked) = (home.clone(), linked.clone());
             let fits = move |feed: &Feed, at: &Url| home.owns(feed, at) || Home::is_listed(feed, at, &linked);
             let Some(read) = self.try_feed(url, fits).await? else { continue };
@@ -107,7 +107,7 @@ impl Look<'_> {
         let named = robots.sitemaps().iter().filter_map(|text| resolve_web(Some(&self.blog.url), text));
         let usual = SITEMAP_PATHS.iter().filter_map(|path| self.blog.url.join(path).ok());
         let usual = usual.filter(|url| robots.allows(&self.prober.agent, url.as_str()));
-        let mut candidates: Vec<Url> = named.take(NAMED).chain(usual).collect();
+        let mut candidates: Vec<Url> = named.take(MAX_NAMED).chain(usual).collect();
         let mut tried = HashSet::new();
         candidates.retain(|url| tried.insert(url.clone()));
         for url in candidates {

@@ -102,7 +102,7 @@ pub(super) fn add(
 }
 
 /// The oldest changes of a job that no message tells yet.
-pub fn list_untold(tx: &mut Tx<'_>, job: &str, limit: usize) -> db::Result<Vec<ChangeRow>> {
+pub fn list_unannounced(tx: &mut Tx<'_>, job: &str, limit: usize) -> db::Result<Vec<ChangeRow>> {
     tx.list(
         sql!(
             "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
@@ -114,7 +114,7 @@ pub fn list_untold(tx: &mut Tx<'_>, job: &str, limit: usize) -> db::Result<Vec<C
 }
 
 /// How many changes of a job no message tells yet.
-pub fn count_untold(tx: &mut Tx<'_>, job: &str) -> db::Result<usize> {
+pub fn count_unannounced(tx: &mut Tx<'_>, job: &str) -> db::Result<usize> {
     let count = tx.count(
         sql!("SELECT COUNT(*) FROM blog_changes WHERE job_name = ?1 AND digest IS NULL"),
         params![job],
@@ -136,7 +136,7 @@ pub fn find_found_since(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<Option<Times
 }
 
 /// Whether no message tells any of these changes yet.
-pub fn are_untold(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<bool> {
+pub fn are_unannounced(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<bool> {
     for id in ids {
         let told =
             tx.count(sql!("SELECT 1 FROM blog_changes WHERE id = ?1 AND digest IS NOT NULL"), params![id])?;

@@ -9,8 +9,8 @@ mod import;
 use std::collections::HashMap;
 
 pub use changes::{
-    ChangeRow, Delivery, Filter, are_untold, count_untold, find_change, find_found_since, list_changes,
-    list_deliveries_of, list_untold, mark_digest, prune_changes,
+    ChangeRow, Delivery, Filter, are_unannounced, count_unannounced, find_change, find_found_since,
+    list_changes, list_deliveries_of, list_unannounced, mark_digest, prune_changes,
 };
 use entries::add_entries;
 pub use entries::{EntryRow, find_seen, list_entries_at};
@@ -18,7 +18,7 @@ pub use export::{list_changes_after, list_feeds};
 pub use history::{CheckRow, list_checks, prune_history, prune_stray_history};
 pub use import::{ImportedCheck, ImportedState, add_check as add_imported_check, add_state};
 
-use super::decide::{Check, Record, Settled};
+use super::decide::{Check, Decision, Record};
 use super::model::{Detector, Known, Reading, RecentKeys, Sighting, State};
 use crate::db::{self, Row, Tx};
 use crate::id::JobName;
@@ -104,33 +104,33 @@ pub fn apply(
     tx: &mut Tx<'_>,
     job: &JobName,
     blog_id: &str,
-    settled: &Settled,
+    decision: &Decision,
     sighting: &Sighting,
     known_at: Option<Timestamp>,
 ) -> db::Result<()> {
     let now = sighting.checked_at;
-    add_check(tx, blog_id, &settled.check, now)?;
-    match &settled.state {
+    add_check(tx, blog_id, &decision.check, now)?;
+    match &decision.state {
         None => mark_checked(tx, blog_id, now)?,
         Some(state) => put_state(tx, job, blog_id, state, now)?,
     }
-    let record = match (&settled.record, &sighting.outcome) {
+    let record = match (&decision.record, &sighting.outcome) {
         (Record::These(entries), _) | (Record::All, Ok(Reading::Entries { entries, .. })) => {
             entries.as_slice()
         }
         (Record::All, _) => &[],
     };
     add_entries(tx, blog_id, record, now)?;
-    for change in &settled.changes {
+    for change in &decision.changes {
         changes::add(tx, job, blog_id, change, known_at, now)?;
     }
-    if !settled.events.is_empty() {
+    if !decision.events.is_empty() {
         let subject = Subject::blog(blog_id);
-        for (code, detail) in &settled.events {
+        for (code, detail) in &decision.events {
             event::add(tx, Some(job), &subject, code, detail, now)?;
         }
     }
-    if let Some(reason) = &settled.pause {
+    if let Some(reason) = &decision.pause {
         pause::put(tx, &Subject::blog(blog_id), None, reason, now)?;
     }
     Ok(())
@@ -264,7 +264,7 @@ pub fn list_not_before(
     )
 }
 
-/// Ends the rest of a blog; `false` if it did not rest.
+/// Ends the rest of a blog; `false` if it was not paused.
 pub fn resume(tx: &mut Tx<'_>, blog_id: &str, now: Timestamp) -> db::Result<bool> {
     let rested = pause::reset(tx, &Subject::blog(blog_id))?;
     if rested {

@@ -20,7 +20,7 @@ use super::http;
 use super::notice::{MailBody, News};
 use super::outbox::Row;
 use super::settings::channel_config;
-use super::{Channel, Check, Outside, Progress};
+use super::{Channel, ChannelEnv, Check, Progress};
 use crate::config::{Problem, Problems, Secret, Section};
 use crate::fail;
 use smtp::{Connection, Reuse, Server};
@@ -168,7 +168,7 @@ impl Email {
     pub(super) async fn render(
         &self,
         channel: &Channel,
-        _: &Outside,
+        _: &ChannelEnv,
         news: &News,
     ) -> Result<Vec<(String, String)>, String> {
         let body = news.mail.clone().unwrap_or_else(|| words::write(&news.notice, &channel.settings.zone));
@@ -179,7 +179,7 @@ impl Email {
     pub(super) async fn send(
         &self,
         channel: &Channel,
-        outside: &Outside,
+        channel_env: &ChannelEnv,
         row: &Row,
         progress: &Progress,
     ) -> Result<Sent, SendError> {
@@ -189,7 +189,7 @@ impl Email {
         match &self.transport {
             Transport::Smtp(server, kept) => {
                 let kept = take_fresh(kept);
-                self.send_over_smtp(server, kept, channel, outside, &to, &mail, progress).await
+                self.send_over_smtp(server, kept, channel, channel_env, &to, &mail, progress).await
             }
             Transport::File(directory) => write_file(directory, &row.key, &mail)
                 .map(|path| Sent { remote_id: Some(path.display().to_string()), rest_until: None }),
@@ -228,7 +228,7 @@ impl Email {
         server: &Server,
         kept: Option<Box<Connection>>,
         channel: &Channel,
-        outside: &Outside,
+        channel_env: &ChannelEnv,
         to: &Address,
         mail: &[u8],
         progress: &Progress,
@@ -237,9 +237,9 @@ impl Email {
         let mut connection = match kept {
             Some(mut connection) => match connection.is_alive().await {
                 true => connection,
-                false => Box::new(smtp::connect(server, &self.config, &channel.settings, outside).await?),
+                false => Box::new(smtp::connect(server, &self.config, &channel.settings, channel_env).await?),
             },
-            None => Box::new(smtp::connect(server, &self.config, &channel.settings, outside).await?),
+            None => Box::new(smtp::connect(server, &self.config, &channel.settings, channel_env).await?),
         };
         fail::point("email.connected");
         let result = smtp::deliver(&mut connection, &self.from.email, to, mail, progress).await;
@@ -272,7 +272,12 @@ impl Email {
         }
     }
 
-    pub(super) async fn resolve(&self, _: &Channel, _: &Outside, row: &Row) -> Result<Vec<String>, Finding> {
+    pub(super) async fn resolve(
+        &self,
+        _: &Channel,
+        _: &ChannelEnv,
+        row: &Row,
+    ) -> Result<Vec<String>, Finding> {
         match &self.transport {
             Transport::File(directory) => {
                 let path = directory.join(file_name(&row.key));
@@ -291,10 +296,10 @@ impl Email {
         [smtp.as_str(), user.as_deref().unwrap_or_default(), from, &password].join("\n")
     }
 
-    pub(super) async fn check(&self, channel: &Channel, outside: &Outside) -> Vec<Check> {
+    pub(super) async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
         match &self.transport {
             Transport::Smtp(server, _) => {
-                let connecting = smtp::connect(server, &self.config, &channel.settings, outside);
+                let connecting = smtp::connect(server, &self.config, &channel.settings, channel_env);
                 let what = format!("{}:{}", server.host, server.port);
                 match tokio::time::timeout(channel.settings.timeout, connecting).await {
                     Ok(Ok(mut connection)) => {

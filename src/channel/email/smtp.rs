@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use super::wire::{Fault, Reply, Wire};
 use super::{EmailConfig, Tls};
 use crate::channel::error::{SendError, Sent};
-use crate::channel::{Outside, Progress, Settings};
+use crate::channel::{ChannelEnv, Progress, Settings};
 use crate::config::redact;
 use crate::{fail, id, text};
 
@@ -89,10 +89,10 @@ pub(super) async fn connect(
     server: &Server,
     config: &EmailConfig,
     settings: &Settings,
-    outside: &Outside,
+    channel_env: &ChannelEnv,
 ) -> Result<Connection, SendError> {
     let Server { host, port, .. } = server;
-    let addresses = outside
+    let addresses = channel_env
         .clients
         .resolve(host, *port, &settings.allow_private)
         .await
@@ -101,7 +101,7 @@ pub(super) async fn connect(
     let (stream, hello) = open(&addresses, settings).await.map_err(no_connection)?;
     let mut connection = Connection { wire: Wire::new(stream), offers: Vec::new(), is_encrypted: false };
     if server.tls == Tls::Tls {
-        connection = encrypt(connection, host, config, outside).await?;
+        connection = encrypt(connection, host, config, channel_env).await?;
     }
     let broken = |fault: Fault| no_connection(fault.to_string());
     connection.wire.reply(2).await.map_err(broken)?;
@@ -114,7 +114,7 @@ pub(super) async fn connect(
             Fault::Refused(reply) => unsafe_line(host, &format!("it refuses STARTTLS: {reply}")),
             broken => no_connection(broken.to_string()),
         })?;
-        connection = encrypt(connection, host, config, outside).await?;
+        connection = encrypt(connection, host, config, channel_env).await?;
         // What was offered in the clear, somebody else may have offered.
         connection.hello(&hello).await.map_err(broken)?;
     }
@@ -166,9 +166,9 @@ async fn encrypt(
     connection: Connection,
     host: &str,
     config: &EmailConfig,
-    outside: &Outside,
+    channel_env: &ChannelEnv,
 ) -> Result<Connection, SendError> {
-    let tls = outside.clients.mail_tls(config.ca_file.as_deref());
+    let tls = channel_env.clients.mail_tls(config.ca_file.as_deref());
     let tls = tls.map_err(|error| unsafe_line(host, &error.to_string()))?;
     let name = ServerName::try_from(host.to_owned());
     let name = name.map_err(|_| unsafe_line(host, "no certificate can have this name"))?;

@@ -14,7 +14,7 @@ use super::fit::Limits;
 use super::link;
 use crate::channel::error::{Finding, SendError, Sent};
 use crate::channel::http::{self, Answer};
-use crate::channel::{Outside, Progress, Settings};
+use crate::channel::{ChannelEnv, Progress, Settings};
 use crate::config::Secret;
 use crate::time::Timestamp;
 
@@ -33,7 +33,7 @@ pub(super) struct Api<'a> {
     pub(super) instance: &'a Url,
     pub(super) token: &'a Secret,
     pub(super) settings: &'a Settings,
-    pub(super) outside: &'a Outside,
+    pub(super) channel_env: &'a ChannelEnv,
 }
 
 /// Who the token belongs to.
@@ -88,7 +88,7 @@ impl Api<'_> {
             "spoiler_text": status.spoiler_text,
         });
         *request.body_mut() = Some(body.to_string().into());
-        let answer = http::call(self.outside, self.settings, request, Some(progress)).await?;
+        let answer = http::call(self.channel_env, self.settings, request, Some(progress)).await?;
         self.judge(&answer)?;
         // A page of good wishes from a proxy is a success, too, but not ours.
         match serde_json::from_slice::<Posted>(&answer.body) {
@@ -179,7 +179,7 @@ impl Api<'_> {
 
     async fn ask(&self, path: &str, query: &[(&str, &str)]) -> Result<Answer, SendError> {
         let request = self.request(Method::GET, path, query)?;
-        http::call(self.outside, self.settings, request, None).await.map_err(nothing_sent)
+        http::call(self.channel_env, self.settings, request, None).await.map_err(nothing_sent)
     }
 
     fn read<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T, SendError> {
@@ -208,7 +208,7 @@ impl Api<'_> {
     /// What a status means here: a server error can come after the post was made, so nobody knows.
     fn judge(&self, answer: &Answer) -> Result<(), SendError> {
         let why = || format!("the instance answered with {}", answer.quote());
-        let now = self.outside.clock.now();
+        let now = self.channel_env.clock.now();
         match answer.status {
             429 => {
                 let asked =

@@ -18,7 +18,7 @@ use super::outbox::Row;
 use super::plain::inert_line;
 use super::settings::channel_config;
 use super::template::Template;
-use super::{Channel, Check, Outside, Progress, count};
+use super::{Channel, ChannelEnv, Check, Progress, count};
 use crate::config::value::HttpUrl;
 use crate::config::{Problems, Secret, Section};
 use crate::text;
@@ -123,10 +123,10 @@ impl Mastodon {
     pub(super) async fn render(
         &self,
         channel: &Channel,
-        outside: &Outside,
+        channel_env: &ChannelEnv,
         news: &News,
     ) -> Result<Vec<(String, String)>, String> {
-        let limits = self.limits(channel, outside).await;
+        let limits = self.limits(channel, channel_env).await;
         let status = self.compose(news, limits)?;
         let payload = serde_json::to_string(&status).map_err(|error| error.to_string())?;
         Ok(vec![("account".to_owned(), payload)])
@@ -149,15 +149,15 @@ impl Mastodon {
     }
 
     /// The instance's limits, read once a day; the usual ones when it cannot be asked.
-    async fn limits(&self, channel: &Channel, outside: &Outside) -> Limits {
-        let now = outside.clock.now();
+    async fn limits(&self, channel: &Channel, channel_env: &ChannelEnv) -> Limits {
+        let now = channel_env.clock.now();
         let known = *self.limits.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((limits, until)) = known
             && now < until
         {
             return limits;
         }
-        let (limits, until) = match self.api(channel, outside).limits().await {
+        let (limits, until) = match self.api(channel, channel_env).limits().await {
             Ok(limits) => (limits, now.plus(LIMITS_FOR)),
             Err(error) => {
                 tracing::warn!(channel = channel.name, "Cannot read the limits of the instance: {error}");
@@ -168,46 +168,46 @@ impl Mastodon {
         limits
     }
 
-    fn api<'a>(&'a self, channel: &'a Channel, outside: &'a Outside) -> api::Api<'a> {
+    fn api<'a>(&'a self, channel: &'a Channel, channel_env: &'a ChannelEnv) -> api::Api<'a> {
         api::Api {
             instance: self.config.instance.url(),
             token: &self.config.token,
             settings: &channel.settings,
-            outside,
+            channel_env,
         }
     }
 
     pub(super) async fn send(
         &self,
         channel: &Channel,
-        outside: &Outside,
+        channel_env: &ChannelEnv,
         row: &Row,
         progress: &Progress,
     ) -> Result<Sent, SendError> {
-        self.api(channel, outside).post(&read(row)?, &row.key, progress).await
+        self.api(channel, channel_env).post(&read(row)?, &row.key, progress).await
     }
 
     pub(super) async fn resolve(
         &self,
         channel: &Channel,
-        outside: &Outside,
+        channel_env: &ChannelEnv,
         row: &Row,
     ) -> Result<Vec<String>, Finding> {
         let status = read(row).map_err(Finding::Later)?;
         // An attempt in the future was made by a clock that was ahead; the post is older than that.
-        let since = row.attempted().since.min(outside.clock.now());
-        self.api(channel, outside).find_own(&status, since).await
+        let since = row.attempted().since.min(channel_env.clock.now());
+        self.api(channel, channel_env).find_own(&status, since).await
     }
 
     /// The text of a rendered post, with its length and the limit of the instance.
     pub(super) async fn show(
         &self,
         channel: &Channel,
-        outside: &Outside,
+        channel_env: &ChannelEnv,
         payload: &str,
     ) -> (String, Option<(usize, usize)>) {
         let Ok(status) = serde_json::from_str::<Status>(payload) else { return (payload.to_owned(), None) };
-        let limits = self.limits(channel, outside).await;
+        let limits = self.limits(channel, channel_env).await;
         let warning = status.spoiler_text.as_deref().unwrap_or_default();
         let length = count::count(&status.status, limits.url_chars) + count::count(warning, limits.url_chars);
         (status.into_text(), Some((length, limits.max_chars)))
@@ -217,8 +217,8 @@ impl Mastodon {
         super::http::secret_text(&self.config.token)
     }
 
-    pub(super) async fn check(&self, channel: &Channel, outside: &Outside) -> Vec<Check> {
-        let api = self.api(channel, outside);
+    pub(super) async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
+        let api = self.api(channel, channel_env);
         let limits = match api.limits().await {
             Ok(limits) => Check::fine("instance", format!("posts of {} characters", limits.max_chars)),
             Err(error) => error.check("instance"),
@@ -227,7 +227,7 @@ impl Mastodon {
             Ok(account) => Check::fine("token", format!("posts as @{}", text::one_line(&account.acct))),
             Err(error) => error.check("token"),
         };
-        let lookup = match api.find_own(&Status::nothing(), outside.clock.now()).await {
+        let lookup = match api.find_own(&Status::nothing(), channel_env.clock.now()).await {
             Ok(_) => Check::fine("lookup", "can find its own posts after a crash"),
             Err(Finding::CannotTell { why }) => {
                 Check::bad("lookup", format!("{why}; a crash can leave posts that wait for you"))

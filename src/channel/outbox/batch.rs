@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::model::{Added, NewMessage};
-use super::restored::Found;
+use super::restored::Provenance;
 use super::store;
 use crate::channel::{NotRendered, Rendered};
 use crate::db::{self, Tx};
@@ -25,7 +25,7 @@ pub struct Batch<'a> {
     /// Wait for a person instead of being sent.
     pub hold: bool,
     /// How what they tell was found.
-    pub found: Found,
+    pub found: Provenance,
     /// What `why` is asked about when a message could not be made.
     pub about: &'a Subject,
 }

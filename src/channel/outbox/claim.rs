@@ -279,9 +279,9 @@ pub(super) fn mark_sending_again(
     let resent_at = if is_blind { Some(now) } else { row.resent_at };
     let taken = tx.find(
         sql!(concat!(
-            "UPDATE outbox SET state = 'sending', attempts = attempts + 1, doubt = NULL, doubt_since = NULL,
+            "UPDATE outbox SET state = 'sending', attempts = attempts + 1, suspicion = NULL, suspect_since = NULL,
                first_attempt_at = COALESCE(first_attempt_at, ?4), last_attempt_at = ?4, lease_until = ?5,
-               lease_uptime = ?7, resent_at = ?6, looks = 0
+               lease_uptime = ?7, resent_at = ?6, resolve_attempts = 0
              WHERE id = ?1 AND state = 'unknown' AND lease_owner = ?2 AND lease_fence = ?3
              RETURNING ",
             columns!()
@@ -327,8 +327,8 @@ pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Step) -> d
         sql!(
             "UPDATE outbox SET state = ?4, not_before = ?5, attempts = ?6, remote_id = COALESCE(?7, remote_id),
                last_error = ?8, lease_owner = NULL, lease_until = NULL, lease_uptime = NULL, settled_at = NULL,
-               doubt = CASE WHEN ?4 IN ('ready', 'held') THEN NULL ELSE doubt END,
-               doubt_since = CASE WHEN ?4 IN ('ready', 'held') THEN NULL ELSE doubt_since END, looks = ?9
+               suspicion = CASE WHEN ?4 IN ('ready', 'held') THEN NULL ELSE suspicion END,
+               suspect_since = CASE WHEN ?4 IN ('ready', 'held') THEN NULL ELSE suspect_since END, resolve_attempts = ?9
              WHERE id = ?1 AND lease_owner = ?2 AND lease_fence = ?3 AND state IN ('sending', 'unknown')"
         ),
         params![
@@ -340,7 +340,7 @@ pub(super) fn apply(tx: &mut Tx<'_>, row: &Row, owner: &Owner, step: &Step) -> d
             step.attempts,
             step.remote_id.as_deref(),
             step.error.as_deref(),
-            step.looks,
+            step.resolve_attempts,
         ],
     )?;
     Ok(changed == 1)
@@ -353,7 +353,7 @@ pub(super) fn apply_late(tx: &mut Tx<'_>, row: &Row, step: &Step) -> db::Result<
     let changed = tx.execute(
         sql!(
             "UPDATE outbox SET state = 'sent', not_before = ?3, remote_id = COALESCE(?4, remote_id),
-               last_error = NULL, settled_at = NULL, looks = 0
+               last_error = NULL, settled_at = NULL, resolve_attempts = 0
              WHERE id = ?1 AND state = 'unknown' AND lease_owner IS NULL AND lease_fence = ?2"
         ),
         params![row.id, row.lease_fence.saturating_add(1), step.not_before, step.remote_id.as_deref()],

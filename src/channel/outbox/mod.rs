@@ -13,29 +13,29 @@
 //! crash leaves in `sending` is `unknown` until the channel's resolver has looked.
 
 mod batch;
-mod by_hand;
 mod claim;
+mod commands;
 pub mod decide;
 mod lease;
 mod listing;
-mod look;
 mod model;
 mod record;
 mod report;
+mod resolve;
 mod restored;
 mod sender;
-mod settle;
 mod store;
 #[cfg(test)]
 mod tests;
+mod topics;
 
 pub use batch::{Batch, add_all};
-pub use by_hand::{Answer, approve, approve_job, resume_channel, retry, skip, skip_job};
+pub use commands::{Answer, approve, approve_job, resume_channel, retry, skip, skip_job};
 pub use decide::{OnUnknown, is_most_of, should_hold};
 pub use listing::{Filter, Tally, list, list_after, list_orphans, tally};
-pub use model::{Added, Attempted, Doubt, NewMessage, Outcome, Row, State};
+pub use model::{Added, Attempted, NewMessage, Outcome, Row, State, Suspicion};
 pub use report::SendReport;
-pub use restored::{Found, notice_restore};
+pub use restored::{Provenance, notice_restore};
 pub use sender::Sender;
-pub use settle::{Settled, Topics};
-pub use store::{add, count_in_hand, distrust, find, find_by_key, find_open};
+pub use store::{add, count_in_hand, find, find_by_key, find_open, suspect};
+pub use topics::{OnDelivered, Topics};

@@ -1,7 +1,7 @@
 //! A message in the outbox, and the words for what becomes of it.
 
 use super::lease::Lease;
-use super::restored::Found;
+use super::restored::Provenance;
 use crate::hash;
 use crate::id::JobName;
 use crate::time::{Timestamp, Uptime};
@@ -65,7 +65,7 @@ impl State {
 /// Why a message that looks unsent may have been sent all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Doubt {
+pub enum Suspicion {
     /// The database was restored from a backup, by us or by somebody else.
     Restored,
     /// The database was moved elsewhere, and is in use again.
@@ -74,27 +74,29 @@ pub enum Doubt {
     Retold,
 }
 
-impl Doubt {
+impl Suspicion {
     /// As it stands in the database.
     pub fn as_str(self) -> &'static str {
         match self {
-            Doubt::Restored => "restored",
-            Doubt::Reopened => "reopened",
-            Doubt::Retold => "retold",
+            Suspicion::Restored => "restored",
+            Suspicion::Reopened => "reopened",
+            Suspicion::Retold => "retold",
         }
     }
 
     /// For people.
     pub(super) fn words(self) -> &'static str {
         match self {
-            Doubt::Restored => "the database was restored from a backup",
-            Doubt::Reopened => "the database was moved elsewhere, and is in use again",
-            Doubt::Retold => "it may have been told between the backup and its restore",
+            Suspicion::Restored => "the database was restored from a backup",
+            Suspicion::Reopened => "the database was moved elsewhere, and is in use again",
+            Suspicion::Retold => "it may have been told between the backup and its restore",
         }
     }
 
     pub(super) fn parse(text: &str) -> Option<Self> {
-        [Doubt::Restored, Doubt::Reopened, Doubt::Retold].into_iter().find(|doubt| doubt.as_str() == text)
+        [Suspicion::Restored, Suspicion::Reopened, Suspicion::Retold]
+            .into_iter()
+            .find(|suspicion| suspicion.as_str() == text)
     }
 }
 
@@ -120,7 +122,7 @@ pub struct NewMessage<'a> {
     /// Not to be sent earlier.
     pub not_before: Option<Timestamp>,
     /// How what it tells was found: after a restore it may have been told before.
-    pub found: Found,
+    pub found: Provenance,
 }
 
 impl NewMessage<'_> {
@@ -174,7 +176,7 @@ pub struct Row {
     /// How often it was tried.
     pub attempts: u32,
     /// How many looks in a row have failed, while nobody knows whether it was sent.
-    pub looks: u32,
+    pub resolve_attempts: u32,
     /// When it was tried first.
     pub first_attempt_at: Option<Timestamp>,
     /// When it was tried last.
@@ -192,9 +194,9 @@ pub struct Row {
     #[serde(skip)]
     pub lease_uptime: Option<Uptime>,
     /// Why it may have been sent although it looks unsent.
-    pub doubt: Option<Doubt>,
+    pub suspicion: Option<Suspicion>,
     /// Since when it may have been; `None`: since it was added.
-    pub doubt_since: Option<Timestamp>,
+    pub suspect_since: Option<Timestamp>,
     /// What the other side calls it.
     pub remote_id: Option<String>,
     /// What went wrong last, or why it waits for a person.
@@ -218,15 +220,15 @@ impl Row {
 
     /// Why one that was sent was not sent now: it was doubted, and found on the other side.
     pub fn found_there(&self) -> Option<String> {
-        let doubt = self.doubt.filter(|_| self.state == State::Sent)?;
-        Some(format!("it was there already: {}", doubt.words()))
+        let suspicion = self.suspicion.filter(|_| self.state == State::Sent)?;
+        Some(format!("it was there already: {}", suspicion.words()))
     }
 
     /// The earliest moment at which this message can have reached the other side.
     pub fn attempted(&self) -> Attempted {
-        match (self.first_attempt_at, self.doubt) {
+        match (self.first_attempt_at, self.suspicion) {
             (Some(first), None) => Attempted { since: first, is_certain: true },
-            _ => Attempted { since: self.doubt_since.unwrap_or(self.created_at), is_certain: false },
+            _ => Attempted { since: self.suspect_since.unwrap_or(self.created_at), is_certain: false },
         }
     }
 }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::decide::{Rest, Step};
 use super::model::{Outcome, Row, State};
 use super::sender::{Ended, Sender};
-use super::{claim, settle, store};
+use super::{claim, store, topics};
 use crate::channel::Channel;
 use crate::config::redact;
 use crate::db::{self, Tx};
@@ -26,7 +26,7 @@ impl Sender {
         let mut wait = Duration::from_millis(50);
         // What others say may repeat our secrets; here is the one way into the database.
         let step = Step { error: step.error.map(|why| redact(&why).into_owned()), ..step };
-        let print = channel.credentials_print();
+        let print = channel.credentials_fingerprint();
         loop {
             let written = self.write(&row, &step, &print, Owners::Tell).await;
             let error = match written {
@@ -50,7 +50,8 @@ impl Sender {
                 );
                 break;
             }
-            if matches!(error, db::Error::Left { .. } | db::Error::Closed) || Instant::now() + wait > deadline
+            if matches!(error, db::Error::MovedAway { .. } | db::Error::Closed)
+                || Instant::now() + wait > deadline
             {
                 return Err(error);
             }
@@ -84,9 +85,9 @@ impl Sender {
                     ..row.clone()
                 };
                 let code = if step.state == State::Ready { "deferred" } else { step.state.as_str() };
-                settle::note(tx, &after, code, step.error.as_deref(), now)?;
+                topics::note(tx, &after, code, step.error.as_deref(), now)?;
                 if let Some(rest) = &step.rest {
-                    put_rest(tx, &after, rest, &print, now)?;
+                    put_pause(tx, &after, rest, &print, now)?;
                 }
                 if let (Some(outcome), Owners::Tell) = (Outcome::of(step.state), owners) {
                     topics.tell(tx, &after, outcome, now)?;
@@ -98,9 +99,9 @@ impl Sender {
     }
 
     /// Tells owners what they could not be told when it happened.
-    pub(super) async fn tell_untold(&self) -> db::Result<()> {
-        let untold = self.db.read(|tx| store::list_untold(tx, 100)).await?;
-        for row in untold {
+    pub(super) async fn notify_owners(&self) -> db::Result<()> {
+        let unannounced = self.db.read(|tx| store::list_unannounced(tx, 100)).await?;
+        for row in unannounced {
             let (id, topic) = (row.id, row.topic.clone());
             let topics = self.topics.clone();
             let told = self
@@ -126,7 +127,7 @@ enum Owners {
 }
 
 /// Lets the channel rest; the first to do so raises the alert.
-fn put_rest(tx: &mut Tx<'_>, row: &Row, rest: &Rest, print: &str, now: Timestamp) -> db::Result<()> {
+fn put_pause(tx: &mut Tx<'_>, row: &Row, rest: &Rest, print: &str, now: Timestamp) -> db::Result<()> {
     let name = Subject::channel(&row.channel);
     let why = row.last_error.as_deref().unwrap_or("it asked us to wait");
     let (until, code) = match rest {

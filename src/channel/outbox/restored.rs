@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::model::Doubt;
+use super::model::Suspicion;
 use super::store;
 use crate::db::{self, Restore, Tx};
 use crate::time::Timestamp;
@@ -12,7 +12,7 @@ const AT_MOST: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// How the things that a message tells were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Provenance {
     /// By comparing a source with what was known of it at that moment; `None`: nothing was.
     Since(Option<Timestamp>),
     /// Some at a time, in the order of a long list.
@@ -21,30 +21,34 @@ pub enum Found {
 
 /// Whether what was found so may have been told before the restore.
 ///
-/// What a source had to tell before it was last looked at, and that since the restore, is known here: everything that it
+/// What a source had to tell before it was last checked, and that since the restore, is known here: everything that it
 /// tells later is new. A long list is read again from where the copy stood, and that takes as long as it did before.
-fn may_be_told(found: Found, restore: &Restore, now: Timestamp) -> bool {
+fn may_be_told(found: Provenance, restore: &Restore, now: Timestamp) -> bool {
     let since = now.since(restore.restored_at);
     match found {
         _ if since > AT_MOST => false,
-        Found::Since(known) => known.is_none_or(|known| known < restore.restored_at),
-        Found::Gradually => since <= restore.restored_at.since(restore.made_at),
+        Provenance::Since(known) => known.is_none_or(|known| known < restore.restored_at),
+        Provenance::Gradually => since <= restore.restored_at.since(restore.made_at),
     }
 }
 
 /// From when on that may have been told, if it may: when the oldest copy was made that counts.
-pub(super) fn find_doubt(tx: &mut Tx<'_>, found: Found, now: Timestamp) -> db::Result<Option<Timestamp>> {
+pub(super) fn find_suspicion(
+    tx: &mut Tx<'_>,
+    found: Provenance,
+    now: Timestamp,
+) -> db::Result<Option<Timestamp>> {
     notice_restore(tx, now)?;
     let restores = db::list_restores(tx, now.minus(AT_MOST))?;
-    let doubtful = restores.iter().filter(|restore| may_be_told(found, restore, now));
-    Ok(doubtful.map(|restore| restore.made_at).min())
+    let suspect = restores.iter().filter(|restore| may_be_told(found, restore, now));
+    Ok(suspect.map(|restore| restore.made_at).min())
 }
 
 /// Doubts every message that waits if this database turns out to be a copy of an earlier state; answers how many that
 /// are, or `None` if it is no such copy, or if that was noticed before.
 pub fn notice_restore(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<Option<u64>> {
     match db::notice_restore(tx, now)? {
-        true => store::distrust(tx, Doubt::Restored, now).map(Some),
+        true => store::suspect(tx, Suspicion::Restored, now).map(Some),
         false => Ok(None),
     }
 }
@@ -59,19 +63,24 @@ mod tests {
         let at = |days: i64| Timestamp::from_millis(1_768_435_331_000 + days * DAY);
         // The copy is of day 0 and in use since day 3.
         let restore = Restore { made_at: at(0), restored_at: at(3) };
-        for (what, found, now, doubted) in [
-            ("found before the copy was made", Found::Since(Some(at(-1))), 4, true),
-            ("found by comparing with what the copy knew", Found::Since(Some(at(0))), 4, true),
-            ("of a source that the copy did not know", Found::Since(None), 4, true),
-            ("found since the last look, which was after the restore", Found::Since(Some(at(3))), 4, false),
-            ("told long after it was found", Found::Since(Some(at(0))), 30, true),
-            ("told much longer after it was found", Found::Since(Some(at(0))), 34, false),
-            ("read again on the way", Found::Gradually, 4, true),
-            ("read again as far as it was read before", Found::Gradually, 6, true),
-            ("read further", Found::Gradually, 7, false),
-            ("by a clock that was set back", Found::Gradually, 2, true),
+        for (what, found, now, suspected) in [
+            ("found before the copy was made", Provenance::Since(Some(at(-1))), 4, true),
+            ("found by comparing with what the copy knew", Provenance::Since(Some(at(0))), 4, true),
+            ("of a source that the copy did not know", Provenance::Since(None), 4, true),
+            (
+                "found since the last look, which was after the restore",
+                Provenance::Since(Some(at(3))),
+                4,
+                false,
+            ),
+            ("told long after it was found", Provenance::Since(Some(at(0))), 30, true),
+            ("told much longer after it was found", Provenance::Since(Some(at(0))), 34, false),
+            ("read again on the way", Provenance::Gradually, 4, true),
+            ("read again as far as it was read before", Provenance::Gradually, 6, true),
+            ("read further", Provenance::Gradually, 7, false),
+            ("by a clock that was set back", Provenance::Gradually, 2, true),
         ] {
-            assert_eq!(may_be_told(found, &restore, at(now)), doubted, "{what}");
+            assert_eq!(may_be_told(found, &restore, at(now)), suspected, "{what}");
         }
     }
 }

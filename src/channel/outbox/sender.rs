@@ -9,15 +9,15 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::claim::{self, Due};
-use super::decide::{self, Because, Turn};
+use super::decide::{self, Admission, WaitReason};
 use super::lease::Lease;
 use super::listing;
 use super::model::{Row, State};
 use super::report::SendReport;
-use super::settle::Topics;
+use super::topics::Topics;
 use crate::channel::error::{SendError, Sent};
 use crate::channel::progress::Budget;
-use crate::channel::{Channel, ChannelSet, Outside, Progress};
+use crate::channel::{Channel, ChannelEnv, ChannelSet, Progress};
 use crate::db::{self, Db, Tx};
 use crate::fail;
 use crate::fetch::Clients;
@@ -26,18 +26,18 @@ use crate::ledger::{Subject, event, pause};
 use crate::time::{Clock, Timestamp};
 
 /// A pace shorter than this is waited for within a pass; a longer one leaves the rest to the next pass.
-const PATIENCE: Duration = Duration::from_secs(20);
+const MAX_PACE_WAIT: Duration = Duration::from_secs(20);
 /// How long a send under way may go on after we were asked to stop.
 const GRACE: Duration = Duration::from_secs(5);
 /// How often the loop looks when nothing wakes it.
-const BEAT: Duration = Duration::from_secs(5);
+const POLL_EVERY: Duration = Duration::from_secs(5);
 
 /// Sends what is due; cheap to clone.
 #[derive(Clone)]
 pub struct Sender {
     pub(super) db: Db,
     pub(super) channels: Arc<ChannelSet>,
-    pub(super) outside: Outside,
+    pub(super) channel_env: ChannelEnv,
     pub(super) topics: Topics,
     pub(super) owner: Owner,
 }
@@ -54,7 +54,7 @@ struct Until<'a> {
 /// The answer to a claim.
 pub(super) enum Taken {
     Send(Row, Budget),
-    LookInto(Row),
+    Resolve(Row),
     Wait { until: Option<Timestamp>, is_pace: bool, is_locked: bool },
     Nothing,
 }
@@ -69,13 +69,19 @@ pub(super) enum Ended {
 impl Sender {
     /// A sender for `channels`, which tells `topics` how messages end.
     pub fn new(db: Db, channels: Arc<ChannelSet>, clients: Clients, clock: Clock, topics: Topics) -> Self {
-        Self { db, channels, outside: Outside { clients, clock }, topics, owner: Owner::this_process() }
+        Self {
+            db,
+            channels,
+            channel_env: ChannelEnv { clients, clock },
+            topics,
+            owner: Owner::this_process(),
+        }
     }
 
     /// Sends what is due, once; stops early when `stop` is cancelled.
     pub async fn send_due(&self, stop: &CancellationToken) -> db::Result<SendReport> {
         let mut report = SendReport::default();
-        self.tell_untold().await?;
+        self.notify_owners().await?;
         let until = Until { turn: stop, stop };
         let passes = self.channels.iter().map(|channel| self.pass(channel, until));
         let mut failure = None;
@@ -109,7 +115,7 @@ impl Sender {
 
     async fn keep_telling(&self, turn: &CancellationToken) {
         while !turn.is_cancelled() {
-            let told = self.tell_untold().await;
+            let told = self.notify_owners().await;
             rest_after(told, turn).await;
         }
     }
@@ -118,13 +124,13 @@ impl Sender {
     async fn pass(&self, channel: &Channel, Until { turn, stop }: Until<'_>) -> db::Result<SendReport> {
         let mut report = SendReport::default();
         let mut has_waited = false;
-        let began = self.outside.clock.now();
+        let began = self.channel_env.clock.now();
         while !turn.is_cancelled() {
             let ended = match self.claim(channel, began).await? {
                 Taken::Nothing => break,
                 Taken::Wait { until: Some(until), is_pace: true, .. } if !has_waited => {
-                    let wait = until.since(self.outside.clock.now());
-                    if wait > PATIENCE {
+                    let wait = until.since(self.channel_env.clock.now());
+                    if wait > MAX_PACE_WAIT {
                         report.next_at = Some(until);
                         break;
                     }
@@ -142,7 +148,7 @@ impl Sender {
                     break;
                 }
                 Taken::Send(row, budget) => self.send(channel, row, &budget, stop).await?,
-                Taken::LookInto(row) => self.look_into(channel, row, stop).await?,
+                Taken::Resolve(row) => self.resolve_unknown(channel, row, stop).await?,
             };
             has_waited = false;
             match ended {
@@ -165,7 +171,7 @@ impl Sender {
     pub(super) async fn claim(&self, channel: &Channel, began: Timestamp) -> db::Result<Taken> {
         let (name, settings, owner) = (channel.name.clone(), channel.settings.clone(), self.owner.clone());
         let due = {
-            let (name, settings, clock) = (name.clone(), settings.clone(), self.outside.clock.clone());
+            let (name, settings, clock) = (name.clone(), settings.clone(), self.channel_env.clock.clone());
             let is_due = move |tx: &mut Tx<'_>| {
                 claim::is_due(tx, &name, &Due::new(began, &settings, tx.now(), clock.uptime()))
             };
@@ -174,7 +180,7 @@ impl Sender {
         if !due {
             return Ok(Taken::Nothing);
         }
-        let (print, clock) = (channel.credentials_print(), self.outside.clock.clone());
+        let (print, clock) = (channel.credentials_fingerprint(), self.channel_env.clock.clone());
         self.db
             .claim(move |tx| {
                 let now = tx.now();
@@ -186,17 +192,17 @@ impl Sender {
                     return Ok(rest);
                 }
                 let activity = claim::activity(tx, &name, &memory, &settings)?;
-                if let Turn::NotBefore(until, why) = decide::turn(&settings, activity, now) {
+                if let Admission::NotBefore(until, why) = decide::admit(&settings, activity, now) {
                     return Ok(Taken::Wait {
                         until: Some(until),
-                        is_pace: why == Because::Pace,
+                        is_pace: why == WaitReason::Pace,
                         is_locked: false,
                     });
                 }
                 let lease = Lease::new(now, clock.uptime().as_ref(), settings.lease());
                 let budget = Budget::new(&clock, tx.began().into(), settings.lease());
                 if let Some(row) = claim::claim_unknown(tx, &name, &owner, &due, &lease)? {
-                    return Ok(Taken::LookInto(row));
+                    return Ok(Taken::Resolve(row));
                 }
                 let ready = claim::claim_ready(tx, &name, &owner, &due, &lease)?;
                 fail::point("outbox.claiming");
@@ -205,7 +211,7 @@ impl Sender {
             .await
             .or_else(|error| match error {
                 // What was waiting is the new place's to send.
-                db::Error::Left { .. } => Ok(Taken::Nothing),
+                db::Error::MovedAway { .. } => Ok(Taken::Nothing),
                 error => Err(error),
             })
     }
@@ -225,7 +231,7 @@ impl Sender {
             return Ok(Ended::Lost);
         };
         fail::point("outbox.sent");
-        let step = decide::after_attempt(&row, &result, &channel.settings, self.outside.clock.now());
+        let step = decide::after_attempt(&row, &result, &channel.settings, self.channel_env.clock.now());
         self.record(channel, row, step).await
     }
 
@@ -241,7 +247,7 @@ impl Sender {
         if !progress.may_go_on() {
             return None;
         }
-        let sending = channel.send(&self.outside, row, &progress);
+        let sending = channel.send(&self.channel_env, row, &progress);
         let cut = |why: &str| match progress.is_handed_over() {
             true => SendError::unknown(format!("{why}: it may have been sent")),
             false => SendError::later(format!("{why}, before the message was handed over")),
@@ -275,7 +281,7 @@ impl Sender {
                 continue;
             }
             let moment = budget.moment();
-            let (held, owner, clock) = (row.clone(), self.owner.clone(), self.outside.clock.clone());
+            let (held, owner, clock) = (row.clone(), self.owner.clone(), self.channel_env.clock.clone());
             let renew = move |tx: &mut Tx<'_>| {
                 let lease = Lease::new(tx.now(), clock.uptime().as_ref(), length);
                 claim::renew(tx, &held, &owner, &lease)
@@ -307,10 +313,10 @@ async fn out_of_time(channel: &Channel, progress: &Progress) -> Duration {
 /// Waits for the next round of a loop, longer after an error, at most until `turn` is cancelled.
 async fn rest_after(done: db::Result<()>, turn: &CancellationToken) {
     let pause = match done {
-        Ok(()) => BEAT,
+        Ok(()) => POLL_EVERY,
         Err(error) => {
             tracing::error!("The outbox cannot be worked on: {error}");
-            BEAT * 6
+            POLL_EVERY * 6
         }
     };
     tokio::select! {

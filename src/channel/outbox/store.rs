@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::lease::{Lease, Moment};
-use super::model::{Added, Doubt, NewMessage, Row, State, key};
+use super::model::{Added, NewMessage, Row, State, Suspicion, key};
 use super::restored;
 use crate::db::{self, Tx};
 use crate::ledger::{Subject, event};
@@ -15,8 +15,8 @@ crate::migration!(6, "outbox", "../../../migrations/0006_outbox.sql");
 macro_rules! columns {
     () => {
         "id, key, job_name, channel, recipient, topic, subject, generation, payload, state, created_at, not_before,
-         attempts, first_attempt_at, last_attempt_at, settled_at, lease_fence, lease_until, doubt, remote_id, last_error,
-         resent_at, looks, lease_uptime, doubt_since"
+         attempts, first_attempt_at, last_attempt_at, settled_at, lease_fence, lease_until, suspicion, remote_id, last_error,
+         resent_at, resolve_attempts, lease_uptime, suspect_since"
     };
 }
 pub(super) use columns;
@@ -38,7 +38,7 @@ pub(super) use {moving_states, open_states};
 
 pub(super) fn read(row: &db::Row<'_>) -> db::Result<Row> {
     let state: String = row.get(9)?;
-    let doubt: Option<String> = row.get(18)?;
+    let suspicion: Option<String> = row.get(18)?;
     Ok(Row {
         id: row.get(0)?,
         key: row.get(1)?,
@@ -62,19 +62,19 @@ pub(super) fn read(row: &db::Row<'_>) -> db::Result<Row> {
         settled_at: row.get(15)?,
         lease_fence: row.get(16)?,
         lease_until: row.get(17)?,
-        doubt: doubt.map(read_doubt).transpose()?,
+        suspicion: suspicion.map(read_suspicion).transpose()?,
         remote_id: row.get(19)?,
         last_error: row.get(20)?,
         resent_at: row.get(21)?,
-        looks: row.get(22)?,
+        resolve_attempts: row.get(22)?,
         lease_uptime: read_uptime(row.get(23)?),
-        doubt_since: row.get(24)?,
+        suspect_since: row.get(24)?,
     })
 }
 
 /// A doubt that we do not know is not none: without it the message would be sent blindly.
-fn read_doubt(text: String) -> db::Result<Doubt> {
-    Doubt::parse(&text).ok_or(db::Error::Unexpected { column: 18, wanted: "a doubt", found: text })
+fn read_suspicion(text: String) -> db::Result<Suspicion> {
+    Suspicion::parse(&text).ok_or(db::Error::Unexpected { column: 18, wanted: "a suspicion", found: text })
 }
 
 /// The end of a lease by a boot clock; one that we cannot read is one of a kernel that we do not know.
@@ -108,25 +108,25 @@ pub fn count_in_hand(tx: &mut Tx<'_>, uptime: Option<Uptime>) -> db::Result<i64>
 /// One that failed was certainly not sent, so adding it again makes it ready again, with the new text.
 pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Result<Added> {
     let key = message.key();
-    let doubt_since = restored::find_doubt(tx, message.found, now)?;
-    let doubt = doubt_since.map(|_| Doubt::Retold);
-    let state = match (message.hold, doubt) {
+    let suspect_since = restored::find_suspicion(tx, message.found, now)?;
+    let suspicion = suspect_since.map(|_| Suspicion::Retold);
+    let state = match (message.hold, suspicion) {
         (true, _) => State::Held,
         (false, Some(_)) => State::Unknown,
         (false, None) => State::Ready,
     };
     let not_before = message.not_before.unwrap_or(now).max(now);
     let held = message.hold.then_some("more new things at once than `hold_above` allows");
-    let why: Vec<&str> = held.into_iter().chain(doubt.map(Doubt::words)).collect();
+    let why: Vec<&str> = held.into_iter().chain(suspicion.map(Suspicion::words)).collect();
     let why = (!why.is_empty()).then(|| why.join("; "));
     let new = tx.find(
         sql!(
             "INSERT INTO outbox (key, job_name, channel, recipient, topic, subject, generation, payload, state,
-               created_at, not_before, last_error, doubt, doubt_since)
+               created_at, not_before, last_error, suspicion, suspect_since)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
              ON CONFLICT (key) DO UPDATE SET payload = excluded.payload, topic = excluded.topic,
-               state = excluded.state, readied_at = excluded.created_at, not_before = excluded.not_before, attempts = 0, looks = 0, resent_at = NULL, settled_at = NULL,
-               last_error = excluded.last_error, doubt = excluded.doubt, doubt_since = excluded.doubt_since
+               state = excluded.state, readied_at = excluded.created_at, not_before = excluded.not_before, attempts = 0, resolve_attempts = 0, resent_at = NULL, settled_at = NULL,
+               last_error = excluded.last_error, suspicion = excluded.suspicion, suspect_since = excluded.suspect_since
              WHERE outbox.state = 'failed' AND outbox.settled_at IS NOT NULL
              RETURNING id"
         ),
@@ -143,8 +143,8 @@ pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Res
             now,
             not_before,
             why,
-            doubt.map(Doubt::as_str),
-            doubt_since,
+            suspicion.map(Suspicion::as_str),
+            suspect_since,
         ],
         |row| row.get::<i64>(0),
     )?;
@@ -154,8 +154,8 @@ pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Res
     };
     let mut detail =
         json!({ "channel": message.channel, "topic": message.topic, "subject": message.subject });
-    if let (Some(doubt), Some(since)) = (doubt, doubt_since) {
-        detail["why"] = doubt.words().into();
+    if let (Some(suspicion), Some(since)) = (suspicion, suspect_since) {
+        detail["why"] = suspicion.words().into();
         detail["since"] = since.to_string().into();
     }
     event::add(tx, Some(message.job), &Subject::delivery(id), state.as_str(), &detail, now)?;
@@ -191,21 +191,21 @@ pub fn find_open(tx: &mut Tx<'_>, topic: &str, subject: &str) -> db::Result<Opti
 ///
 /// What an old state shows as waiting may have been sent since. Answers how many there are. What is held may have been
 /// approved and sent, too: it goes on waiting, and is looked into when it is approved.
-pub fn distrust(tx: &mut Tx<'_>, doubt: Doubt, now: Timestamp) -> db::Result<u64> {
+pub fn suspect(tx: &mut Tx<'_>, suspicion: Suspicion, now: Timestamp) -> db::Result<u64> {
     tx.execute(
-        sql!("UPDATE outbox SET doubt = ?1 WHERE state = 'held' AND doubt IS NULL"),
-        params![doubt.as_str()],
+        sql!("UPDATE outbox SET suspicion = ?1 WHERE state = 'held' AND suspicion IS NULL"),
+        params![suspicion.as_str()],
     )?;
     tx.execute(
         sql!(concat!(
-            "UPDATE outbox SET state = 'unknown', doubt = ?2, not_before = ?1,
+            "UPDATE outbox SET state = 'unknown', suspicion = ?2, not_before = ?1,
                lease_owner = NULL, lease_until = NULL, lease_uptime = NULL, lease_fence = lease_fence + 1,
                last_error = ?3
              WHERE state IN (",
             moving_states!(),
             ")"
         )),
-        params![now, doubt.as_str(), doubt.words()],
+        params![now, suspicion.as_str(), suspicion.words()],
     )
 }
 
@@ -219,9 +219,9 @@ pub(super) fn apply_by_hand(
 ) -> db::Result<bool> {
     let changed = tx.execute(
         sql!(
-            "UPDATE outbox SET state = ?4, readied_at = ?5, not_before = ?5, attempts = 0, looks = 0, resent_at = NULL, settled_at = NULL, last_error = ?6,
-               doubt = CASE WHEN ?4 = 'unknown' THEN doubt END,
-               doubt_since = CASE WHEN ?4 = 'unknown' THEN doubt_since END, lease_fence = lease_fence + 1, lease_owner = NULL, lease_until = NULL, lease_uptime = NULL
+            "UPDATE outbox SET state = ?4, readied_at = ?5, not_before = ?5, attempts = 0, resolve_attempts = 0, resent_at = NULL, settled_at = NULL, last_error = ?6,
+               suspicion = CASE WHEN ?4 = 'unknown' THEN suspicion END,
+               suspect_since = CASE WHEN ?4 = 'unknown' THEN suspect_since END, lease_fence = lease_fence + 1, lease_owner = NULL, lease_until = NULL, lease_uptime = NULL
              WHERE id = ?1 AND state = ?2 AND lease_fence = ?3"
         ),
         params![row.id, row.state.as_str(), row.lease_fence, state.as_str(), now, error],
@@ -271,13 +271,13 @@ pub(super) fn list_held(tx: &mut Tx<'_>, job: &str) -> db::Result<Vec<Row>> {
 }
 
 /// Notes that the owner has been told how the message ended.
-pub(super) fn mark_settled(tx: &mut Tx<'_>, id: i64, now: Timestamp) -> db::Result<()> {
+pub(super) fn mark_owner_notified(tx: &mut Tx<'_>, id: i64, now: Timestamp) -> db::Result<()> {
     tx.execute(sql!("UPDATE outbox SET settled_at = ?2 WHERE id = ?1"), params![id, now])?;
     Ok(())
 }
 
 /// Messages that have ended and whose owner could not be told.
-pub(super) fn list_untold(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Row>> {
+pub(super) fn list_unannounced(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Row>> {
     tx.list(
         sql!(concat!(
             "SELECT ",

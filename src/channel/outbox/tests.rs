@@ -10,12 +10,12 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::decide::{self, OnUnknown};
 use super::model::{NewMessage, State};
-use super::restored::Found;
+use super::restored::Provenance;
 use super::sender::{Sender, Taken};
 use super::{Topics, claim, store};
 use crate::channel::{Channel, ChannelSet, KINDS, SendError, Sent};
 use crate::config::{self, Env};
-use crate::db::{Db, Open, Place};
+use crate::db::{Db, DbUrl, Open};
 use crate::fetch::{ClientConfig, Clients};
 use crate::id::JobName;
 use crate::time::{Clock, Timestamp};
@@ -95,7 +95,7 @@ async fn play(sender: &Sender, clock: &Clock, channel: &Channel, schedule: &Sche
                 payload: "{}",
                 hold: false,
                 not_before: None,
-                found: Found::Since(Some(tx.now())),
+                found: Provenance::Since(Some(tx.now())),
             };
             store::add(tx, &message, tx.now())?;
         }
@@ -112,7 +112,7 @@ async fn play(sender: &Sender, clock: &Clock, channel: &Channel, schedule: &Sche
         loop {
             let row = match sender.claim(channel, began).await.map_err(|error| error.to_string())? {
                 Taken::Send(row, _) => row,
-                Taken::LookInto(row) => return Err(format!("suspected without evidence: {row:?}")),
+                Taken::Resolve(row) => return Err(format!("suspected without evidence: {row:?}")),
                 Taken::Wait { .. } | Taken::Nothing => break,
             };
             idle = 0;
@@ -152,7 +152,7 @@ async fn play(sender: &Sender, clock: &Clock, channel: &Channel, schedule: &Sche
 fn every_message_arrives_once(kind: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let clock = Clock::manual("2026-01-15T00:02:11.123Z".parse::<Timestamp>().unwrap());
-    let db = runtime.block_on(Db::open(Place::Memory, Open::Create, clock.clone())).unwrap();
+    let db = runtime.block_on(Db::open(DbUrl::Memory, Open::Create, clock.clone())).unwrap();
     let clients = Clients::new(ClientConfig::default()).unwrap();
     let channels = Arc::new(ChannelSet::default());
     let sender = Sender::new(db, channels, clients, clock.clone(), Topics::new());

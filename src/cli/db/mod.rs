@@ -1,6 +1,6 @@
 //! `db`: look after the database.
 
-mod moving;
+mod move_database;
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::{Column, Context, Error, Exit, Result, Stopping};
 use crate::app;
 use crate::channel::outbox;
 use crate::config::value::Span;
-use crate::db::{self, BackupError, Db, Open, Place, SchemaState};
+use crate::db::{self, BackupError, Db, DbUrl, Open, SchemaState};
 use crate::text::counted;
 
 /// Options of `db`.
@@ -49,7 +49,7 @@ enum Command {
         keep: Option<Span>,
     },
     /// Move everything to another database, SQLite or PostgreSQL, and check that it arrived
-    Move(moving::Args),
+    Move(move_database::Args),
     /// Delete everything and start with an empty database
     Reset {
         /// Do it
@@ -80,7 +80,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         }
         Command::Restore { file, yes } => restore(file, yes, context).await,
         Command::Prune { keep } => prune(keep, context).await,
-        Command::Move(args) => moving::run(&args, context).await,
+        Command::Move(args) => move_database::run(&args, context).await,
         Command::Reset { yes } => reset(yes, context).await,
     }
 }
@@ -122,9 +122,9 @@ async fn info(context: &Context) -> Result {
     Ok(Exit::Fine)
 }
 
-fn size_of(place: &Place) -> Option<u64> {
+fn size_of(place: &DbUrl) -> Option<u64> {
     match place {
-        Place::File(path) => path.metadata().ok().map(|file| file.len()),
+        DbUrl::File(path) => path.metadata().ok().map(|file| file.len()),
         _ => None,
     }
 }
@@ -168,14 +168,14 @@ async fn restore(file: PathBuf, yes: bool, context: &Context) -> Result {
         context.out.note(format!("The database that was there is kept as {}", kept.display()));
     }
     // What the backup shows as waiting may have been sent since. Whoever comes before us notices it, too.
-    let doubt = |tx: &mut db::Tx<'_>| match outbox::notice_restore(tx, tx.now())? {
-        Some(doubted) => Ok(doubted),
+    let suspicion = |tx: &mut db::Tx<'_>| match outbox::notice_restore(tx, tx.now())? {
+        Some(suspected) => Ok(suspected),
         // A backup of a version that did not mark its copies.
-        None => outbox::distrust(tx, outbox::Doubt::Restored, tx.now()),
+        None => outbox::suspect(tx, outbox::Suspicion::Restored, tx.now()),
     };
-    let doubted = context.db().await?.write(doubt).await?;
-    if doubted > 0 {
-        let messages = counted(doubted, "waiting message");
+    let suspected = context.db().await?.write(suspicion).await?;
+    if suspected > 0 {
+        let messages = counted(suspected, "waiting message");
         context.out.note(format!("Looked into before anything is sent: {messages}"));
     }
     Ok(Exit::Fine)
@@ -195,10 +195,10 @@ async fn prune(keep: Option<Span>, context: &Context) -> Result {
 }
 
 /// How to keep what is there, before it goes.
-fn way_back(place: &Place) -> &'static str {
+fn way_back(place: &DbUrl) -> &'static str {
     match place {
-        Place::Server(_) => "back it up with `pg_dump` first",
-        Place::File(_) | Place::Memory => "run `tsuzuki db backup FILE` first",
+        DbUrl::Server(_) => "back it up with `pg_dump` first",
+        DbUrl::File(_) | DbUrl::Memory => "run `tsuzuki db backup FILE` first",
     }
 }
 
@@ -211,8 +211,8 @@ async fn reset(yes: bool, context: &Context) -> Result {
     // A daemon would take the empty database for a first day, and tell everything again.
     db::refuse_if_open(&place).await?;
     let database = context.db().await?;
-    if matches!(place, Place::Server(_)) {
-        let busy = database.read(moving::list_busy).await?;
+    if matches!(place, DbUrl::Server(_)) {
+        let busy = database.read(move_database::list_busy).await?;
         if !busy.is_empty() {
             return Err(db::MoveError::Busy(busy).into());
         }

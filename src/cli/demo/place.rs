@@ -12,18 +12,18 @@ use crate::demo::world::{self, World};
 use crate::text::Language;
 
 /// The directory of a demo.
-pub(super) enum Place {
+pub(super) enum DemoDirectory {
     /// Goes with the demo.
     Passing(TempDir),
     /// Stays.
     Kept(PathBuf),
 }
 
-impl Place {
+impl DemoDirectory {
     /// Makes the directory, or takes one that is empty or that of a demo.
     pub(super) fn open(keep: Option<&Path>) -> Result<Self> {
         let Some(path) = keep else {
-            return Ok(Place::Passing(tempfile::Builder::new().prefix("tsuzuki-demo-").tempdir()?));
+            return Ok(DemoDirectory::Passing(tempfile::Builder::new().prefix("tsuzuki-demo-").tempdir()?));
         };
         let shown = path.display();
         let unusable = |error: std::io::Error| {
@@ -35,12 +35,12 @@ impl Place {
         for entry in path.read_dir().map_err(unusable)? {
             let name = entry.map_err(unusable)?.file_name();
             if name == journal::FILE {
-                return Ok(Place::Kept(path));
+                return Ok(DemoDirectory::Kept(path));
             }
             other = other.or(Some(name));
         }
         match other {
-            None => Ok(Place::Kept(path)),
+            None => Ok(DemoDirectory::Kept(path)),
             Some(other) => Err(Error::usage(format!(
                 "{shown} holds something else than a demo: `{}`",
                 other.to_string_lossy()
@@ -51,22 +51,22 @@ impl Place {
 
     pub(super) fn path(&self) -> &Path {
         match self {
-            Place::Passing(directory) => directory.path(),
-            Place::Kept(path) => path,
+            DemoDirectory::Passing(directory) => directory.path(),
+            DemoDirectory::Kept(path) => path,
         }
     }
 
     /// What becomes of it, for the line that names it.
     pub(super) fn fate(&self) -> &'static str {
         match self {
-            Place::Passing(_) => " (removed at the end; `--keep DIR` keeps them)",
-            Place::Kept(_) => "",
+            DemoDirectory::Passing(_) => " (removed at the end; `--keep DIR` keeps them)",
+            DemoDirectory::Kept(_) => "",
         }
     }
 
     /// Tidies up what is not to be kept.
     pub(super) fn close(self, out: &Output) {
-        if let Place::Passing(directory) = self {
+        if let DemoDirectory::Passing(directory) = self {
             let path = directory.path().to_owned();
             if let Err(error) = directory.close() {
                 out.warn(format!("{} could not be removed: {error}", path.display()));
@@ -149,14 +149,16 @@ mod tests {
     fn only_a_new_an_empty_or_a_demos_directory_is_taken() {
         let directory = tempfile::tempdir().unwrap();
         let new = directory.path().join("a/b");
-        assert!(Place::open(Some(&new)).is_ok(), "a new one");
-        assert!(Place::open(Some(&new)).is_ok(), "an empty one");
+        assert!(DemoDirectory::open(Some(&new)).is_ok(), "a new one");
+        assert!(DemoDirectory::open(Some(&new)).is_ok(), "an empty one");
         std::fs::write(new.join("notes.txt"), "mine").unwrap();
-        let Err(refused) = Place::open(Some(&new)) else { panic!("a directory of the user's was taken") };
+        let Err(refused) = DemoDirectory::open(Some(&new)) else {
+            panic!("a directory of the user's was taken")
+        };
         assert!(refused.plain(crate::config::Colour::Never).contains("`notes.txt`"));
         std::fs::write(new.join(journal::FILE), "").unwrap();
-        assert!(Place::open(Some(&new)).is_ok(), "that of a demo, whatever else the user put there");
-        assert!(Place::open(Some(&new.join("notes.txt"))).is_err(), "a file");
+        assert!(DemoDirectory::open(Some(&new)).is_ok(), "that of a demo, whatever else the user put there");
+        assert!(DemoDirectory::open(Some(&new.join("notes.txt"))).is_err(), "a file");
     }
 
     #[test]

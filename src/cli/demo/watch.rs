@@ -26,7 +26,7 @@ pub(super) async fn move_world(context: &Context, world: &World) {
 }
 
 /// Tells what was found, decided and sent since `told`, until the program is told to stop.
-pub(super) async fn tell_finds(demo: &Demo<'_>, mut told: Figures) {
+pub(super) async fn report_finds(demo: &Demo<'_>, mut told: Figures) {
     let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
     let (mut seen, mut waited) = (told, 0);
     while is_time(demo.context, LOOK_EVERY).await {

@@ -11,7 +11,7 @@ use crate::app::{self, App};
 use crate::blogs;
 use crate::channel::outbox;
 use crate::config::{Colour, Config};
-use crate::db::{Open, Place};
+use crate::db::{DbUrl, Open};
 use crate::fetch::{Check, Wanted};
 use crate::ledger::Subject;
 use crate::ledger::pause;
@@ -99,13 +99,13 @@ async fn examine(context: &Context) -> Vec<Finding> {
             findings.push(Finding::error("database", &error));
             return findings;
         }
-        Ok(Place::File(path)) => {
+        Ok(DbUrl::File(path)) => {
             if let Err(why) = files::check_place(&path) {
                 findings.push(Finding::new("database", Verdict::Error, why));
                 return findings;
             }
         }
-        Ok(Place::Memory | Place::Server(_)) => {}
+        Ok(DbUrl::Memory | DbUrl::Server(_)) => {}
     }
     match context.database_exists().await {
         Err(error) => findings.push(Finding::error("database", &error)),
@@ -116,7 +116,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
         )),
         Ok(true) => match context.app(Open::Look).await {
             Ok(app) => {
-                let db = &app.parts.db;
+                let db = &app.env.db;
                 findings.push(Finding::new(
                     "database",
                     Verdict::Ok,
@@ -157,16 +157,16 @@ fn secrets(config: &Config) -> Vec<Finding> {
 async fn ask_around(context: &Context) -> Vec<Finding> {
     // A database that cannot be had was told already; the addresses are worth a look all the same.
     let Ok(app) = context.app_on_scratch().await else { return Vec::new() };
-    let channels = app.parts.channels.iter().map(async |channel| {
-        let mut checks = channel.check(&app.parts.outside).await;
+    let channels = app.env.channels.iter().map(async |channel| {
+        let mut checks = channel.check(&app.env.channel_env).await;
         if let Some(origin) = channel.origin() {
             let allowed = &channel.settings.allow_private;
-            checks.push(app.parts.fetcher.reach("server", &origin, allowed, Wanted::Anything).await);
+            checks.push(app.env.fetcher.reach("server", &origin, allowed, Wanted::Anything).await);
         }
         findings(&format!("channel {}", channel.name), channel.kind(), checks)
     });
     let llms = app
-        .parts
+        .env
         .llms
         .iter()
         .map(async |llm| findings(&format!("llm {}", llm.name), llm.kind(), llm.check().await));
@@ -174,7 +174,7 @@ async fn ask_around(context: &Context) -> Vec<Finding> {
         .jobs
         .iter()
         .filter(|job| job.enabled)
-        .map(async |job| findings(&format!("job {}", job.name), job.kind, job.work.check().await));
+        .map(async |job| findings(&format!("job {}", job.name), job.kind, job.collector.check().await));
     let (channels, llms, jobs) = tokio::join!(join_all(channels), join_all(llms), join_all(jobs));
     channels.into_iter().chain(llms).chain(jobs).flatten().collect()
 }
@@ -197,17 +197,18 @@ fn findings(who: &str, kind: &str, checks: Vec<Check>) -> Vec<Finding> {
 /// What waits for a person, or for a channel that rests or is not there any more.
 async fn find_waiting(app: &App) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let names = app.parts.channels.names();
-    let now = app.parts.clock.now();
-    let waiting = app.parts.db.read(move |tx| {
+    let names = app.env.channels.names();
+    let now = app.env.clock.now();
+    let waiting = app.env.db.read(move |tx| {
         let of_people = waiting::sum(waiting::list(tx, now)?.values());
-        let waiting_blogs = blogs::look::list_waiting(tx, now)?;
+        let waiting_blogs = blogs::view::list_waiting(tx, now)?;
         Ok((outbox::list_orphans(tx, &names)?, pause::list(tx, now)?, of_people, waiting_blogs))
     });
     match waiting.await {
         Ok((orphans, rests, of_people, waiting_blogs)) => {
             for (id, job, until) in waiting_blogs {
-                let is_there = app.jobs.iter().any(|job| job.work.relies_on().contains(&Subject::blog(&id)));
+                let is_there =
+                    app.jobs.iter().any(|job| job.collector.relies_on().contains(&Subject::blog(&id)));
                 if is_there {
                     let detail = format!("not checked before {until}: its server asked for it");
                     findings.push(Finding::new(&format!("job {job}: {id}"), Verdict::Warning, detail));
@@ -231,7 +232,7 @@ async fn find_waiting(app: &App) -> Vec<Finding> {
                 let until =
                     rest.paused_until.map_or("its credentials change".to_owned(), |at| at.to_string());
                 let detail = format!(
-                    "rests until {until}: {} (`tsuzuki delivery retry --channel {channel}`)",
+                    "is paused until {until}: {} (`tsuzuki delivery retry --channel {channel}`)",
                     rest.reason
                 );
                 findings.push(Finding::new(&format!("channel {channel}"), Verdict::Warning, detail));

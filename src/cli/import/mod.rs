@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::{Column, Context, Error, Exit, Result, sending};
 use crate::config::Config;
 use crate::config::value::Zone;
-use crate::db::{Db, Open, Place};
+use crate::db::{Db, DbUrl, Open};
 use crate::id::JobName;
 use crate::import::{Options, Report};
 use crate::text::nearest;
@@ -210,7 +210,7 @@ async fn open_db(how: &How, context: &Context) -> Result<(Db, Option<tempfile::T
     if !context.database_exists().await? {
         // A file and not memory: what is imported may be large.
         let dir = tempfile::tempdir()?;
-        let place = Place::File(dir.path().join("rehearsal.db"));
+        let place = DbUrl::File(dir.path().join("rehearsal.db"));
         return Ok((Db::open(place, Open::Create, context.clock.clone()).await?, Some(dir)));
     }
     // An outdated schema is refused here, so that opening it for the rehearsal changes nothing.

@@ -88,7 +88,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let borrowed: Vec<(&str, toml::Value)> =
         keys.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
     file.document.add_job(&borrowed)?;
-    let tried = async { context.try_out(&file.read(app::kinds(), &context.env)?).await };
+    let tried = async { context.preview(&file.read(app::kinds(), &context.env)?).await };
     tried.await.map_err(|error| refused(error, kind))?;
     let saved = file.save(app::kinds(), &context.env)?;
     context.out.note(format!("Added the job `{name}`:"));

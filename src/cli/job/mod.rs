@@ -162,8 +162,10 @@ async fn pause(name: &str, span: Option<Span>, reason: String, context: &Context
         })
         .await?;
     match until {
-        Some(until) => context.out.note(format!("{name} rests until {}", context.times().await?.line(until))),
-        None => context.out.note(format!("{name} rests until `tsuzuki job resume {name}`")),
+        Some(until) => {
+            context.out.note(format!("{name} is paused until {}", context.times().await?.line(until)));
+        }
+        None => context.out.note(format!("{name} is paused until `tsuzuki job resume {name}`")),
     }
     Ok(Exit::Fine)
 }
@@ -183,7 +185,7 @@ async fn resume(name: &str, context: &Context) -> Result {
             Ok(rested)
         })
         .await?;
-    context.out.note(if rested { format!("{name} runs again") } else { format!("{name} did not rest") });
+    context.out.note(if rested { format!("{name} runs again") } else { format!("{name} was not paused") });
     Ok(Exit::Fine)
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use super::super::{Context, Exit, Result};
 use super::{Listed, no_such_job};
 use crate::app;
-use crate::config::Place;
+use crate::config::TableKind;
 use crate::text::one_line;
 
 /// A job with the keys that every kind has, and its own as they are written.
@@ -29,7 +29,7 @@ struct Shown {
 pub(super) async fn run(name: &str, context: &Context) -> Result {
     let config = context.config().await?;
     let job = config.find_job(name).ok_or_else(|| no_such_job(name, config))?;
-    let kind = app::kinds().iter().find(|kind| kind.place == Place::Job && kind.name == job.kind);
+    let kind = app::kinds().iter().find(|kind| kind.place == TableKind::Job && kind.name == job.kind);
     let takes = |key: &str| kind.is_none_or(|kind| kind.unused.iter().all(|(unused, _)| *unused != key));
     let shown = Shown {
         listed: Listed::of(job),

@@ -12,9 +12,9 @@ struct Accepted {
 
 pub(super) async fn run(channel: Option<&str>, to: Option<&str>, context: &Context) -> Result {
     let app = context.look().await?;
-    let parts = &app.parts;
-    let chosen = choose(parts.channels.iter().filter(|one| one.kind() == "email"), channel, "mail")?;
-    let outcomes = chosen.send_test(&parts.outside, parts.app.language, to).await.unwrap_or_default();
+    let env = &app.env;
+    let chosen = choose(env.channels.iter().filter(|one| one.kind() == "email"), channel, "mail")?;
+    let outcomes = chosen.send_test(&env.channel_env, env.app.language, to).await.unwrap_or_default();
     let mut failure = None;
     let mut accepted = Vec::new();
     for (recipient, outcome) in outcomes {

@@ -25,7 +25,7 @@ const TOLD: usize = 10;
 
 /// Everything that is known about a job.
 #[derive(Serialize)]
-pub(super) struct JobStory {
+pub(super) struct JobView {
     pub(super) name: String,
     /// What the config says; `None` when it does not name the job any more.
     config: Option<Configured>,
@@ -73,7 +73,7 @@ pub(super) fn find_story(
     deliver: Vec<String>,
     limit: usize,
     now: Timestamp,
-) -> db::Result<JobStory> {
+) -> db::Result<JobView> {
     let state = store::find_state(tx, name)?;
     let needed = list_needed(name, job, &deliver);
     let mut pauses = pause::list(tx, now)?;
@@ -100,10 +100,10 @@ pub(super) fn find_story(
         Ok(name) => select::next_digest_at(tx, &name, now)?,
         Err(_) => None,
     };
-    let mut waiting_blogs = blogs::look::list_waiting(tx, now)?;
+    let mut waiting_blogs = blogs::view::list_waiting(tx, now)?;
     // One that has left the config is not waited for.
     waiting_blogs.retain(|(id, of_job, _)| of_job == name && needed.contains(&Subject::blog(id)));
-    Ok(JobStory {
+    Ok(JobView {
         waiting_blogs: waiting_blogs.into_iter().map(|(id, _, until)| (id, until)).collect(),
         name: name.to_owned(),
         config: job.map(|job| Configured {
@@ -126,7 +126,7 @@ pub(super) fn find_story(
 
 /// What keeps the job from its work when it rests.
 fn list_needed(name: &str, job: Option<&Job>, deliver: &[String]) -> Vec<Subject> {
-    let relied_on = job.map(|job| job.work.relies_on()).unwrap_or_default();
+    let relied_on = job.map(|job| job.collector.relies_on()).unwrap_or_default();
     let channels = deliver.iter().map(|channel| Subject::channel(channel));
     std::iter::once(Subject::job(name)).chain(channels).chain(relied_on).collect()
 }
@@ -144,7 +144,7 @@ fn list_waiting(tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Waiting>> {
 }
 
 /// The story as lines.
-pub(super) fn tell(story: &JobStory, page: &mut Page<'_>) {
+pub(super) fn tell(story: &JobView, page: &mut Page<'_>) {
     let times = page.times;
     let name = &story.name;
     match &story.config {
@@ -159,7 +159,7 @@ pub(super) fn tell(story: &JobStory, page: &mut Page<'_>) {
     }
     tell_state(story, page);
     for rest in &story.pauses {
-        page.fact("rests", tell_rest(rest, times));
+        page.fact("paused", tell_rest(rest, times));
     }
     for (id, until) in story.waiting_blogs.iter().take(TOLD) {
         page.fact("waits", format!("blog {id} until {}: its server asked for it", times.line(*until)));
@@ -169,7 +169,7 @@ pub(super) fn tell(story: &JobStory, page: &mut Page<'_>) {
     }
     if let Some(at) = story.next_digest_at {
         let until = times.line(at);
-        page.fact("rests", format!("its digests until {until}: the last one was refused, see messages"));
+        page.fact("paused", format!("its digests until {until}: the last one was refused, see messages"));
     }
     page.section("runs", story.runs.iter().map(|run| tell_run(run, times)));
     page.section("messages", story.waiting.iter().map(|waiting| tell_waiting(waiting, name)));
@@ -177,7 +177,7 @@ pub(super) fn tell(story: &JobStory, page: &mut Page<'_>) {
     page.section("story", story.events.iter().map(|event| words::line_with_subject(event, times)));
 }
 
-fn tell_state(story: &JobStory, page: &mut Page<'_>) {
+fn tell_state(story: &JobView, page: &mut Page<'_>) {
     let times = page.times;
     let state = story.state.as_ref();
     let last_run_at = state.and_then(|state| state.last_run_at);
@@ -194,7 +194,7 @@ fn tell_state(story: &JobStory, page: &mut Page<'_>) {
         (None, _) => "not running: the config does not name it".to_owned(),
         (_, Some(Skipped::Held(holder))) => {
             let who = crate::ledger::presence::shown_owner(&holder.owner);
-            format!("running: {who} is at it since {}", times.line(holder.taken_at))
+            format!("running ({who}, since {})", times.line(holder.taken_at))
         }
         (_, Some(skipped)) => format!("not running: {}", times.told(&why_skipped(skipped))),
         (_, None) if is_cut_off => {
@@ -216,13 +216,13 @@ pub(super) fn tell_rest(rest: &Pause, times: &Times) -> String {
         None => "until it is ended by hand".to_owned(),
     };
     let said = format!("{} {until}: {}", rest.name.spoken(), times.told(&rest.reason));
-    let by_hand = [
+    let commands = [
         (Kind::Job, "job resume"),
         (Kind::Feed, "job resume"),
         (Kind::Channel, "delivery retry --channel"),
         (Kind::Blog, "change resume"),
     ];
-    let command = by_hand.iter().find_map(|(kind, command)| Some((command, rest.name.name_of(*kind)?)));
+    let command = commands.iter().find_map(|(kind, command)| Some((command, rest.name.name_of(*kind)?)));
     match command {
         Some((command, name)) => format!("{said} (`tsuzuki {command} {name}` ends it)"),
         None => said,
@@ -246,7 +246,7 @@ fn tell_waiting(waiting: &Waiting, job: &str) -> String {
             "held: `tsuzuki delivery approve --job {job}` lets them go, `tsuzuki delivery skip --job {job}` does not"
         ),
         State::Failed => format!("failed: `tsuzuki delivery retry {ids}` tries again"),
-        State::Unknown => "may or may not have been sent: the sender looks into it by itself".to_owned(),
+        State::Unknown => "may or may not have been sent: the sender checks it by itself".to_owned(),
         State::Sending => "being sent".to_owned(),
         State::Ready | State::Sent | State::Skipped => "waiting for their turn".to_owned(),
     };
@@ -258,7 +258,7 @@ pub(super) fn way_out(state: &str, id: i64) -> Option<String> {
     match State::parse(state)? {
         State::Held => Some(format!("`tsuzuki delivery approve {id}` or `tsuzuki delivery skip {id}`")),
         State::Failed => Some(format!("`tsuzuki delivery retry {id}` tries again")),
-        State::Unknown => Some("the sender looks into it by itself".to_owned()),
+        State::Unknown => Some("the sender checks it by itself".to_owned()),
         State::Ready | State::Sending | State::Sent | State::Skipped => None,
     }
 }

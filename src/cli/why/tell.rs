@@ -1,36 +1,36 @@
 //! Stories in words: what the thing is, where it stands, and how it got there.
 
-use super::find::{Entry, Outside, Story, Told};
+use super::find::{Entry, External, Thing, WithEvents};
 use super::job::{self, tell_rest, way_out};
 use super::page::Page;
 use super::words;
 use crate::blogs::decide::Code;
-use crate::blogs::look::{Listed, Story as BlogStory};
 use crate::blogs::store::{ChangeRow, CheckRow};
+use crate::blogs::view::{BlogView, Listed};
 use crate::books::prompt;
-use crate::books::view::BookStory;
+use crate::books::view::BookView;
 use crate::channel::outbox::{Row, State};
 use crate::commits::model::Project;
 use crate::commits::store::branches::BranchRow;
 use crate::engine::run::Summary;
 use crate::ledger::event::Event;
 use crate::press::Reason;
-use crate::press::look::Story as ItemStory;
+use crate::press::view::ItemView;
 use crate::text::{Language, counted};
 
-pub(super) fn tell(story: &Story, page: &mut Page<'_>) {
+pub(super) fn tell(story: &Thing, page: &mut Page<'_>) {
     match story {
-        Story::Item(story) => tell_item(story, page),
-        Story::Entry(story) => tell_entry(story, page),
-        Story::Blog(story) => tell_blog(story, page),
-        Story::Book(story) => tell_book(story, page),
-        Story::Branch(story) => tell_branch(story, page),
-        Story::Project(story) => tell_project(story, page),
-        Story::Run(story) => tell_run(story, page),
-        Story::Delivery(story) => tell_delivery(story, page),
-        Story::Outside(story) => tell_outside(story, page),
-        Story::Job(story) => job::tell(story, page),
-        Story::Other(story) => {
+        Thing::Item(story) => tell_item(story, page),
+        Thing::Entry(story) => tell_entry(story, page),
+        Thing::Blog(story) => tell_blog(story, page),
+        Thing::Book(story) => tell_book(story, page),
+        Thing::Branch(story) => tell_branch(story, page),
+        Thing::Project(story) => tell_project(story, page),
+        Thing::Run(story) => tell_run(story, page),
+        Thing::Delivery(story) => tell_delivery(story, page),
+        Thing::External(story) => tell_external(story, page),
+        Thing::Job(story) => job::tell(story, page),
+        Thing::Other(story) => {
             page.title(story.thing.subject.as_str());
             tell_events(&story.events, page);
         }
@@ -42,7 +42,7 @@ fn tell_events(events: &[Event], page: &mut Page<'_>) {
     page.section("story", events.iter().map(|event| words::line(event, times)));
 }
 
-fn tell_item(story: &ItemStory, page: &mut Page<'_>) {
+fn tell_item(story: &ItemView, page: &mut Page<'_>) {
     let (item, times) = (&story.item, page.times);
     page.title(format!("item {} of job {}: {}", item.id, item.job_name, item.title));
     page.fact("address", item.url.clone());
@@ -50,10 +50,10 @@ fn tell_item(story: &ItemStory, page: &mut Page<'_>) {
     let reason = reason.map_or_else(String::new, |reason| format!(", {}", reason.word().replace('_', " ")));
     page.fact("state", format!("{}{reason}", item.status.word()));
     if item.retry_count > 0 {
-        page.fact("tried in vain", times_over(item.retry_count));
+        page.fact("failed attempts", item.retry_count.to_string());
     }
     page.fact("published", times.line(item.published_at));
-    page.fact("last looked at", times.line(item.last_checked_at));
+    page.fact("last checked", times.line(item.last_checked_at));
     page.fact("not before", item.not_before.map(|at| times.line(at)));
     page.fact("verdict", item.verdict.clone());
     page.fact("summary", item.summary.clone());
@@ -127,7 +127,7 @@ fn whether_sent(states: &[State], is_queued: bool, has_channel: Option<bool>) ->
     }
 }
 
-fn tell_blog(story: &BlogStory, page: &mut Page<'_>) {
+fn tell_blog(story: &BlogView, page: &mut Page<'_>) {
     let times = page.times;
     page.title(format!("blog {}", story.blog_id));
     page.fact("read by", story.decided_by.map(|detector| detector.word().to_owned()));
@@ -158,7 +158,7 @@ fn tell_blog(story: &BlogStory, page: &mut Page<'_>) {
         page.fact("paused", format!("{why} (`tsuzuki change resume {}` ends it)", story.blog_id));
     }
     if story.unconfirmed > 0 {
-        page.fact("unconfirmed", format!("{} links were seen once; told if they stay", story.unconfirmed));
+        page.fact("unconfirmed", format!("{} links were seen once; sent if they stay", story.unconfirmed));
     }
     page.section(
         "checks",
@@ -208,7 +208,7 @@ fn change_words(change: &ChangeRow) -> String {
     }
 }
 
-fn tell_book(story: &BookStory, page: &mut Page<'_>) {
+fn tell_book(story: &BookView, page: &mut Page<'_>) {
     let times = page.times;
     page.title(format!("book {}: {}", story.book.isbn13, story.book.title));
     for (name, value) in prompt::facts(&story.book, Language::En).into_iter().skip(1) {
@@ -243,7 +243,7 @@ fn tell_book(story: &BookStory, page: &mut Page<'_>) {
     tell_events(&story.events, page);
 }
 
-fn tell_branch(story: &Told<BranchRow>, page: &mut Page<'_>) {
+fn tell_branch(story: &WithEvents<BranchRow>, page: &mut Page<'_>) {
     let (branch, times) = (&story.thing, page.times);
     page.title(format!("branch {} of project {}", branch.branch_name, branch.project));
     page.fact("commits", branch.commits.to_string());
@@ -274,7 +274,7 @@ fn tell_branch(story: &Told<BranchRow>, page: &mut Page<'_>) {
     tell_events(&story.events, page);
 }
 
-fn tell_project(story: &Told<Project>, page: &mut Page<'_>) {
+fn tell_project(story: &WithEvents<Project>, page: &mut Page<'_>) {
     let (project, times) = (&story.thing, page.times);
     page.title(format!("project {} ({}) on {}", project.path, project.project_id, project.host));
     page.fact("default branch", project.default_branch.clone());
@@ -283,7 +283,7 @@ fn tell_project(story: &Told<Project>, page: &mut Page<'_>) {
     page.fact("branches", format!("`tsuzuki branch ls {}` lists them", project.path));
 }
 
-fn tell_run(story: &Told<Summary>, page: &mut Page<'_>) {
+fn tell_run(story: &WithEvents<Summary>, page: &mut Page<'_>) {
     let (run, times) = (&story.thing.run, page.times);
     page.title(format!("run {}: {}", run.run_id, run.status.word()));
     page.fact("job", run.job_name.clone());
@@ -303,7 +303,7 @@ fn tell_run(story: &Told<Summary>, page: &mut Page<'_>) {
     }
 }
 
-fn tell_delivery(story: &Told<Row>, page: &mut Page<'_>) {
+fn tell_delivery(story: &WithEvents<Row>, page: &mut Page<'_>) {
     let (row, times) = (&story.thing, page.times);
     page.title(format!("delivery {}: {}", row.id, row.state.as_str()));
     page.fact("about", row.subject.clone());
@@ -326,12 +326,12 @@ fn tell_delivery(story: &Told<Row>, page: &mut Page<'_>) {
     tell_events(&story.events, page);
 }
 
-fn tell_outside(story: &Told<Outside>, page: &mut Page<'_>) {
+fn tell_external(story: &WithEvents<External>, page: &mut Page<'_>) {
     let times = page.times;
     page.title(story.thing.name.spoken());
     let state =
         story.thing.paused.as_ref().map_or_else(|| "in use".to_owned(), |rest| tell_rest(rest, times));
-    page.fact(if story.thing.paused.is_some() { "rests" } else { "now" }, state);
+    page.fact(if story.thing.paused.is_some() { "paused" } else { "now" }, state);
     tell_events(&story.events, page);
 }
 

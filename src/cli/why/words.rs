@@ -54,9 +54,9 @@ pub(super) fn sentence(event: &Event, times: &Times) -> String {
 /// What a code means for a thing of that kind, where the code does not say it by itself.
 pub(super) fn meaning(kind: Option<Kind>, code: &str) -> Option<&'static str> {
     Some(match (kind?, code) {
-        (_, "baseline") => "was there at the first look: remembered, not told",
+        (_, "baseline") => "was there at the first run: recorded, not sent",
         (Kind::Blog, "new_baseline") => {
-            "is read in another way from now on: what is there is remembered, not told"
+            "is read in another way from now on: existing entries are recorded, not sent"
         }
         (Kind::Blog, "new") => "something new",
         (Kind::Blog, "gap") => "more is new than is known: something may have been missed in between",
@@ -90,7 +90,7 @@ pub(super) fn meaning(kind: Option<Kind>, code: &str) -> Option<&'static str> {
         (Kind::Delivery, "deferred") => "put off",
         (Kind::Delivery, "unknown") => "it is not known whether it was sent",
         (Kind::Delivery, "held") => "held for a person to decide",
-        (Kind::Delivery, "cleared") => "looked into, and sent",
+        (Kind::Delivery, "cleared") => "checked, and sent",
         (Kind::Delivery, "sent_again") => "sent once more, because it may have got lost",
         (Kind::Delivery, "repeated") => "a second one was asked for",
         (Kind::Delivery, "retried") => "to be tried again, by hand",
@@ -98,12 +98,12 @@ pub(super) fn meaning(kind: Option<Kind>, code: &str) -> Option<&'static str> {
         (Kind::Channel, "no_encryption") => "cannot be reached encrypted, and is paused",
         (Kind::Channel, "credentials_rejected") => "is paused until its credentials change",
         (Kind::Channel, "credentials_changed") => "has new credentials, and is tried again",
-        (Kind::Provider, "provider_busy") => "is busy, and rests",
-        (Kind::Provider, "provider_used_up") => "is used up, and rests",
-        (Kind::Provider, "provider_down") => "does not work, and rests",
+        (Kind::Provider, "provider_busy") => "is busy, and is paused",
+        (Kind::Provider, "provider_used_up") => "is used up, and is paused",
+        (Kind::Provider, "provider_down") => "does not work, and is paused",
         (Kind::Provider, "provider_locked") => "is paused: its key is missing or was refused",
-        (Kind::Provider, "provider_refused") => "refuses our requests, and rests",
-        (Kind::Job, "feed_gone") => "its feed is gone, and rests",
+        (Kind::Provider, "provider_refused") => "refuses our requests, and is paused",
+        (Kind::Job, "feed_gone") => "its feed is gone, and is paused",
         (Kind::Job, "feed_changed") => "its feed has another address, and is read again",
         (Kind::Job, "exhausted") => "the search was read to its end",
         (_, "not_rendered") => "a message could not be made",
@@ -176,7 +176,7 @@ mod tests {
                 "blog:example",
                 "baseline",
                 json!({ "detector": "feed", "entries": 12, "told": 0 }),
-                "was there at the first look: remembered, not told (detector feed, 12 entries, 0 new)",
+                "was there at the first run: recorded, not sent (detector feed, 12 entries, 0 new)",
             ),
             (
                 "item:https://a.example/",
@@ -188,7 +188,7 @@ mod tests {
                 "provider:gemini",
                 "provider_used_up",
                 json!({ "why": "used up for today", "until": "2026-01-15T15:00:00.000Z" }),
-                "is used up, and rests (until 2026-01-16 00:00 +09:00): used up for today",
+                "is used up, and is paused (until 2026-01-16 00:00 +09:00): used up for today",
             ),
             (
                 "book:9784000000239",

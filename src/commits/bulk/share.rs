@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::super::peers::{self, Fate};
+use super::super::jobs_on_host::{self, Fate};
 use super::super::worker::Findings;
 use super::Bulk;
 use crate::db;
@@ -16,24 +16,24 @@ use crate::text::counted;
 impl Bulk {
     /// The jobs that have something to do in a run. Only whoever `leads` it hands targets of jobs that have left the
     /// config to others, and gives up what nobody can collect: it would be in the way of every run to come.
-    pub(super) async fn share_out(
+    pub(super) async fn assign(
         &self,
         run_id: RunId,
         leads: bool,
     ) -> db::Result<(BTreeSet<JobName>, Vec<String>)> {
-        let peers = peers::list(&self.parts);
+        let jobs_on_host = jobs_on_host::list(&self.env);
         let asked: Vec<JobName> = self.sources.iter().map(|source| source.job.clone()).collect();
         let label = self.sources.first().map(|source| source.job.clone());
-        let shared = self.parts.db.write(move |tx| {
+        let shared = self.env.db.write(move |tx| {
             let (mut jobs, mut given_up) = (BTreeSet::new(), Vec::new());
             let asked: Vec<&JobName> = asked.iter().collect();
             for (host, job) in run::list_pending_jobs(tx, &run_id)? {
-                match peers::find_fate(&peers, &asked, &host, job.as_deref()) {
-                    Fate::Collect(heir) => {
-                        if leads && job.as_deref() != Some(heir.as_str()) {
-                            run::reassign(tx, &run_id, &host, job.as_deref(), heir.as_str())?;
+                match jobs_on_host::find_fate(&jobs_on_host, &asked, &host, job.as_deref()) {
+                    Fate::Collect(fallback_job) => {
+                        if leads && job.as_deref() != Some(fallback_job.as_str()) {
+                            run::reassign(tx, &run_id, &host, job.as_deref(), fallback_job.as_str())?;
                         }
-                        jobs.insert(heir.clone());
+                        jobs.insert(fallback_job.clone());
                     }
                     Fate::GiveUp(why) if leads => {
                         given_up.extend(give_up(tx, run_id, &host, job.as_deref(), &why, label.as_ref())?);
@@ -54,7 +54,7 @@ impl Bulk {
             return Ok(());
         }
         let refused = findings.refused.clone();
-        let given_up = self.parts.db.write(move |tx| {
+        let given_up = self.env.db.write(move |tx| {
             let mut given_up = Vec::new();
             for (host, job) in run::list_pending_jobs(tx, &run_id)? {
                 let Some((job, why)) = refused.iter().find(|(name, _)| Some(name.as_str()) == job.as_deref())

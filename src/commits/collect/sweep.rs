@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::history;
 use super::super::model::{BranchState, Walk};
 use super::super::reach::{Graph, Reached};
-use super::super::store::pages::{self, Place};
+use super::super::store::pages::{self, BranchRef};
 use super::super::store::unreachable;
 use super::{Collector, Halt};
 use crate::db::{self, Tx};
@@ -29,7 +29,7 @@ impl Collector {
             self.check_stop()?;
             let (claimed, from) = (self.claimed.clone(), after.clone());
             let stored = self.db.read(move |tx| {
-                let place = Place { project_id: claimed.project_id, branch_name: &claimed.branch_name };
+                let place = BranchRef { project_id: claimed.project_id, branch_name: &claimed.branch_name };
                 unreachable::list_stored(tx, place, &from, READ_AT_ONCE)
             });
             let stored = stored.await?;
@@ -87,7 +87,7 @@ impl Collector {
 /// commits that were.
 pub(super) fn finish(
     tx: &mut Tx<'_>,
-    place: Place<'_>,
+    place: BranchRef<'_>,
     walk: &Walk,
     state: &BranchState,
     subject: &Subject,

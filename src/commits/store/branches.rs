@@ -1,7 +1,7 @@
 //! Branches: which are collected, how far each has been read, and how its books balance.
 
+use crate::commits::jobs_on_host::Owner;
 use crate::commits::model::{BranchState, Walk};
-use crate::commits::peers::Owner;
 use crate::db::{self, Row, Tx};
 use crate::engine::run::Target;
 use crate::id::JobName;

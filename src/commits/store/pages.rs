@@ -7,7 +7,7 @@ use crate::{params, sql};
 
 /// Which branch a page belongs to.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct BranchRef<'a> {
     /// The project.
     pub project_id: i64,
     /// The branch.
@@ -17,11 +17,11 @@ pub struct Place<'a> {
 /// Adds the commits of a page that are not older than `since`, and the graph of all; answers how many were new.
 pub fn add_commits(
     tx: &mut Tx<'_>,
-    place: Place<'_>,
+    place: BranchRef<'_>,
     commits: &[Commit],
     since: Option<Timestamp>,
 ) -> db::Result<u64> {
-    let Place { project_id, branch_name } = place;
+    let BranchRef { project_id, branch_name } = place;
     let mut rows: Vec<Value<'_>> = Vec::with_capacity(commits.len() * COMMIT_COLUMNS);
     let mut edges: Vec<Value<'_>> = Vec::with_capacity(commits.len() * 4);
     let mut left_out: Vec<Value<'_>> = Vec::new();
@@ -160,7 +160,7 @@ fn add_root(tx: &mut Tx<'_>, project_id: i64, sha: &str) -> db::Result<()> {
 }
 
 /// Writes where the walk goes on.
-pub fn put_walk(tx: &mut Tx<'_>, place: Place<'_>, walk: &Walk) -> db::Result<()> {
+pub fn put_walk(tx: &mut Tx<'_>, place: BranchRef<'_>, walk: &Walk) -> db::Result<()> {
     let open = serde_json::to_string(&walk.open).unwrap_or_default();
     tx.execute(
         sql!(
@@ -187,7 +187,7 @@ pub fn put_walk(tx: &mut Tx<'_>, place: Place<'_>, walk: &Walk) -> db::Result<()
 }
 
 /// Forgets an unfinished walk.
-pub fn reset_walk(tx: &mut Tx<'_>, place: Place<'_>) -> db::Result<()> {
+pub fn reset_walk(tx: &mut Tx<'_>, place: BranchRef<'_>) -> db::Result<()> {
     tx.execute(
         sql!(
             "UPDATE branches SET walking_head = NULL, walking_base = NULL, walking_page = NULL,
@@ -200,7 +200,7 @@ pub fn reset_walk(tx: &mut Tx<'_>, place: Place<'_>) -> db::Result<()> {
 }
 
 /// Of `parents`, how many are neither stored on this branch nor left out knowingly.
-pub fn count_missing(tx: &mut Tx<'_>, place: Place<'_>, parents: &[String]) -> db::Result<i64> {
+pub fn count_missing(tx: &mut Tx<'_>, place: BranchRef<'_>, parents: &[String]) -> db::Result<i64> {
     let mut missing = 0;
     for parent in parents {
         if !is_known(tx, place, parent)? {
@@ -211,7 +211,7 @@ pub fn count_missing(tx: &mut Tx<'_>, place: Place<'_>, parents: &[String]) -> d
 }
 
 /// Whether a commit was walked on this branch: stored, or left out knowingly.
-pub fn is_known(tx: &mut Tx<'_>, place: Place<'_>, sha: &str) -> db::Result<bool> {
+pub fn is_known(tx: &mut Tx<'_>, place: BranchRef<'_>, sha: &str) -> db::Result<bool> {
     let known = tx.find(
         sql!(
             "SELECT 1 FROM commits
@@ -226,7 +226,7 @@ pub fn is_known(tx: &mut Tx<'_>, place: Place<'_>, sha: &str) -> db::Result<bool
 }
 
 /// Whether anything is stored for a branch.
-pub fn has_commits(tx: &mut Tx<'_>, place: Place<'_>) -> db::Result<bool> {
+pub fn has_commits(tx: &mut Tx<'_>, place: BranchRef<'_>) -> db::Result<bool> {
     let any = tx.find(
         sql!("SELECT 1 FROM commits WHERE project_id = ?1 AND branch_name = ?2 LIMIT 1"),
         params![place.project_id, place.branch_name],
@@ -238,7 +238,7 @@ pub fn has_commits(tx: &mut Tx<'_>, place: Place<'_>) -> db::Result<bool> {
 /// Everything up to `head` is stored: the walk is over.
 pub fn mark_complete(
     tx: &mut Tx<'_>,
-    place: Place<'_>,
+    place: BranchRef<'_>,
     head: &str,
     since: Option<Timestamp>,
     now: Timestamp,
@@ -256,7 +256,7 @@ pub fn mark_complete(
 }
 
 /// The walk ended with parents missing: the branch is not complete.
-pub fn mark_open(tx: &mut Tx<'_>, place: Place<'_>, missing: i64, now: Timestamp) -> db::Result<()> {
+pub fn mark_open(tx: &mut Tx<'_>, place: BranchRef<'_>, missing: i64, now: Timestamp) -> db::Result<()> {
     tx.execute(
         sql!(
             "UPDATE branches SET open_parents = ?3, last_walk_at = ?4
@@ -268,7 +268,7 @@ pub fn mark_open(tx: &mut Tx<'_>, place: Place<'_>, missing: i64, now: Timestamp
 }
 
 /// Forgets up to `limit` of the commits that were left out; answers how many.
-pub fn reset_left_out(tx: &mut Tx<'_>, place: Place<'_>, limit: usize) -> db::Result<u64> {
+pub fn reset_left_out(tx: &mut Tx<'_>, place: BranchRef<'_>, limit: usize) -> db::Result<u64> {
     tx.execute(
         sql!(
             "DELETE FROM commits_left_out WHERE project_id = ?1 AND branch_name = ?2 AND sha IN (

@@ -1,6 +1,6 @@
 //! What a branch no longer contains: the graph to find it by, and the marks, a bounded number of rows at a time.
 
-use super::pages::Place;
+use super::pages::BranchRef;
 use crate::commits::model::Commit;
 use crate::commits::reach;
 use crate::db::{self, Tx};
@@ -43,7 +43,12 @@ pub fn list_edges(
 
 /// Up to `limit` SHAs of the commits stored on a branch that come after `after`, marked ones included: the index alone
 /// answers that.
-pub fn list_stored(tx: &mut Tx<'_>, place: Place<'_>, after: &str, limit: usize) -> db::Result<Vec<String>> {
+pub fn list_stored(
+    tx: &mut Tx<'_>,
+    place: BranchRef<'_>,
+    after: &str,
+    limit: usize,
+) -> db::Result<Vec<String>> {
     tx.list(
         sql!(
             "SELECT sha FROM commits WHERE project_id = ?1 AND branch_name = ?2 AND sha > ?3
@@ -58,7 +63,7 @@ pub fn list_stored(tx: &mut Tx<'_>, place: Place<'_>, after: &str, limit: usize)
 ///
 /// From the first mark on the branch has no complete head: not all that the old one reaches is unmarked any more, and if
 /// this is cut off and never continued, only the whole history puts it right.
-pub fn mark(tx: &mut Tx<'_>, place: Place<'_>, shas: &[String], now: Timestamp) -> db::Result<u64> {
+pub fn mark(tx: &mut Tx<'_>, place: BranchRef<'_>, shas: &[String], now: Timestamp) -> db::Result<u64> {
     let mut marked = 0;
     for sha in shas {
         marked += tx.execute(
@@ -82,7 +87,7 @@ pub fn mark(tx: &mut Tx<'_>, place: Place<'_>, shas: &[String], now: Timestamp) 
 }
 
 /// How many commits the walk that is under way has marked.
-pub fn count_lost(tx: &mut Tx<'_>, place: Place<'_>) -> db::Result<i64> {
+pub fn count_lost(tx: &mut Tx<'_>, place: BranchRef<'_>) -> db::Result<i64> {
     tx.count(
         sql!("SELECT walking_lost FROM branches WHERE project_id = ?1 AND branch_name = ?2"),
         params![place.project_id, place.branch_name],
@@ -90,7 +95,7 @@ pub fn count_lost(tx: &mut Tx<'_>, place: Place<'_>) -> db::Result<i64> {
 }
 
 /// The commits of a page are reachable again.
-pub fn reset(tx: &mut Tx<'_>, place: Place<'_>, commits: &[Commit]) -> db::Result<u64> {
+pub fn reset(tx: &mut Tx<'_>, place: BranchRef<'_>, commits: &[Commit]) -> db::Result<u64> {
     let mut back = 0;
     for commit in commits {
         back += tx.execute(

@@ -25,12 +25,12 @@ pub use decide::{Begin, Reopen, Running};
 pub use import::{ImportedResult, ImportedRun, add_imported_result, add_imported_run};
 pub use rows::{
     RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus, count_pending, find_last_completed,
-    find_latest, find_run, find_running, find_summary, is_told, list_failed, list_leased, list_pending,
-    list_pending_jobs, list_results, list_runs, list_untold,
+    find_latest, find_run, find_running, find_summary, is_announced, list_failed, list_leased, list_pending,
+    list_pending_jobs, list_results, list_runs, list_unannounced,
 };
 pub use store::{
-    Claimed, Settled, Verdict, cancel, claim, give_up, mark_told, reassign, register, release, release_owner,
-    renew, settle,
+    Claimed, TargetCompletion, Verdict, cancel, claim, complete_target, give_up, mark_announced, reassign,
+    register, release, release_owner, renew,
 };
 
 /// How long a target is kept without a sign of life.

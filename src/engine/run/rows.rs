@@ -331,7 +331,7 @@ pub fn list_pending_jobs(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Vec<(Str
 }
 
 /// The completed runs whose end was not told, oldest first, each with its job.
-pub fn list_untold(tx: &mut Tx<'_>) -> db::Result<Vec<(RunId, Option<String>)>> {
+pub fn list_unannounced(tx: &mut Tx<'_>) -> db::Result<Vec<(RunId, Option<String>)>> {
     tx.list(
         sql!(
             "SELECT run_id, job_name FROM bulk_collection_runs
@@ -358,7 +358,7 @@ pub fn find_last_completed(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Option
 }
 
 /// Whether the end of a run has been told.
-pub fn is_told(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<bool> {
+pub fn is_announced(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<bool> {
     let told = tx.find(
         sql!("SELECT 1 FROM bulk_collection_runs WHERE run_id = ?1 AND told_at IS NOT NULL"),
         params![run_id],

@@ -41,7 +41,7 @@ pub enum Verdict {
 
 /// What settling a target did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
+pub enum TargetCompletion {
     /// It is settled; `stored` commits were new, and the run may have ended with it.
     Done {
         /// Commits that the run stored for this target.
@@ -203,7 +203,11 @@ pub fn release_owner(tx: &mut Tx<'_>, run_id: &RunId, owner: &str) -> db::Result
 }
 
 /// Settles a target, moves the counters of its run, and completes the run if it was the last one.
-pub fn settle(tx: &mut Tx<'_>, claimed: &Claimed, verdict: &Verdict) -> db::Result<Settled> {
+pub fn complete_target(
+    tx: &mut Tx<'_>,
+    claimed: &Claimed,
+    verdict: &Verdict,
+) -> db::Result<TargetCompletion> {
     let now = tx.now();
     let (status, error) = match verdict {
         Verdict::Success => (TargetStatus::Success, None),
@@ -231,10 +235,10 @@ pub fn settle(tx: &mut Tx<'_>, claimed: &Claimed, verdict: &Verdict) -> db::Resu
         ],
         |row| row.get::<i64>(0),
     )?;
-    let Some(stored) = stored else { return Ok(Settled::Lost) };
+    let Some(stored) = stored else { return Ok(TargetCompletion::Lost) };
     let (good, bad) = if error.is_none() { (1, 0) } else { (0, 1) };
     let completed_run = count_settled(tx, &claimed.run_id, good, bad)?;
-    Ok(Settled::Done { stored, completed_run })
+    Ok(TargetCompletion::Done { stored, completed_run })
 }
 
 /// Moves the counters of a run; `true` when that was its last target.
@@ -322,7 +326,7 @@ pub fn cancel(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<bool> {
 }
 
 /// Notes that the end of a run is told; `false` when somebody else was first.
-pub fn mark_told(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<bool> {
+pub fn mark_announced(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<bool> {
     let now = tx.now();
     let marked = tx.execute(
         sql!("UPDATE bulk_collection_runs SET told_at = ?2 WHERE run_id = ?1 AND told_at IS NULL"),

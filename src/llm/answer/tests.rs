@@ -3,8 +3,8 @@
 use super::*;
 use serde_json::json;
 
-fn wish(language: Language, max_chars: usize) -> Wish {
-    Wish { about: String::new(), language, instructions: None, max_chars, anew: false }
+fn options(language: Language, max_chars: usize) -> AskOptions {
+    AskOptions { about: String::new(), language, instructions: None, max_chars, bypass_cache: false }
 }
 
 fn summary(text: &str) -> String {
@@ -34,7 +34,7 @@ fn a_verdict_comes_only_from_the_schema() {
 
 #[test]
 fn a_summary_is_bounded_and_in_its_language() {
-    let ja = wish(Language::Ja, 20);
+    let ja = options(Language::Ja, 20);
     assert_eq!(
         read_summary(&summary("総務省は調査の結果を公表した。"), &ja).unwrap().text,
         "総務省は調査の結果を公表した。"
@@ -46,7 +46,7 @@ fn a_summary_is_bounded_and_in_its_language() {
     assert!(read_summary(&summary("中华人民共和国"), &ja).is_err(), "no kana");
     assert!(read_summary(&summary("   "), &ja).is_err());
     assert!(read_summary(&summary("https://evil.example/"), &ja).unwrap_err().contains("empty"));
-    let en = wish(Language::En, 100);
+    let en = options(Language::En, 100);
     assert!(
         read_summary(&summary("The ministry (総務省) published a survey of all households."), &en).is_ok()
     );

@@ -8,7 +8,7 @@ use serde_json::json;
 use url::Url;
 
 use super::{Gemini, KEY_HEADER, judge, lost};
-use crate::llm::call::{CallError, Line, Repair, Rest, Spent};
+use crate::llm::call::{CallError, Line, Repair, Rest, Usage};
 
 /// How often we look whether an upload can be used, and how long we wait in between.
 const LOOKS: u32 = 30;
@@ -86,7 +86,7 @@ impl Gemini {
                 "FAILED" => {
                     self.delete(line, &upload).await;
                     let why = "the provider cannot read the file".to_owned();
-                    return Err(CallError::Unusable { why, spent: Spent::Nothing, repair: Repair::None });
+                    return Err(CallError::Unusable { why, usage: Usage::Nothing, repair: Repair::None });
                 }
                 _ => tokio::time::sleep(LOOK_EVERY).await,
             }

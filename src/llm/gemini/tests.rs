@@ -24,7 +24,7 @@ fn a_finished_answer_is_read_without_its_thoughts() {
         { "text": "thinking", "thought": true }, { "text": "{\"a\":" }, { "text": "1}" }] }, "finishReason": "STOP" }],
         "usageMetadata": { "promptTokenCount": 10, "candidatesTokenCount": 4, "thoughtsTokenCount": 6 } });
     let reply = reply(body).unwrap();
-    assert_eq!(reply, Reply { text: "{\"a\":1}".into(), spent: Spent::Tokens { input: 10, output: 10 } });
+    assert_eq!(reply, Reply { text: "{\"a\":1}".into(), usage: Usage::Tokens { input: 10, output: 10 } });
 }
 
 #[test]

@@ -7,9 +7,9 @@ fn at(text: &str) -> Timestamp {
 }
 
 /// A link, a title and a date, as a feed tells them.
-type Told<'a> = (&'a str, &'a str, Option<&'a str>);
+type Listed<'a> = (&'a str, &'a str, Option<&'a str>);
 
-fn entries(told: &[Told<'_>]) -> Vec<Entry> {
+fn entries(told: &[Listed<'_>]) -> Vec<Entry> {
     let items: Vec<_> = told
         .iter()
         .map(|(url, title, date)| json!({ "url": url, "title": title, "date_published": date }))

@@ -26,7 +26,7 @@ fn item(status: Status, retry_count: u32) -> Item {
         deferred_since: None,
         page_hash: None,
         is_held: false,
-        ask_anew: false,
+        bypass_cache: false,
         summary: None,
         verdict: None,
     }
@@ -117,7 +117,7 @@ fn without_limits_nothing_is_closed_and_the_next_look_finds_the_item_spent() {
     for (retry_count, max_retries, is_over) in [(0, 0, false), (1, 0, true), (3, 3, false), (4, 3, true)] {
         let limits = Limits { max_retries, ..limits() };
         assert_eq!(
-            is_spent(&item(Status::Deferred, retry_count), &limits),
+            retries_exhausted(&item(Status::Deferred, retry_count), &limits),
             is_over,
             "{retry_count} of {max_retries}"
         );

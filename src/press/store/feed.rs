@@ -122,7 +122,7 @@ pub fn find_gone(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<O
              WHERE job_name = ?1 AND feed_url = ?2 AND gone_at IS NOT NULL"
         ),
         params![job, feed_url],
-        |row| Ok(Gone { gone_at: row.get(0)?, is_told: row.get::<Option<Timestamp>>(1)?.is_some() }),
+        |row| Ok(Gone { gone_at: row.get(0)?, is_announced: row.get::<Option<Timestamp>>(1)?.is_some() }),
     )
 }
 
@@ -139,7 +139,7 @@ pub fn mark_gone(tx: &mut Tx<'_>, job: &JobName, feed_url: &str, now: Timestamp)
 }
 
 /// Notes that the end of a feed is told; `false` when somebody else was first.
-pub fn mark_gone_told(
+pub fn mark_gone_announced(
     tx: &mut Tx<'_>,
     job: &JobName,
     feed_url: &str,

@@ -24,7 +24,7 @@ pub struct ImportedItem {
     pub retry_count: i64,
     /// When it was found.
     pub created_at: Timestamp,
-    /// When it was last looked at.
+    /// When it was last checked.
     pub last_checked_at: Timestamp,
 }
 

@@ -5,7 +5,7 @@ use tsuzuki::demo::site::Site;
 use tsuzuki::engine::Outcome;
 
 use super::{HOUR, World, config_text, feed_only, site};
-use crate::desk::{Desk, code, ends_with, out, said};
+use crate::test_env::{TestEnv, code, ends_with, out, said};
 
 fn blog(id: &str, site: &Site) -> String {
     format!("id = \"{id}\"\nurl = \"{}\"", site.url)
@@ -59,22 +59,22 @@ on_both_databases! {
 #[tokio::test]
 async fn every_command_says_what_waits_and_until_when() {
     let asks = site(feed_only).await;
-    let desk = Desk::new(&format!(
+    let test_env = TestEnv::new(&format!(
         "[app]\ntimezone = \"UTC\"\n[[job]]\nname = \"sites\"\nkind = \"blogs\"\nallow_private = [\"127.0.0.0/8\"]\n\
          [[job.blog]]\n{}\n",
         blog("asks", &asks)
     ));
-    ends_with(&desk.run_beside(&["run", "sites"]).await, 0);
+    ends_with(&test_env.run_beside(&["run", "sites"]).await, 0);
     asks.edit(|content| content.fault = Some(busy("7200")));
-    ends_with(&desk.run_beside(&["run", "sites"]).await, 3);
+    ends_with(&test_env.run_beside(&["run", "sites"]).await, 3);
     asks.edit(|content| content.fault = None);
     asks.take_log();
-    let quiet = desk.run_beside(&["run-due", "--force", "-q"]).await;
+    let quiet = test_env.run_beside(&["run-due", "--force", "-q"]).await;
     assert_eq!(code(&quiet), 3, "{}", said(&quiet));
     assert_eq!(out(&quiet).lines().count(), 1, "{}", said(&quiet));
     assert!(out(&quiet).starts_with("sites: partly: checked 0 of 1 blog: 1 waiting"), "{}", said(&quiet));
     assert!(out(&quiet).contains("(asks until "), "{}", said(&quiet));
-    let by_name = ends_with(&desk.run_beside(&["run", "sites"]).await, 3);
+    let by_name = ends_with(&test_env.run_beside(&["run", "sites"]).await, 3);
     assert!(by_name.contains("asked by their servers (asks until "), "{by_name}");
     assert!(asks.take_log().is_empty(), "nobody asks a server that has forbidden it");
     for (args, expected) in [
@@ -84,7 +84,7 @@ async fn every_command_says_what_waits_and_until_when() {
         (&["doctor", "--offline"], "not checked before "),
         (&["run", "sites", "--dry-run"], "leave asks alone until "),
     ] {
-        let said = ends_with(&desk.run_beside(args).await, 0);
+        let said = ends_with(&test_env.run_beside(args).await, 0);
         assert!(said.contains(expected), "{args:?}: {said}");
     }
 }

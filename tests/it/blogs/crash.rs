@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use tsuzuki::channel::outbox;
-use tsuzuki::db::Place;
+use tsuzuki::db::DbUrl;
 use tsuzuki::demo::site::Site;
 use tsuzuki::demo::webhook::WebhookServer;
 
@@ -101,7 +101,7 @@ on_both_databases! {
             format!("id = \"blog-{number}\"\nurl = \"{0}\"\nfeed = \"{0}feed.xml\"", site.url)
         }).collect();
         let store = match &fixture.place {
-            Place::Server(url) => url.clone(),
+            DbUrl::Server(url) => url.clone(),
             other => other.to_string(),
         };
         let reader = WebhookServer::start().await.unwrap();

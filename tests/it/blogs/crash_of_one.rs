@@ -2,17 +2,17 @@
 
 use tsuzuki::demo::site::{Content, Site};
 
-use crate::desk::{Desk, ends_with, output_beside};
+use crate::test_env::{TestEnv, ends_with, output_beside};
 
 const BLOGS: usize = 12;
 
-async fn desk_of(sites: &[Site]) -> Desk {
+async fn desk_of(sites: &[Site]) -> TestEnv {
     let blogs: Vec<String> = sites
         .iter()
         .enumerate()
         .map(|(n, site)| format!("{{ id = \"blog{n}\", url = \"{}\" }}", site.url))
         .collect();
-    Desk::new(&format!(
+    TestEnv::new(&format!(
         "[[job]]\nname = \"b\"\nkind = \"blogs\"\nallow_private = [\"127.0.0.1\"]\nblog = [{}]\n",
         blogs.join(", ")
     ))
@@ -25,14 +25,14 @@ async fn a_reader_that_panics_fails_one_check_and_the_other_blogs_go_on() {
         let content = Content::with_articles(3, "2026-01-15T00:00:00Z".parse().unwrap());
         sites.push(Site::start(content).await.unwrap());
     }
-    let desk = desk_of(&sites).await;
-    let mut command = desk.command(&["run", "b"]);
+    let test_env = desk_of(&sites).await;
+    let mut command = test_env.command(&["run", "b"]);
     command.env("TSUZUKI_PANIC_AT", "blogs.checking:5");
     let said = ends_with(&output_beside(command).await, 3);
     assert!(said.contains("checked 12 of 12 blogs: 11 read for the first time"), "{said}");
     assert!(said.contains("1 failed") && said.contains("the reader crashed"), "{said}");
 
     // What was read is kept, and the next run reads the one that is missing.
-    let said = ends_with(&desk.run_beside(&["run", "b"]).await, 0);
+    let said = ends_with(&test_env.run_beside(&["run", "b"]).await, 0);
     assert!(said.contains("checked 12 of 12 blogs: 11 unchanged, 1 read for the first time"), "{said}");
 }

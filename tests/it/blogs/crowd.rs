@@ -51,7 +51,7 @@ fn half_of_a_thousand_blogs_never_answer_and_the_others_are_done_within_one_time
         let mut world = World::new(&fixture, &config_text("", &blogs));
         let limits = Limits { to_headers: TIME_OUT, ..Limits::default() };
         let config = FetchConfig { limits, ..FetchConfig::default() };
-        world.parts.fetcher = Fetcher::new(config, fixture.clock.clone()).unwrap();
+        world.env.fetcher = Fetcher::new(config, fixture.clock.clone()).unwrap();
 
         let started = Instant::now();
         let report = world.run().await;

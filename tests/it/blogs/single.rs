@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tsuzuki::app;
-use tsuzuki::blogs::{by_hand, look, store};
+use tsuzuki::blogs::{commands, store, view};
 use tsuzuki::channel::outbox::{State as Delivery, Topics};
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::site::{Site, Versions};
@@ -221,15 +221,15 @@ on_both_databases! {
         let (id, now) = (held.id, fixture.clock.now());
         assert_eq!(held.blog_id, "one");
         let other = changes.iter().find(|change| !change.held).unwrap().id;
-        let refused = fixture.db.write(move |tx| by_hand::approve(tx, other, now)).await.unwrap();
+        let refused = fixture.db.write(move |tx| commands::approve(tx, other, now)).await.unwrap();
         assert_eq!(refused, Some(vec![]), "a digest tells other changes too");
-        fixture.db.write(move |tx| by_hand::approve(tx, id, now)).await.unwrap().unwrap();
-        let shown = fixture.db.read(move |tx| look::find_change(tx, id)).await.unwrap().unwrap();
+        fixture.db.write(move |tx| commands::approve(tx, id, now)).await.unwrap().unwrap();
+        let shown = fixture.db.read(move |tx| view::find_change(tx, id)).await.unwrap().unwrap();
         assert_eq!(shown.deliveries[0].state, "ready");
-        fixture.db.write(move |tx| by_hand::skip(tx, id, &Topics::new(), now)).await.unwrap().unwrap();
+        fixture.db.write(move |tx| commands::skip(tx, id, &Topics::new(), now)).await.unwrap().unwrap();
         world.run_times(2).await;
         assert_eq!(world.messages().await.len(), 2, "what was skipped stays known");
-        let missing = fixture.db.write(move |tx| by_hand::approve(tx, 999, now)).await.unwrap();
+        let missing = fixture.db.write(move |tx| commands::approve(tx, 999, now)).await.unwrap();
         assert_eq!(missing, None);
     }
 
@@ -245,7 +245,7 @@ on_both_databases! {
         assert!(gone.take_log().is_empty(), "it is left alone");
         assert_eq!(world.alerts("b").await, ["gone"], "and told once");
         let now = fixture.clock.now();
-        let story = fixture.db.read(move |tx| look::find_story(tx, "b", 9, now)).await.unwrap().unwrap();
+        let story = fixture.db.read(move |tx| view::find_view(tx, "b", 9, now)).await.unwrap().unwrap();
         assert!(story.paused.is_some() && story.events.iter().any(|event| event.code == "gone"));
         gone.edit(|content| content.fault = None);
         assert!(fixture.db.write(move |tx| store::resume(tx, "b", now)).await.unwrap());
@@ -258,7 +258,7 @@ on_both_databases! {
         let mut world = World::new(&fixture, &config_text("", &[blog("b", &old, "")]));
         old.edit(|content| content.fault = Some(Fault::Status(410, vec![])));
         world.run_times(1).await;
-        let plan = |world: &World| { let work = world.job().work; let db = fixture.db.clone(); let now = fixture.clock.now(); async move { work.plan(&db, now).await.unwrap().steps } };
+        let plan = |world: &World| { let work = world.job().collector; let db = fixture.db.clone(); let now = fixture.clock.now(); async move { work.plan(&db, now).await.unwrap().steps } };
         assert_eq!(plan(&world).await, ["leave 1 blog alone: paused, or not due"]);
         world.reconfigure(&config_text("", &[blog("b", &new, "")]));
         let steps = plan(&world).await;
@@ -281,7 +281,7 @@ on_both_databases! {
         let checks = world.checks("b", 9).await;
         assert_eq!(checks.len(), 4, "its history goes on");
         let configured = HashSet::from(["b".to_owned()]);
-        let left = fixture.db.read(move |tx| look::list_left(tx, &configured)).await.unwrap();
+        let left = fixture.db.read(move |tx| view::list_left(tx, &configured)).await.unwrap();
         assert_eq!(left.keys().collect::<Vec<_>>(), ["c"]);
     }
 
@@ -311,21 +311,21 @@ on_both_databases! {
     async fn trying_out_shows_what_would_be_told_and_writes_nothing(fixture) {
         let site = site(feed_only).await;
         let world = World::new(&fixture, &config_text("", &[blog("b", &site, "")]));
-        let first = world.blogs().try_out(&fixture.db, None).await.unwrap();
+        let first = world.blogs().preview(&fixture.db, None).await.unwrap();
         assert_eq!((first[0].entries, first[0].new.len()), (6, 0));
         assert!(first[0].feed_url.as_ref().is_some_and(|url| url.ends_with("/feed.xml")));
         let writes = fixture.db.stats().writes();
-        world.blogs().try_out(&fixture.db, Some("b")).await.unwrap();
+        world.blogs().preview(&fixture.db, Some("b")).await.unwrap();
         assert_eq!(fixture.db.stats().writes(), writes);
         assert!(world.checks("b", 1).await.is_empty());
         world.run_times(1).await;
         site.edit(|content| content.publish("x", "x", fixture.clock.now()));
-        let trial = world.blogs().try_out(&fixture.db, None).await.unwrap();
+        let trial = world.blogs().preview(&fixture.db, None).await.unwrap();
         assert_eq!(trial[0].new.iter().map(name_of).collect::<Vec<_>>(), ["x"]);
         world.run_times(1).await;
         assert_eq!(world.told("b").await, ["x"], "trying out took nothing away");
         site.edit(|content| content.fault = Some(Fault::Status(500, vec![])));
-        let trial = world.blogs().try_out(&fixture.db, None).await.unwrap();
+        let trial = world.blogs().preview(&fixture.db, None).await.unwrap();
         assert!(trial[0].error.is_some());
     }
 
@@ -386,7 +386,7 @@ on_both_databases! {
         let blogs = [blog("a", &site, ""), blog("slow", &site, "every = \"1d\"")];
         let world = World::new(&fixture, &config_text("", &blogs));
         world.run_times(1).await;
-        let plan = world.job().work.plan(&fixture.db, fixture.clock.now()).await.unwrap();
+        let plan = world.job().collector.plan(&fixture.db, fixture.clock.now()).await.unwrap();
         assert_eq!(plan.steps.len(), 2, "{plan:?}");
         assert!(plan.steps[0].starts_with("check a"));
         world.run_times(1).await;

@@ -14,7 +14,7 @@ use tsuzuki::config::{self, Env};
 use tsuzuki::db::Db;
 use tsuzuki::demo::gitlab::GitLab;
 use tsuzuki::engine::run::decide::Sharing;
-use tsuzuki::engine::{Failure, Parts, Progress};
+use tsuzuki::engine::{Failure, JobEnv, Progress};
 
 pub(crate) const TOKEN: &str = "glpat-not-a-real-token";
 
@@ -113,7 +113,7 @@ impl Repo {
 /// A GitLab, a config with one job for it, and a database.
 pub(crate) struct World {
     pub(crate) gitlab: GitLab,
-    pub(crate) parts: Parts,
+    pub(crate) env: JobEnv,
     pub(crate) sources: Vec<Arc<Source>>,
     pub(crate) db: Db,
 }
@@ -123,17 +123,17 @@ impl World {
     pub(crate) async fn new(db: &Db, keys: &str) -> Self {
         let gitlab = GitLab::start().await.unwrap();
         gitlab.set_token(TOKEN);
-        let (parts, sources) = read_job(db, &gitlab, TOKEN, keys);
-        Self { gitlab, parts, sources, db: db.clone() }
+        let (env, sources) = read_job(db, &gitlab, TOKEN, keys);
+        Self { gitlab, env, sources, db: db.clone() }
     }
 
     /// The same world with another config.
     pub(crate) fn set_keys(&mut self, token: &str, keys: &str) {
-        (self.parts, self.sources) = read_job(&self.db, &self.gitlab, token, keys);
+        (self.env, self.sources) = read_job(&self.db, &self.gitlab, token, keys);
     }
 
     pub(crate) fn bulk(&self, stop: &CancellationToken) -> Bulk {
-        Bulk::new(self.parts.clone(), self.sources.clone(), Progress::default(), stop.clone())
+        Bulk::new(self.env.clone(), self.sources.clone(), Progress::default(), stop.clone())
     }
 
     /// One `bulk start`, to its end.
@@ -163,11 +163,11 @@ pub(crate) fn config_text(gitlab: &str, token: &str, keys: &str) -> String {
     )
 }
 
-fn read_job(db: &Db, gitlab: &GitLab, token: &str, keys: &str) -> (Parts, Vec<Arc<Source>>) {
+fn read_job(db: &Db, gitlab: &GitLab, token: &str, keys: &str) -> (JobEnv, Vec<Arc<Source>>) {
     let text = config_text(&gitlab.url(), token, keys);
     let config = config::parse(&text, Path::new("test.toml"), app::kinds(), &Env::of_process()).unwrap();
     let sources = config.jobs.iter().map(|job| Arc::new(Source::read(job).unwrap())).collect();
-    (App::new(&config, db.clone()).unwrap().parts, sources)
+    (App::new(&config, db.clone()).unwrap().env, sources)
 }
 
 /// A stored commit.

@@ -76,7 +76,7 @@ async fn a_redirect_to_a_private_address_is_refused_on_the_way() {
     })
     .await;
     let target = inside.url("/").to_string();
-    let outside = Server::start(move |mut asked: Asked| {
+    let channel_env = Server::start(move |mut asked: Asked| {
         let target = target.clone();
         async move {
             let location = match asked.path.as_str() {
@@ -94,9 +94,9 @@ async fn a_redirect_to_a_private_address_is_refused_on_the_way() {
     .await;
     let fetcher = knowing(&[("inside.example", &["10.0.0.1"])]);
     for path in ["/inside", "/metadata", "/hex", "/mapped", "/name", "/two"] {
-        blocked(fetcher.fetch(&request(outside.url(path).as_str(), &["127.0.0.1"])).await);
+        blocked(fetcher.fetch(&request(channel_env.url(path).as_str(), &["127.0.0.1"])).await);
     }
-    let file = fetcher.fetch(&request(outside.url("/file").as_str(), &["127.0.0.1"])).await;
+    let file = fetcher.fetch(&request(channel_env.url("/file").as_str(), &["127.0.0.1"])).await;
     assert!(matches!(file, Err(Error::BadUrl { .. })), "{file:?}");
     assert!(inside.heads().is_empty());
 }

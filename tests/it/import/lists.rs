@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{BLOG_WATCHER, DRE, GITLAB_ANALYZER, MIC_BOT, source};
-use crate::desk::{Desk, code, err, out};
+use crate::test_env::{TestEnv, code, err, out};
 
 const OPML: &str = "<opml version='2.0'><body><outline text='News'>\
     <outline text='Alpha' xmlUrl='https://alpha.example/feed' htmlUrl='https://alpha.example/'/>\
@@ -12,18 +12,18 @@ const OPML: &str = "<opml version='2.0'><body><outline text='News'>\
 
 #[test]
 fn feeds_of_an_opml_list_join_the_config_and_its_comments_stay() {
-    let desk = Desk::new(
+    let test_env = TestEnv::new(
         "# mine\n[[job]]\nname = \"web\"  # short\nkind = \"blogs\"\n\n# the first\n[[job.blog]]\nid = \"a\"\nurl = \"https://a.example/\"\n\n[app]\nlanguage = \"en\"\n",
     );
-    std::fs::write(desk.path().join("list.opml"), OPML).unwrap();
-    let before = desk.config();
-    let dry = desk.run(&["import", "opml", "list.opml", "--dry-run"]);
-    assert_eq!((code(&dry), desk.config() == before), (0, true), "{}", err(&dry));
+    std::fs::write(test_env.path().join("list.opml"), OPML).unwrap();
+    let before = test_env.config();
+    let dry = test_env.run(&["import", "opml", "list.opml", "--dry-run"]);
+    assert_eq!((code(&dry), test_env.config() == before), (0, true), "{}", err(&dry));
     assert!(out(&dry).contains("https://nihon.example/rss"), "{}", out(&dry));
-    let output = desk.run(&["import", "opml", "list.opml"]);
+    let output = test_env.run(&["import", "opml", "list.opml"]);
     assert_eq!(code(&output), 0, "{}", err(&output));
     assert!(err(&output).contains("2 blogs added, 0 known already"), "{}", err(&output));
-    let config = desk.config();
+    let config = test_env.config();
     for kept in ["# mine", "# short", "# the first", "[app]"] {
         assert!(config.contains(kept), "{kept} in {config}");
     }
@@ -34,14 +34,14 @@ fn feeds_of_an_opml_list_join_the_config_and_its_comments_stay() {
         ),
         "{config}"
     );
-    assert_eq!(code(&desk.run(&["check"])), 0);
-    let again = desk.run_with(&["import", "opml", "-"], OPML);
+    assert_eq!(code(&test_env.run(&["check"])), 0);
+    let again = test_env.run_with(&["import", "opml", "-"], OPML);
     assert!(err(&again).contains("0 blogs added, 2 known already"), "{}", err(&again));
-    assert_eq!(desk.config(), config);
+    assert_eq!(test_env.config(), config);
 
-    let written = desk.run(&["export", "opml", "--output", "back.opml"]);
+    let written = test_env.run(&["export", "opml", "--output", "back.opml"]);
     assert_eq!(code(&written), 0, "{}", err(&written));
-    let feeds = tsuzuki::parse::opml::parse(desk.read("back.opml").as_bytes(), None).unwrap().feeds;
+    let feeds = tsuzuki::parse::opml::parse(test_env.read("back.opml").as_bytes(), None).unwrap().feeds;
     let urls: Vec<&str> = feeds.iter().map(|feed| feed.url.as_str()).collect();
     assert_eq!(urls, ["https://alpha.example/feed", "https://nihon.example/rss"]);
     assert!(err(&written).contains("1 blogs have no known feed"), "{}", err(&written));
@@ -49,36 +49,36 @@ fn feeds_of_an_opml_list_join_the_config_and_its_comments_stay() {
 
 #[test]
 fn a_plain_list_makes_the_job_if_there_is_none() {
-    let desk = Desk::new("[app]\nlanguage = \"en\"\n");
-    let output = desk.run_with(
+    let test_env = TestEnv::new("[app]\nlanguage = \"en\"\n");
+    let output = test_env.run_with(
         &["import", "urls", "-", "--job", "friends"],
         "https://a.example/ A friend\n# no\nhttps://b.example/x\nhttp://b.example/x?utm_source=y\nnonsense\n",
     );
     assert_eq!(code(&output), 3, "one line is no address: {}", err(&output));
     assert!(err(&output).contains("2 blogs added, 1 known already, 1 left out"), "{}", err(&output));
-    assert!(desk.config().contains("name = \"friends\"\nkind = \"blogs\"\n\n[[job.blog]]\nid = \"a-friend\"\nurl = \"https://a.example/\"\n"), "{}", desk.config());
-    assert_eq!(code(&desk.run(&["check"])), 0);
-    let json = desk.run_with(&["import", "urls", "-", "--dry-run", "--json"], "https://c.example/\n");
+    assert!(test_env.config().contains("name = \"friends\"\nkind = \"blogs\"\n\n[[job.blog]]\nid = \"a-friend\"\nurl = \"https://a.example/\"\n"), "{}", test_env.config());
+    assert_eq!(code(&test_env.run(&["check"])), 0);
+    let json = test_env.run_with(&["import", "urls", "-", "--dry-run", "--json"], "https://c.example/\n");
     let said: serde_json::Value = serde_json::from_str(&out(&json)).unwrap();
     assert_eq!((&said["dry_run"], &said["blogs"][0]["id"]), (&true.into(), &"c-example".into()));
-    let wrong = desk.run_with(&["import", "opml", "-"], "<html>");
+    let wrong = test_env.run_with(&["import", "opml", "-"], "<html>");
     assert_eq!(code(&wrong), 1);
     assert!(err(&wrong).contains("this is no OPML"), "{}", err(&wrong));
 }
 
 #[test]
 fn a_list_that_is_cut_off_is_refused_unless_a_part_is_wanted() {
-    let desk = Desk::new("");
+    let test_env = TestEnv::new("");
     let cut = OPML.rfind("</opml>").unwrap();
-    let refused = desk.run_with(&["import", "opml", "-"], &OPML[..cut]);
+    let refused = test_env.run_with(&["import", "opml", "-"], &OPML[..cut]);
     assert_eq!(code(&refused), 1, "{}", err(&refused));
     assert!(
         err(&refused).contains("is cut off: it ends before the list does, after 2 feeds"),
         "{}",
         err(&refused)
     );
-    assert_eq!(desk.config(), "");
-    let taken = desk.run_with(&["import", "opml", "-", "--partial"], &OPML[..cut]);
+    assert_eq!(test_env.config(), "");
+    let taken = test_env.run_with(&["import", "opml", "-", "--partial"], &OPML[..cut]);
     assert_eq!(code(&taken), 0, "{}", err(&taken));
     assert!(
         err(&taken).contains("warning: - is cut off") && err(&taken).contains("2 blogs added"),
@@ -89,16 +89,16 @@ fn a_list_that_is_cut_off_is_refused_unless_a_part_is_wanted() {
 
 #[test]
 fn a_misspelt_job_is_refused_and_a_new_one_is_named_before_and_after() {
-    let desk = Desk::new("[[job]]\nname = \"friends\"\nkind = \"blogs\"\nblog = []\n");
-    let config = desk.config();
+    let test_env = TestEnv::new("[[job]]\nname = \"friends\"\nkind = \"blogs\"\nblog = []\n");
+    let config = test_env.config();
     let list = "https://a.example/\n";
-    let typo = desk.run_with(&["import", "urls", "-", "--job", "freinds"], list);
-    assert_eq!((code(&typo), desk.config()), (2, config), "{}", err(&typo));
+    let typo = test_env.run_with(&["import", "urls", "-", "--job", "freinds"], list);
+    assert_eq!((code(&typo), test_env.config()), (2, config), "{}", err(&typo));
     for words in ["there is no job `freinds`", "did you mean `friends`?", "--new"] {
         assert!(err(&typo).contains(words), "{words}: {}", err(&typo));
     }
     for args in [&["freinds", "--new"][..], &["others"]] {
-        let made = desk.run_with(
+        let made = test_env.run_with(
             &[&["import", "urls", "-", "--job"], args].concat(),
             &format!("https://{}.example/\n", args[0]),
         );
@@ -108,15 +108,15 @@ fn a_misspelt_job_is_refused_and_a_new_one_is_named_before_and_after() {
         let said = err(&made);
         assert!(said.find(&before).unwrap() < said.find(&after).unwrap(), "{said}");
     }
-    assert_eq!(code(&desk.run_with(&["import", "urls", "-", "--job", "friends"], list)), 0);
+    assert_eq!(code(&test_env.run_with(&["import", "urls", "-", "--job", "friends"], list)), 0);
 }
 
 #[test]
 fn a_directory_of_dre_becomes_jobs_and_rows_and_a_dry_run_creates_nothing() {
-    let desk = Desk::new(
+    let test_env = TestEnv::new(
         "[channel.me]\nkind = \"email\"\nsmtp = \"127.0.0.1:25\"\nfrom = \"a@example.com\"\nto = [\"b@example.com\"]\n",
     );
-    let home = desk.path().join("dre");
+    let home = test_env.path().join("dre");
     std::fs::create_dir_all(home.join("data")).unwrap();
     std::fs::create_dir_all(home.join("config")).unwrap();
     let isbn = tsuzuki::demo::google_books::isbn(1);
@@ -128,38 +128,38 @@ fn a_directory_of_dre_becomes_jobs_and_rows_and_a_dry_run_creates_nothing() {
         ),
     );
     std::fs::write(home.join("config/jobs.yaml"), "defaults:\n  interval: 6h\n  mail_limit: 4\njobs:\n  - name: ai-books\n    enabled: true\n    queries: [AI]\n    google_books: {printType: books, langRestrict: ja}\n").unwrap();
-    let before = desk.config();
-    let dry = desk.run(&["import", "dre", "dre", "--dry-run"]);
+    let before = test_env.config();
+    let dry = test_env.run(&["import", "dre", "dre", "--dry-run"]);
     assert_eq!(code(&dry), 0, "{}", err(&dry));
     assert!(out(&dry).contains("WOULD ADD"), "{}", out(&dry));
-    assert_eq!(desk.config(), before);
-    assert!(!desk.path().join("tsuzuki.db").exists(), "a dry run creates no database");
-    let output = desk.run(&["import", "dre", "dre"]);
+    assert_eq!(test_env.config(), before);
+    assert!(!test_env.path().join("tsuzuki.db").exists(), "a dry run creates no database");
+    let output = test_env.run(&["import", "dre", "dre"]);
     assert_eq!(code(&output), 0, "{}", err(&output));
     assert!(
         err(&output).contains("now waiting in the job `ai-books`: 1 undelivered book"),
         "{}",
         err(&output)
     );
-    let config = desk.config();
+    let config = test_env.config();
     assert!(config.contains("[[job]]\nname = \"ai-books\"\nkind = \"books\"\ndeliver = [\"me\"]\nevery = \"6h\"\nqueries = [\"AI\"]\nmail_limit = 4\n"), "{config}");
-    assert_eq!(code(&desk.run(&["check"])), 0);
-    let again = desk.run(&["import", "dre", "dre", "--json"]);
+    assert_eq!(code(&test_env.run(&["check"])), 0);
+    let again = test_env.run(&["import", "dre", "dre", "--json"]);
     let said: serde_json::Value = serde_json::from_str(&out(&again)).unwrap();
     assert_eq!((&said["tables"][0]["added"], &said["tables"][0]["known"]), (&0.into(), &1.into()));
-    assert_eq!(desk.config(), config);
-    let csv = desk.run(&["export", "books"]);
+    assert_eq!(test_env.config(), config);
+    let csv = test_env.run(&["export", "books"]);
     assert!(out(&csv).starts_with("isbn13,title,authors,"), "{}", out(&csv));
     assert!(out(&csv).contains(&format!("\r\n{isbn},One,")), "{}", out(&csv));
 }
 
 #[test]
 fn what_an_imported_book_says_cannot_command_a_terminal() {
-    let desk = Desk::new("[[job]]\nname = \"shelf\"\nkind = \"books\"\nqueries = [\"x\"]\n");
+    let test_env = TestEnv::new("[[job]]\nname = \"shelf\"\nkind = \"books\"\nqueries = [\"x\"]\n");
     let isbn = tsuzuki::demo::google_books::isbn(1);
     let evil = "'T' || char(27) || '[31mitle' || char(27) || ']0;pwned' || char(7)";
     source(
-        desk.path(),
+        test_env.path(),
         "app.db",
         &format!(
             "{DRE} INSERT INTO books VALUES ('{isbn}', {evil}, '[\"A\\u001b[2Juthor\", \"B\"]', {evil}, {evil},
@@ -168,13 +168,13 @@ fn what_an_imported_book_says_cannot_command_a_terminal() {
              INSERT INTO prompts VALUES (1, '{isbn}', {evil} || char(10) || 'more', '2025-01-01')"
         ),
     );
-    let imported = desk.run(&["import", "dre", "app.db", "--job", "shelf"]);
+    let imported = test_env.run(&["import", "dre", "app.db", "--job", "shelf"]);
     assert_eq!(code(&imported), 0, "{}", err(&imported));
-    let stored = desk.run(&["book", "show", &isbn, "--json"]);
+    let stored = test_env.run(&["book", "show", &isbn, "--json"]);
     let stored: serde_json::Value = serde_json::from_str(&out(&stored)).unwrap();
     assert_eq!(stored["title"], "T[31mitle]0;pwned", "{stored}");
     // What was stored before texts were cleaned is not obeyed either.
-    let file = rusqlite::Connection::open(desk.file("tsuzuki.db")).unwrap();
+    let file = rusqlite::Connection::open(test_env.file("tsuzuki.db")).unwrap();
     file.execute_batch(&format!("UPDATE books SET title = {evil} || char(10) || 'x', description = {evil} || char(10) || 'y' || char(155); UPDATE prompts SET prompt_text = {evil}")).unwrap();
     drop(file);
     for args in [
@@ -184,64 +184,64 @@ fn what_an_imported_book_says_cannot_command_a_terminal() {
         &["book", "ls"],
         &["mail", "preview", "shelf"],
     ] {
-        let said = out(&desk.run(args));
+        let said = out(&test_env.run(args));
         assert!(said.contains("pwned"), "{args:?}: {said}");
         assert!(!said.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']), "{args:?}: {said:?}");
     }
-    let shown = out(&desk.run(&["book", "show", &isbn]));
+    let shown = out(&test_env.run(&["book", "show", &isbn]));
     assert!(shown.contains("Title      T[31mitle]0;pwned x\n"), "one line: {shown}");
     assert!(shown.contains("\nT[31mitle]0;pwned\ny\n"), "several lines: {shown}");
 }
 
 #[test]
 fn blogs_of_blog_watcher_keep_the_ids_of_their_states() {
-    let desk = Desk::new("");
-    std::fs::write(desk.path().join("config.toml"), "[[blogs]]\nname = \"A\"\nurl = \"https://a.example\"\n[[blogs]]\nname = \"B\"\nurl = \"https://b.example\"\n").unwrap();
+    let test_env = TestEnv::new("");
+    std::fs::write(test_env.path().join("config.toml"), "[[blogs]]\nname = \"A\"\nurl = \"https://a.example\"\n[[blogs]]\nname = \"B\"\nurl = \"https://b.example\"\n").unwrap();
     source(
-        desk.path(),
+        test_env.path(),
         "state.db",
         &format!(
             "{BLOG_WATCHER} INSERT INTO blog_state (blog_id, last_check_at) VALUES ('A', '2025-01-01'), ('https://b.example', '2025-01-01')"
         ),
     );
-    let output = desk.run(&["import", "blog-watcher", "--blogs", "config.toml", "--db", "state.db"]);
+    let output = test_env.run(&["import", "blog-watcher", "--blogs", "config.toml", "--db", "state.db"]);
     assert_eq!(code(&output), 0, "{}", err(&output));
-    let config = desk.config();
+    let config = test_env.config();
     assert!(config.contains("id = \"A\"\n") && config.contains("id = \"https://b.example\"\n"), "{config}");
-    let why = desk.run(&["why", "A"]);
+    let why = test_env.run(&["why", "A"]);
     assert!(out(&why).contains("2025-01-01 09:00 +09:00"), "{}", out(&why));
 }
 
 #[test]
 fn refusals_and_wrong_files_end_with_words_and_codes() {
-    let desk = Desk::new("");
+    let test_env = TestEnv::new("");
     let file = source(
-        desk.path(),
+        test_env.path(),
         "mic.db",
         &format!(
             "{MIC_BOT} INSERT INTO items (url, title, published_at, status, retry_count, created_at, last_checked_at) VALUES ('https://a.example/', 't', 'soon', 0, 0, '2025-01-01', '2025-01-01')"
         ),
     );
-    let nameless = desk.run(&["import", "mic-bot", "mic.db"]);
+    let nameless = test_env.run(&["import", "mic-bot", "mic.db"]);
     assert_eq!(code(&nameless), 2);
     assert!(err(&nameless).contains("hint: name it with --job"), "{}", err(&nameless));
-    let refused = desk.run(&["import", "mic-bot", "mic.db", "--job", "mic"]);
+    let refused = test_env.run(&["import", "mic-bot", "mic.db", "--job", "mic"]);
     assert_eq!(code(&refused), 3, "{}", err(&refused));
     assert!(
         err(&refused).contains("warning: items: 1 refused, first row 1: `published_at` is not a time"),
         "{}",
         err(&refused)
     );
-    let other = desk.run(&["import", "dre", "mic.db"]);
+    let other = test_env.run(&["import", "dre", "mic.db"]);
     assert_eq!(code(&other), 1);
     assert!(
         err(&other).contains("mic.db is not a database of dre: it has no table `books`"),
         "{}",
         err(&other)
     );
-    let ours = desk.run(&["import", "mic-bot", "tsuzuki.db", "--job", "mic"]);
+    let ours = test_env.run(&["import", "mic-bot", "tsuzuki.db", "--job", "mic"]);
     assert!(err(&ours).contains("is a database of tsuzuki itself"), "{}", err(&ours));
-    let zone = desk.run(&["import", "mic-bot", "mic.db", "--job", "mic", "--timezone", "Mars"]);
+    let zone = test_env.run(&["import", "mic-bot", "mic.db", "--job", "mic", "--timezone", "Mars"]);
     assert_eq!(code(&zone), 2);
     assert!(file.exists());
 }
@@ -256,24 +256,27 @@ fn blocks(page: &str) -> Vec<String> {
 
 #[test]
 fn every_shell_block_of_the_pages_works_on_files_of_these_names() {
-    let desk = Desk::new("");
-    std::fs::write(desk.path().join("subscriptions.opml"), OPML).unwrap();
-    std::fs::write(desk.path().join("blogs.txt"), "https://c.example/\n").unwrap();
-    std::fs::write(desk.path().join("config.toml"), "[[blogs]]\nid = \"w\"\nurl = \"https://w.example\"\n")
-        .unwrap();
-    std::fs::create_dir_all(desk.path().join("dre/data")).unwrap();
-    source(desk.path(), "mic.db", MIC_BOT);
-    source(&desk.path().join("dre/data"), "app.db", DRE);
-    source(desk.path(), "state.db", BLOG_WATCHER);
-    source(desk.path(), "gitlab.db", GITLAB_ANALYZER);
+    let test_env = TestEnv::new("");
+    std::fs::write(test_env.path().join("subscriptions.opml"), OPML).unwrap();
+    std::fs::write(test_env.path().join("blogs.txt"), "https://c.example/\n").unwrap();
+    std::fs::write(
+        test_env.path().join("config.toml"),
+        "[[blogs]]\nid = \"w\"\nurl = \"https://w.example\"\n",
+    )
+    .unwrap();
+    std::fs::create_dir_all(test_env.path().join("dre/data")).unwrap();
+    source(test_env.path(), "mic.db", MIC_BOT);
+    source(&test_env.path().join("dre/data"), "app.db", DRE);
+    source(test_env.path(), "state.db", BLOG_WATCHER);
+    source(test_env.path(), "gitlab.db", GITLAB_ANALYZER);
     let program = Path::new(env!("CARGO_BIN_EXE_tsuzuki")).parent().unwrap();
     let path = format!("{}:/usr/bin:/bin", program.display());
     let all: Vec<String> = blocks("import.md").into_iter().chain(blocks("export.md")).collect();
     assert!(all.len() >= 7, "{} blocks", all.len());
     for block in all {
         let mut shell = Command::new("bash");
-        shell.current_dir(desk.path()).args(["-euo", "pipefail", "-c", &block]);
-        let output = shell.env_clear().env("HOME", desk.path()).env("PATH", &path).output().unwrap();
+        shell.current_dir(test_env.path()).args(["-euo", "pipefail", "-c", &block]);
+        let output = shell.env_clear().env("HOME", test_env.path()).env("PATH", &path).output().unwrap();
         assert_eq!(code(&output), 0, "{block}\n{}", err(&output));
     }
 }

@@ -51,7 +51,7 @@ fn items_are_listed_shown_skipped_and_retried() {
 
         let url = world.ministry.page("later");
         let shown = said(&tsuzuki(&fixture, &["item", "show", &url]));
-        for part in ["deferred (page_not_ready), tried in vain once", "資料は後日掲載される", "not before"]
+        for part in ["deferred (page_not_ready), 1 failed attempt", "資料は後日掲載される", "not before"]
         {
             assert!(shown.contains(part), "{part} in {shown}");
         }

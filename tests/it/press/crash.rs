@@ -6,7 +6,7 @@
 use std::process::{Command, Output};
 
 use super::*;
-use tsuzuki::db::{Dialect, Place};
+use tsuzuki::db::{DbUrl, Dialect};
 
 /// Every point between two steps, in the order in which a run passes them.
 const POINTS: [&str; 15] = [
@@ -37,7 +37,7 @@ struct Program {
 impl Program {
     fn new(world: &World, fixture: &Fixture, more: &More<'_>) -> Self {
         let url = match &fixture.place {
-            Place::Server(url) => url.clone(),
+            DbUrl::Server(url) => url.clone(),
             place => place.to_string(),
         };
         let store = format!("[store]\nurl = \"{url}\"\n");

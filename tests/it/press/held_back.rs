@@ -6,7 +6,7 @@ use tsuzuki::channel::outbox;
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::engine::Outcome;
 use tsuzuki::ledger::{Subject, pause};
-use tsuzuki::press::{by_hand, gone};
+use tsuzuki::press::{commands, gone};
 
 const PLAIN: More<'static> = More { tables: "", llm: "", job: "items_per_run = 9" };
 const NOBODY: More<'static> = More { tables: "", llm: "", job: "items_per_run = 9\ndeliver = []" };
@@ -58,7 +58,7 @@ on_both_databases! {
         assert!(feed_rests(&world).await);
         let text = config_text(&world.ministry, &world.gemini, &world.mastodon, &PLAIN);
         world.config = read_config(&text.replace("/news.rdf", "/moved.rdf"));
-        world.parts = fast_parts(&world.config, &fixture);
+        world.env = fast_parts(&world.config, &fixture);
         let feed = "<rss version=\"2.0\"><channel><title>t</title></channel></rss>";
         world.ministry.instead("/moved.rdf", "application/rss+xml", feed);
         let report = world.live(1).await.remove(0);
@@ -116,7 +116,7 @@ on_both_databases! {
         world.live(1).await;
         assert_eq!((world.standing("bare").await.as_str(), world.gemini.questions().len()), ("1/1/1", 1), "known");
         let (item, now) = (world.item("bare").await, world.clock.now());
-        world.db.write(move |tx| by_hand::retry(tx, &item, now)).await.unwrap();
+        world.db.write(move |tx| commands::retry(tx, &item, now)).await.unwrap();
         world.live(1).await;
         assert_eq!((world.standing("bare").await.as_str(), world.gemini.questions().len()), ("1/1/1", 2), "anew");
         world.clock.advance(HOUR);

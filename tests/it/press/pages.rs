@@ -2,7 +2,7 @@
 
 use super::*;
 use tsuzuki::demo::faults::Fault;
-use tsuzuki::engine::Work as _;
+use tsuzuki::engine::Collector as _;
 
 const NINE: More<'static> = More { tables: "", llm: "", job: "items_per_run = 9" };
 
@@ -10,7 +10,7 @@ const NINE: More<'static> = More { tables: "", llm: "", job: "items_per_run = 9"
 fn with_content(world: &mut World, fixture: &Fixture, more: &More<'_>, content: &str) {
     let text = config_text(&world.ministry, &world.gemini, &world.mastodon, more);
     world.config = read_config(&text.replace(".contentsBody", content));
-    world.parts = fast_parts(&world.config, fixture);
+    world.env = fast_parts(&world.config, fixture);
 }
 
 /// How often the model was shown `words`.

@@ -133,7 +133,7 @@ on_both_databases! {
         world.publish("a", files(&[2000]));
         let good = config_text(&world.ministry, &world.gemini, &world.mastodon, &More::default());
         world.config = read_config(&good.replace(gemini::KEY, "wrong-key-that-is-secret"));
-        world.parts = fast_parts(&world.config, &fixture);
+        world.env = fast_parts(&world.config, &fixture);
         failed(world.finish().await);
         // History is pruned, or something else is told about the provider.
         let now = world.clock.now();
@@ -151,7 +151,7 @@ on_both_databases! {
         let good = config_text(&world.ministry, &world.gemini, &world.mastodon, &More::default());
         let bad = good.replace(gemini::KEY, "wrong-key-that-is-secret");
         world.config = read_config(&bad);
-        world.parts = fast_parts(&world.config, &fixture);
+        world.env = fast_parts(&world.config, &fixture);
         let failure = failed(world.finish().await);
         assert!(matches!(&failure, Failure::Credentials(why) if why.contains("API key not valid")), "{failure:?}");
         assert!(failure.to_string().starts_with("1 new; [llm.gemini]: "), "what was done, and whose key it is: {failure}");
@@ -161,7 +161,7 @@ on_both_databases! {
         assert!(matches!(&again, Failure::Credentials(_)), "it is still locked, and said so: {again:?}");
         assert_eq!(world.gemini.questions().len(), 1, "it is not asked again");
         world.config = read_config(&good);
-        world.parts = fast_parts(&world.config, &fixture);
+        world.env = fast_parts(&world.config, &fixture);
         world.live(2).await;
         assert_eq!(world.standing("a").await, "3/0/0");
     }

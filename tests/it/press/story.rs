@@ -1,7 +1,7 @@
 //! From feed to post: pages of every shape, dates of every kind, and what a person decides.
 
 use super::*;
-use tsuzuki::press::by_hand::{self, Answer};
+use tsuzuki::press::commands::{self, Answer};
 
 const WAITS: More<'static> = More { tables: "", llm: "", job: "" };
 
@@ -231,7 +231,7 @@ on_both_databases! {
         world.live(1).await;
         let now = world.clock.now();
         let item = world.item("a").await;
-        let skipped = world.db.write(move |tx| by_hand::skip(tx, &item, now)).await.unwrap();
+        let skipped = world.db.write(move |tx| commands::skip(tx, &item, now)).await.unwrap();
         assert!(matches!(skipped, Answer::Done { .. }));
         assert_eq!(world.standing("a").await, "3/0/1");
         world.ministry.change("a", files(&[2000]));
@@ -239,16 +239,16 @@ on_both_databases! {
         world.live(1).await;
         assert_eq!(world.standing("a").await, "3/0/1", "processed is the end");
         let item = world.item("a").await;
-        world.db.write(move |tx| by_hand::retry(tx, &item, now)).await.unwrap();
+        world.db.write(move |tx| commands::retry(tx, &item, now)).await.unwrap();
         assert_eq!(world.standing("a").await, "0/-/0");
         world.run().await;
         world.run().await;
         let item = world.item("a").await;
-        let busy = world.db.write(move |tx| by_hand::skip(tx, &item, now)).await.unwrap();
+        let busy = world.db.write(move |tx| commands::skip(tx, &item, now)).await.unwrap();
         assert!(matches!(&busy, Answer::NotNow { why, .. } if why.contains("its post is ready")), "{busy:?}");
         world.send().await;
         let item = world.item("a").await;
-        let posted = world.db.write(move |tx| by_hand::retry(tx, &item, now)).await.unwrap();
+        let posted = world.db.write(move |tx| commands::retry(tx, &item, now)).await.unwrap();
         assert!(matches!(&posted, Answer::NotNow { why, .. } if why.contains("posted")), "{posted:?}");
         assert_eq!(world.posts().len(), 1);
     }

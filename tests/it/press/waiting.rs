@@ -49,7 +49,7 @@ on_both_databases! {
         assert_eq!(world.story("later").await, ["found", "page_not_ready", "wait_over"]);
         // A person starts the waiting anew.
         let (item, now) = (world.item("later").await, world.clock.now());
-        world.db.write(move |tx| tsuzuki::press::by_hand::retry(tx, &item, now)).await.unwrap();
+        world.db.write(move |tx| tsuzuki::press::commands::retry(tx, &item, now)).await.unwrap();
         world.run().await;
         world.clock.advance(DAY);
         world.run().await;

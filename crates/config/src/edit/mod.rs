@@ -119,7 +119,7 @@ impl Document {
             match inner.find(step) {
                 Some(found) if last => {
                     if self.is_header(found) || self.is_list_of_headers(found) || self.is_dotted(found) {
-                        return Err(self.by_hand(key, &found.span));
+                        return Err(self.commands(key, &found.span));
                     }
                     let span = found.span.clone();
                     return self.splice(span, &self.render_value(value));
@@ -136,14 +136,14 @@ impl Document {
                     let pair = self.render_pair(&steps[depth..].join("."), value);
                     return self.insert_pair(&table.clone(), &pair);
                 }
-                Some(found) => return Err(self.by_hand(key, &found.span)),
+                Some(found) => return Err(self.commands(key, &found.span)),
                 None => {
                     let pair = self.render_pair(&steps[depth..].join("."), value);
                     return self.insert_pair(&table.clone(), &pair);
                 }
             }
         }
-        Err(self.by_hand(key, &job_value.span))
+        Err(self.commands(key, &job_value.span))
     }
 
     /// Sets a key of a table that stands by itself, such as `[store]`, which is added if it is missing.
@@ -159,13 +159,13 @@ impl Document {
             let end = self.text.len();
             return self.splice(end..end, &block);
         };
-        let Data::Table(inner) = &found.data else { return Err(self.by_hand(table, &found.span)) };
+        let Data::Table(inner) = &found.data else { return Err(self.commands(table, &found.span)) };
         match inner.find(key) {
             Some(old) => {
                 let span = old.span.clone();
                 self.splice(span, &self.render_value(value))
             }
-            None if self.is_dotted(&found) => Err(self.by_hand(&format!("{table}.{key}"), &found.span)),
+            None if self.is_dotted(&found) => Err(self.commands(&format!("{table}.{key}"), &found.span)),
             None => self.insert_pair(&found, &self.render_pair(key, value)),
         }
     }
@@ -186,10 +186,10 @@ impl Document {
         let entry = inner.find_entry(last).ok_or_else(missing)?;
         let found = &entry.value;
         if self.is_header(found) || self.is_list_of_headers(found) || self.is_dotted(found) {
-            return Err(self.by_hand(key, &found.span));
+            return Err(self.commands(key, &found.span));
         }
         let range = match is_inline {
-            true if self.is_dotted_key(entry) => return Err(self.by_hand(key, &found.span)),
+            true if self.is_dotted_key(entry) => return Err(self.commands(key, &found.span)),
             true => {
                 let mut places: Vec<Range<usize>> =
                     inner.list().iter().map(|entry| entry.key_span.start..entry.value.span.end).collect();
@@ -246,7 +246,7 @@ impl Document {
 
     /// Inserts `key = value` into a job or a table inside it, after the keys that are there.
     fn insert_pair(&mut self, table: &Value, pair: &str) -> Result<(), EditError> {
-        let Data::Table(inner) = &table.data else { return Err(self.by_hand(pair, &table.span)) };
+        let Data::Table(inner) = &table.data else { return Err(self.commands(pair, &table.span)) };
         let last = inner.list().iter().filter_map(|entry| self.end_of_pair(entry)).max();
         if self.is_inline(table) {
             return match last {
@@ -310,7 +310,7 @@ impl Document {
         Ok(())
     }
 
-    fn by_hand(&self, key: &str, span: &Range<usize>) -> EditError {
+    fn commands(&self, key: &str, span: &Range<usize>) -> EditError {
         let line = self.text[..span.start].matches('\n').count() + 1;
         EditError::ByHand { key: key.to_owned(), line }
     }

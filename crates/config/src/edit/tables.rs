@@ -13,7 +13,7 @@ impl Document {
             return Ok(());
         }
         let owner = self.find_job(job)?.clone();
-        let Data::Table(inner) = &owner.data else { return Err(self.by_hand(key, &owner.span)) };
+        let Data::Table(inner) = &owner.data else { return Err(self.commands(key, &owner.span)) };
         match inner.find(key) {
             Some(list) if self.is_list_of_headers(list) => {
                 let end = self.last_place(list);
@@ -29,7 +29,7 @@ impl Document {
                     }
                 }
             }
-            Some(other) => Err(self.by_hand(key, &other.span)),
+            Some(other) => Err(self.commands(key, &other.span)),
             None if self.is_header(&owner) => {
                 let end = self.last_place(&owner);
                 self.add_headers(end, key, tables)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Reader;
 use crate::Config;
 use crate::diagnostic::Problem;
-use crate::kind::Place;
+use crate::kind::TableKind;
 use crate::model::{Defaults, HEAD_KEYS, Job, JobHead, ScheduleSpec};
 use crate::section::Section;
 use crate::tree::{Data, Table};
@@ -14,10 +14,10 @@ use stdx::id::JobName;
 
 impl Reader {
     pub(super) fn read_jobs(&mut self, config: &Config) -> Vec<Job> {
-        let defaults = self.find_section(Place::Defaults);
+        let defaults = self.find_section(TableKind::Defaults);
         self.check_one_schedule(&defaults.table);
         let defaults = match self.read_mended::<Defaults>(&defaults) {
-            (Some(_), mended) => defaults.with_mended(mended).table,
+            (Some(_), repaired) => defaults.with_mended(repaired).table,
             (None, _) => Arc::default(),
         };
         let tables = self.list_job_tables();
@@ -25,7 +25,7 @@ impl Reader {
     }
 
     fn list_job_tables(&mut self) -> Vec<(Range<usize>, Table)> {
-        let Some(value) = self.root.take(Place::Job.key()) else { return Vec::new() };
+        let Some(value) = self.root.take(TableKind::Job.key()) else { return Vec::new() };
         let wrong = |span: &Range<usize>, message: &str| {
             Problem::at(&self.source, span.clone(), message).with_hint("write each job as `[[job]]`")
         };
@@ -64,19 +64,19 @@ impl Reader {
         let head = Section {
             taken: &[],
             kinds: &[],
-            ..self.make_section(Place::Job, String::new(), span.clone(), head_table)
+            ..self.make_section(TableKind::Job, String::new(), span.clone(), head_table)
         };
         if !head.has("kind") {
             // The same words as the head's own, and the kinds there are.
             self.check_kind(head.clone());
         }
-        let (head, mended): (Option<JobHead>, _) = self.read_mended(&head);
-        if let Some(mended) = mended {
+        let (head, repaired): (Option<JobHead>, _) = self.read_mended(&head);
+        if let Some(repaired) = repaired {
             table = table.only(|key| !HEAD_KEYS.contains(&key));
-            mended.list().iter().for_each(|entry| table.put(entry.clone()));
+            repaired.list().iter().for_each(|entry| table.put(entry.clone()));
         }
         let name = head.as_ref().map(|head| head.name.to_string()).unwrap_or_default();
-        let section = self.make_section(Place::Job, name, span, table);
+        let section = self.make_section(TableKind::Job, name, span, table);
         // Both are checked, so that one pass reports what is wrong with either.
         let has_kind = !section.problem("kind", "").is_of_stand_in();
         let known = has_kind.then(|| self.check_kind(section.clone())).flatten();
@@ -114,7 +114,7 @@ impl Reader {
     }
 
     fn check_deliver(&mut self, section: &Section, deliver: &[String], config: &Config) {
-        let names = self.list_names(Place::Channel);
+        let names = self.list_names(TableKind::Channel);
         for (index, name) in deliver.iter().enumerate() {
             let key = format!("deliver.{index}");
             if !names.contains(name) {
@@ -143,7 +143,7 @@ impl Reader {
     }
 
     /// The names that the file uses, also of tables that have problems of their own.
-    fn list_names(&self, place: Place) -> Vec<String> {
+    fn list_names(&self, place: TableKind) -> Vec<String> {
         match self.root.find(place.key()).map(|value| &value.data) {
             Some(Data::Table(table)) => table.list().iter().map(|entry| entry.key.to_string()).collect(),
             _ => Vec::new(),

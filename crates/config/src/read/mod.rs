@@ -8,15 +8,15 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
-use crate::attempt::attempt;
 use crate::diagnostic::{Problem, Problems, Severity, Source};
 use crate::env::Env;
 use crate::explain::list_homes;
-use crate::kind::{Kind, Place};
+use crate::kind::{Kind, TableKind};
+use crate::lenient::read_lenient;
 use crate::model::{App, HEAD_KEYS, Quota, QuotaTable, Store, StoreTable};
+use crate::secret_context::Surroundings;
 use crate::secret_url::SecretUrl;
 use crate::section::Section;
-use crate::surroundings::Surroundings;
 use crate::tree::{Data, Table, Value};
 use crate::{Config, SecretUse, overrides};
 use stdx::id::JobName;
@@ -38,14 +38,14 @@ pub(crate) fn read_file(source: Source, kinds: &'static [Kind], env: &Env) -> (O
     }
     let mut root = Table::from_parsed(root.into_inner());
     let directory = source.path().parent().filter(|path| !path.as_os_str().is_empty());
-    let surroundings =
+    let secret_context =
         Surroundings { directory: directory.unwrap_or(Path::new(".")).to_owned(), env: env.clone() };
-    let problems = overrides::write(&mut root, &surroundings);
+    let problems = overrides::write(&mut root, &secret_context);
     let mut reader = Reader {
         root,
         source,
         kinds,
-        surroundings,
+        secret_context,
         problems,
         warnings: Problems::default(),
         secrets: Vec::new(),
@@ -82,7 +82,7 @@ struct Reader {
     root: Table,
     source: Source,
     kinds: &'static [Kind],
-    surroundings: Surroundings,
+    secret_context: Surroundings,
     problems: Problems,
     warnings: Problems,
     secrets: Vec<SecretUse>,
@@ -93,19 +93,19 @@ struct Reader {
 impl Reader {
     fn read_root(&mut self) -> Config {
         self.check_root_keys();
-        let app: App = self.read_table(Place::App).unwrap_or_default();
+        let app: App = self.read_table(TableKind::App).unwrap_or_default();
         self.check_header_texts(&app);
-        let store: StoreTable = self.read_table(Place::Store).unwrap_or_default();
-        let fallback = || SecretUrl::parse("sqlite:tsuzuki.db", &self.surroundings).ok();
+        let store: StoreTable = self.read_table(TableKind::Store).unwrap_or_default();
+        let fallback = || SecretUrl::parse("sqlite:tsuzuki.db", &self.secret_context).ok();
         let mut config = Config {
             path: self.source.path().to_owned(),
             app,
             store: Store {
                 url: store.url.or_else(fallback).expect("the fallback has no reference that could be wrong"),
-                directory: self.surroundings.directory.clone(),
+                directory: self.secret_context.directory.clone(),
                 keep_history: store.keep_history,
             },
-            web: self.find_section(Place::Web),
+            web: self.find_section(TableKind::Web),
             quotas: BTreeMap::new(),
             llms: Vec::new(),
             channels: Vec::new(),
@@ -114,22 +114,22 @@ impl Reader {
             secrets: Vec::new(),
             source: self.source.clone(),
         };
-        self.apply_overrides(&mut config, Place::App);
-        self.apply_overrides(&mut config, Place::Store);
+        self.apply_overrides(&mut config, TableKind::App);
+        self.apply_overrides(&mut config, TableKind::Store);
         if let Some(web) = self.check_by_kind(config.web.clone()) {
             config.web = web;
         }
         config.quotas = self.read_quotas(&config.app);
-        self.apply_overrides(&mut config, Place::Quota);
-        config.llms = self.read_named(Place::Llm);
-        config.channels = self.read_named(Place::Channel);
+        self.apply_overrides(&mut config, TableKind::Quota);
+        config.llms = self.read_named(TableKind::Llm);
+        config.channels = self.read_named(TableKind::Channel);
         config.jobs = self.read_jobs(&config);
         config
     }
 
     /// What goes into a request header has to fit into one.
     fn check_header_texts(&mut self, app: &App) {
-        let section = self.find_section(Place::App);
+        let section = self.find_section(TableKind::App);
         for (key, text) in [("user_agent", &app.user_agent), ("contact", &app.contact)] {
             let Some(text) = text else { continue };
             if text.trim().is_empty() || !text.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
@@ -139,13 +139,13 @@ impl Reader {
         }
     }
 
-    fn apply_overrides(&mut self, config: &mut Config, place: Place) {
-        let problems = overrides::apply(config, place, &self.surroundings);
+    fn apply_overrides(&mut self, config: &mut Config, place: TableKind) {
+        let problems = overrides::apply(config, place, &self.secret_context);
         self.problems.extend(problems);
     }
 
     fn check_root_keys(&mut self) {
-        let known = Place::ALL.map(Place::key);
+        let known = TableKind::ALL.map(TableKind::key);
         let unknown = self.root.list().iter().filter(|entry| !known.contains(&&*entry.key));
         let mut unknown: Vec<_> = unknown.collect();
         unknown.sort_by_key(|entry| entry.key_span.start);
@@ -159,7 +159,7 @@ impl Reader {
             let problem = Problem::at(&self.source, entry.key_span.clone(), format!("unknown key `{key}`"));
             let problem = match nearest(key, known) {
                 Some(near) => {
-                    let place = Place::ALL.into_iter().find(|place| place.key() == near);
+                    let place = TableKind::ALL.into_iter().find(|place| place.key() == near);
                     let header = place.map_or(String::new(), |place| place.header("NAME"));
                     problem
                         .with_label(format!("did you mean `{near}`?"))
@@ -174,7 +174,7 @@ impl Reader {
         }
     }
 
-    fn read_table<T: DeserializeOwned>(&mut self, place: Place) -> Option<T> {
+    fn read_table<T: DeserializeOwned>(&mut self, place: TableKind) -> Option<T> {
         let section = self.find_section(place);
         self.read_section(&section)
     }
@@ -185,14 +185,14 @@ impl Reader {
 
     /// The same, with the keys that it was read from, if anything was wrong with the section.
     fn read_mended<T: DeserializeOwned>(&mut self, section: &Section) -> (Option<T>, Option<Table>) {
-        let read = attempt(section);
+        let read = read_lenient(section);
         self.problems.extend(read.problems);
         self.note_secrets(read.secrets);
-        (read.value, read.mended)
+        (read.value, read.repaired)
     }
 
     /// The table at the top of the file; an empty one when it is not there.
-    fn find_section(&mut self, place: Place) -> Section {
+    fn find_section(&mut self, place: TableKind) -> Section {
         let (span, table) = match self.root.find(place.key()) {
             None => (0..0, Table::default()),
             Some(Value { span, data: Data::Table(table) }) => (span.clone(), table.clone()),
@@ -206,14 +206,14 @@ impl Reader {
         self.make_section(place, String::new(), span, table)
     }
 
-    fn make_section(&self, place: Place, name: String, span: Range<usize>, table: Table) -> Section {
+    fn make_section(&self, place: TableKind, name: String, span: Range<usize>, table: Table) -> Section {
         let kind = match table.find("kind").map(|value| &value.data) {
             Some(Data::Text(kind)) => kind.to_string(),
             _ => String::new(),
         };
         let taken: &[&str] = match place {
-            Place::Job => HEAD_KEYS,
-            Place::Channel | Place::Llm => &["kind"],
+            TableKind::Job => HEAD_KEYS,
+            TableKind::Channel | TableKind::Llm => &["kind"],
             _ => &[],
         };
         Section {
@@ -225,12 +225,12 @@ impl Reader {
             table: Arc::new(table),
             taken,
             kinds: self.kinds,
-            surroundings: self.surroundings.clone(),
+            secret_context: self.secret_context.clone(),
         }
     }
 
     /// The tables `[place.NAME]`.
-    fn list_named(&mut self, place: Place) -> Vec<Section> {
+    fn list_named(&mut self, place: TableKind) -> Vec<Section> {
         let outer = self.find_section(place);
         let mut sections = Vec::new();
         for entry in outer.table.list() {
@@ -261,7 +261,7 @@ impl Reader {
     }
 
     fn read_quotas(&mut self, app: &App) -> BTreeMap<String, Quota> {
-        let sections = self.list_named(Place::Quota);
+        let sections = self.list_named(TableKind::Quota);
         let mut quotas = BTreeMap::new();
         for section in sections {
             if let Some(table) = self.read_section::<QuotaTable>(&section) {
@@ -273,7 +273,7 @@ impl Reader {
         quotas
     }
 
-    fn read_named(&mut self, place: Place) -> Vec<Section> {
+    fn read_named(&mut self, place: TableKind) -> Vec<Section> {
         let sections = self.list_named(place);
         let checked = |section: Section| match self.check_kind(section.clone()) {
             Some(section) => {

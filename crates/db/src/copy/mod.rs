@@ -16,7 +16,7 @@ mod tables;
 
 use std::collections::BTreeMap;
 
-use super::{Error, Place, TableSurvey, Tx, moved};
+use super::{DbUrl, Error, TableSurvey, Tx, moved};
 use rows::{Tally, Values};
 use side::Side;
 use stdx::fail;
@@ -24,11 +24,11 @@ use stdx::time::Clock;
 use tables::Table;
 
 /// What a move needs to know.
-pub struct Mover {
+pub struct DatabaseMove {
     /// The database with the rows.
-    pub from: Place,
+    pub from: DbUrl,
     /// The database that is to have them.
-    pub to: Place,
+    pub to: DbUrl,
     /// The time.
     pub clock: Clock,
     /// Who is at work in the source at this moment, in words; a move begins only if nobody is.
@@ -149,7 +149,7 @@ pub enum MoveError {
 
 type Result<T> = std::result::Result<T, MoveError>;
 
-impl Mover {
+impl DatabaseMove {
     /// What would be moved; changes nothing.
     pub async fn plan(self) -> Result<MovePlan> {
         in_background(move || self.plan_blocking()).await
@@ -263,9 +263,9 @@ impl Mover {
 
     /// Refuses a source that was left for another place than `target`.
     fn refuse_left(&self, source: &mut Side, target: Option<&Side>) -> Result<()> {
-        match moved::find_left(&mut source.tx())? {
+        match moved::find_moved_away(&mut source.tx())? {
             Some(left) if target.is_none_or(|target| target.shown != left.to) => {
-                Err(Error::Left { to: left.to, at: left.at }.into())
+                Err(Error::MovedAway { to: left.to, at: left.at }.into())
             }
             _ => Ok(()),
         }
@@ -283,7 +283,7 @@ impl Mover {
         match target.find_filled(tables)? {
             None => Ok(false),
             // The source was left for this very place, or we would not have come here.
-            Some(_) if moved::find_left(&mut source.tx())?.is_some() => {
+            Some(_) if moved::find_moved_away(&mut source.tx())?.is_some() => {
                 Err(MoveError::Ended { from: source.shown.clone(), to: target.shown.clone() })
             }
             Some(table) => {

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::tables::Table;
 use crate::session::{NOW, Server, Session, without_password};
-use crate::{Error, Open, Place, Result, SchemaState, Tx, migrate, sqlite, survey};
+use crate::{DbUrl, Error, Open, Result, SchemaState, Tx, migrate, sqlite, survey};
 use stdx::time::{Clock, Timestamp};
 
 /// How long we wait for another process to end what it is writing.
@@ -30,36 +30,36 @@ enum Link {
 
 impl Side {
     /// Connects without changing anything; `None` for a file that does not exist.
-    pub(super) fn find(place: &Place, clock: &Clock) -> Result<Option<Self>> {
+    pub(super) fn find(place: &DbUrl, clock: &Clock) -> Result<Option<Self>> {
         match place {
-            Place::File(path) if !path.exists() => Ok(None),
-            Place::File(path) => {
+            DbUrl::File(path) if !path.exists() => Ok(None),
+            DbUrl::File(path) => {
                 let connection = sqlite::open_file(path, Open::Existing)?;
                 connection.busy_timeout(PATIENCE)?;
                 sqlite::refuse_strangers(&connection, path)?;
                 Ok(Some(Self::of_file(connection, path, clock)))
             }
-            Place::Server(url) => Self::connect(url, clock).map(Some),
-            Place::Memory => Err(Error::BadAddress("a database in memory cannot be moved".into())),
+            DbUrl::Server(url) => Self::connect(url, clock).map(Some),
+            DbUrl::Memory => Err(Error::BadAddress("a database in memory cannot be moved".into())),
         }
     }
 
     /// Connects to the database that is to be filled, made and brought up to date if need be.
-    pub(super) fn create(place: &Place, clock: &Clock) -> Result<Self> {
+    pub(super) fn create(place: &DbUrl, clock: &Clock) -> Result<Self> {
         match place {
-            Place::File(path) => {
+            DbUrl::File(path) => {
                 let connection = sqlite::open_file(path, Open::Create)?;
                 sqlite::prepare(&connection, Some(path), Open::Create, clock)?;
                 Ok(Self::of_file(connection, path, clock))
             }
-            Place::Server(url) => {
+            DbUrl::Server(url) => {
                 let mut side = Self::connect(url, clock)?;
                 if let Link::Postgres(session) = &mut side.link {
                     migrate::migrate_postgres(session, clock)?;
                 }
                 Ok(side)
             }
-            Place::Memory => Err(Error::BadAddress("a database in memory cannot be moved".into())),
+            DbUrl::Memory => Err(Error::BadAddress("a database in memory cannot be moved".into())),
         }
     }
 

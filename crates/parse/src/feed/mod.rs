@@ -93,7 +93,7 @@ fn read(bytes: &[u8], context: &Context, texts: Texts) -> Result<Feed, Refused> 
         feed.language = context.content_language.clone().filter(|language| !language.contains(','));
     }
     match key::assign(&mut feed.entries) {
-        key::Told::ByText if texts == Texts::Spared => read(bytes, context, Texts::Kept),
+        key::Named::ByText if texts == Texts::Spared => read(bytes, context, Texts::Kept),
         _ => Ok(feed),
     }
 }

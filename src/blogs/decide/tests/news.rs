@@ -11,41 +11,46 @@ fn the_first_success_is_silent_unless_the_job_asks_for_more() {
     ] {
         let rules = Rules { first_run, hold_above: 1, ..rules() };
         for detector in Detector::ALL {
-            let settled = settle(
+            let decision = decide_check(
                 &blog(),
                 &rules,
                 &State::default(),
                 &saw(detector, entries("a b c")),
                 &Seen::default(),
             );
-            assert_eq!(told(&settled), expected, "{first_run} {detector:?}");
-            assert!(!is_held(&settled), "a first run is never held");
-            assert_eq!(settled.record, Record::All);
-            assert_eq!(codes(&settled)[0], "baseline");
+            assert_eq!(told(&decision), expected, "{first_run} {detector:?}");
+            assert!(!is_held(&decision), "a first run is never held");
+            assert_eq!(decision.record, Record::All);
+            assert_eq!(codes(&decision)[0], "baseline");
         }
     }
     let mut mixed = entries("old new");
     mixed[0].published_at = Some(now().minus(DAY));
     mixed[1].published_at = Some(now());
     let rules = Rules { first_run: FirstRun::Latest(1), ..rules() };
-    let settled = settle(&blog(), &rules, &State::default(), &saw(Detector::Feed, mixed), &Seen::default());
-    assert_eq!(told(&settled), ["new"], "the latest by date, not by place");
+    let decision =
+        decide_check(&blog(), &rules, &State::default(), &saw(Detector::Feed, mixed), &Seen::default());
+    assert_eq!(told(&decision), ["new"], "the latest by date, not by place");
 }
 
 #[test]
 fn a_failed_first_check_is_not_the_first_success() {
-    let failed = settle(&blog(), &rules(), &State::default(), &trouble(TroubleKind::Other), &Seen::default());
+    let failed =
+        decide_check(&blog(), &rules(), &State::default(), &trouble(TroubleKind::Other), &Seen::default());
     let state = failed.state.unwrap();
-    let settled = settle(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a b")), &Seen::default());
-    assert!(told(&settled).is_empty());
+    let decision =
+        decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a b")), &Seen::default());
+    assert!(told(&decision).is_empty());
 }
 
 #[test]
 fn a_feed_that_starts_empty_announces_its_first_entry() {
-    let first = settle(&blog(), &rules(), &State::default(), &saw(Detector::Feed, vec![]), &Seen::default());
+    let first =
+        decide_check(&blog(), &rules(), &State::default(), &saw(Detector::Feed, vec![]), &Seen::default());
     let state = first.state.unwrap();
     assert!(first.check.error_message.is_none());
-    let second = settle(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a")), &Seen::default());
+    let second =
+        decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a")), &Seen::default());
     assert_eq!(told(&second), ["a"]);
     assert!(second.check.changed);
 }
@@ -68,10 +73,10 @@ fn only_what_was_never_seen_is_new() {
         ("an old one returns", Html, "a b c", "z a b c", "a b c z", ""),
     ] {
         let state = after(detector, before);
-        let settled = settle(&blog(), &rules(), &state, &saw(detector, entries(sees)), &seen(memory));
-        assert_eq!(told(&settled).join(" "), expected, "{name}, {detector:?}");
-        assert_eq!(settled.check.changed, !expected.is_empty(), "{name}, {detector:?}");
-        let changed_at = settled.state.and_then(|state| state.last_change_at);
+        let decision = decide_check(&blog(), &rules(), &state, &saw(detector, entries(sees)), &seen(memory));
+        assert_eq!(told(&decision).join(" "), expected, "{name}, {detector:?}");
+        assert_eq!(decision.check.changed, !expected.is_empty(), "{name}, {detector:?}");
+        let changed_at = decision.state.and_then(|state| state.last_change_at);
         assert_eq!(changed_at.is_some(), !expected.is_empty(), "{name}: last_change_at only on change");
     }
 }
@@ -82,16 +87,16 @@ fn a_new_guid_for_a_known_address_is_not_new_and_is_remembered() {
     for entry in &mut rewritten {
         entry.key.insert_str(0, "guid:");
     }
-    let settled = settle(
+    let decision = decide_check(
         &blog(),
         &rules(),
         &after(Detector::Feed, "a b"),
         &saw(Detector::Feed, rewritten),
         &seen("a b"),
     );
-    assert!(told(&settled).is_empty());
-    assert_eq!(recorded(&settled).len(), 2, "the new keys join the memory");
-    assert_eq!(settled.state.unwrap().recent_entry_keys.list()[0], "guid://b.example/a");
+    assert!(told(&decision).is_empty());
+    assert_eq!(recorded(&decision).len(), 2, "the new keys join the memory");
+    assert_eq!(decision.state.unwrap().recent_entry_keys.list()[0], "guid://b.example/a");
 }
 
 #[test]
@@ -99,15 +104,20 @@ fn a_new_address_for_a_known_guid_is_not_new_and_is_remembered() {
     let mut moved = entry("a");
     moved.url_key = Some("//b.example/elsewhere".into());
     let sees = vec![moved, entry("c")];
-    let settled =
-        settle(&blog(), &rules(), &after(Detector::Feed, "b"), &saw(Detector::Feed, sees), &seen("a b"));
-    assert_eq!(told(&settled), ["c"]);
-    assert!(recorded(&settled).iter().any(|entry| entry.key == "//b.example/elsewhere"));
+    let decision = decide_check(
+        &blog(),
+        &rules(),
+        &after(Detector::Feed, "b"),
+        &saw(Detector::Feed, sees),
+        &seen("a b"),
+    );
+    assert_eq!(told(&decision), ["c"]);
+    assert!(recorded(&decision).iter().any(|entry| entry.key == "//b.example/elsewhere"));
 }
 
 #[test]
 fn a_new_link_is_told_when_it_was_seen_twice() {
-    let first = settle(
+    let first = decide_check(
         &blog(),
         &rules(),
         &after(Detector::Html, "a b c"),
@@ -120,65 +130,71 @@ fn a_new_link_is_told_when_it_was_seen_twice() {
     assert!(!may_skip(&blog(), &state, Detector::Html, now()), "the next check must read the page");
     let again = saw(Detector::Html, entries("e d a b c"));
     assert!(needs_memory(&state, &again));
-    let second = settle(&blog(), &rules(), &state, &again, &seen("a b c"));
+    let second = decide_check(&blog(), &rules(), &state, &again, &seen("a b c"));
     assert_eq!(told(&second), ["d"], "e waits in turn");
-    let passing = settle(&blog(), &rules(), &state, &saw(Detector::Html, entries("a b c")), &seen("a b c"));
+    let passing =
+        decide_check(&blog(), &rules(), &state, &saw(Detector::Html, entries("a b c")), &seen("a b c"));
     assert!(told(&passing).is_empty(), "a link that went away again was none");
     assert_eq!(passing.state.unwrap().unconfirmed, None);
     let at_once = Blog { confirm: false, ..blog() };
-    let settled = settle(
+    let decision = decide_check(
         &at_once,
         &rules(),
         &after(Detector::Html, "a b c"),
         &saw(Detector::Html, entries("d a b c")),
         &seen("a b c"),
     );
-    assert_eq!(told(&settled), ["d"]);
+    assert_eq!(told(&decision), ["d"]);
 }
 
 #[test]
 fn too_many_at_once_are_held() {
     let rules = Rules { hold_above: 2, ..rules() };
     for (sees, held) in [("a x y", false), ("a x y z", true)] {
-        let settled = settle(
+        let decision = decide_check(
             &blog(),
             &rules,
             &after(Detector::Feed, "a"),
             &saw(Detector::Feed, entries(sees)),
             &seen("a"),
         );
-        assert_eq!(is_held(&settled), held, "{sees}");
+        assert_eq!(is_held(&decision), held, "{sees}");
     }
 }
 
 #[test]
 fn a_list_that_was_rewritten_is_held() {
-    let settled = settle(
+    let decision = decide_check(
         &blog(),
         &rules(),
         &after(Detector::Sitemap, "a b c d e"),
         &saw(Detector::Sitemap, entries("a v w x y z")),
         &seen("a b c d e"),
     );
-    assert!(is_held(&settled));
-    assert_eq!(told(&settled).len(), 5, "it can be approved");
+    assert!(is_held(&decision));
+    assert_eq!(told(&decision).len(), 5, "it can be approved");
 }
 
 #[test]
 fn a_feed_without_anything_known_raises_the_gap_alarm_or_was_rewritten() {
     let state = after(Detector::Feed, "a b c");
-    let fresh = settle(&blog(), &rules(), &state, &saw(Detector::Feed, dated("x y", now())), &seen(""));
+    let fresh = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, dated("x y", now())), &seen(""));
     assert_eq!(told(&fresh), ["x", "y"]);
     assert!(codes(&fresh).contains(&"gap") && fresh.changes[0].detail.gap && !is_held(&fresh));
     let old = dated("x y", now().minus(DAY * 300));
-    let rewritten = settle(&blog(), &rules(), &state, &saw(Detector::Feed, old), &seen(""));
+    let rewritten = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, old), &seen(""));
     assert!(told(&rewritten).is_empty(), "old articles under new names are not news");
     assert!(codes(&rewritten).contains(&"rewritten"));
     assert_eq!(recorded(&rewritten).len(), 2);
-    let undated = settle(&blog(), &rules(), &state, &saw(Detector::Feed, entries("x y")), &seen(""));
+    let undated = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("x y")), &seen(""));
     assert!(is_held(&undated), "without dates a person decides");
-    let single =
-        settle(&blog(), &rules(), &after(Detector::Feed, "a"), &saw(Detector::Feed, entries("b")), &seen(""));
+    let single = decide_check(
+        &blog(),
+        &rules(),
+        &after(Detector::Feed, "a"),
+        &saw(Detector::Feed, entries("b")),
+        &seen(""),
+    );
     assert!(
         told(&single) == ["b"] && !single.changes[0].detail.gap,
         "a feed of one entry always looks like that"
@@ -189,16 +205,17 @@ fn a_feed_without_anything_known_raises_the_gap_alarm_or_was_rewritten() {
 fn another_detector_or_other_settings_make_nothing_new() {
     let state = after(Detector::Feed, "a b");
     for detector in [Detector::Sitemap, Detector::Html] {
-        let settled = settle(&blog(), &rules(), &state, &saw(detector, entries("a b c d")), &seen("a b"));
-        assert!(told(&settled).is_empty(), "{detector:?}");
-        assert_eq!(recorded(&settled).len(), 2, "the others join the memory");
-        assert!(codes(&settled).contains(&"detector_changed"));
+        let decision =
+            decide_check(&blog(), &rules(), &state, &saw(detector, entries("a b c d")), &seen("a b"));
+        assert!(told(&decision).is_empty(), "{detector:?}");
+        assert_eq!(recorded(&decision).len(), 2, "the others join the memory");
+        assert!(codes(&decision).contains(&"detector_changed"));
     }
     let other = Blog { patterns: Patterns { include: vec!["*".into()], exclude: vec![] }, ..blog() }.hashed();
     let mut sees = dated("x", now());
     sees.extend(dated("y", now().minus(DAY * 30)));
     sees.extend(entries("a b"));
-    let settled = settle(&other, &rules(), &state, &saw(Detector::Feed, sees), &seen("a b"));
-    assert_eq!(told(&settled), ["x"], "only what is dated after the last check");
-    assert_eq!(settled.state.unwrap().settings_hash, Some(other.settings_hash));
+    let decision = decide_check(&other, &rules(), &state, &saw(Detector::Feed, sees), &seen("a b"));
+    assert_eq!(told(&decision), ["x"], "only what is dated after the last check");
+    assert_eq!(decision.state.unwrap().settings_hash, Some(other.settings_hash));
 }

@@ -19,15 +19,16 @@ fn an_empty_or_shrunken_list_is_an_error_until_it_lasts() {
         (Html, "a b c", "a", false),
     ] {
         let state = after(detector, before);
-        let settled = settle(&blog(), &rules(), &state, &saw(detector, entries(sees)), &seen(before));
-        assert_eq!(settled.check.error_message.is_some(), fails, "{detector:?}: {before} → {sees}");
-        assert!(told(&settled).is_empty() && !settled.check.changed);
+        let decision = decide_check(&blog(), &rules(), &state, &saw(detector, entries(sees)), &seen(before));
+        assert_eq!(decision.check.error_message.is_some(), fails, "{detector:?}: {before} → {sees}");
+        assert!(told(&decision).is_empty() && !decision.check.changed);
     }
     let mut state = after(Html, "a b c d e");
     for turn in 1..=3 {
-        let settled = settle(&blog(), &rules(), &state, &saw(Html, entries("a b")), &seen("a b c d e"));
-        assert_eq!(settled.check.error_message.is_some(), turn < 3, "turn {turn}");
-        state = *settled.state.unwrap();
+        let decision =
+            decide_check(&blog(), &rules(), &state, &saw(Html, entries("a b")), &seen("a b c d e"));
+        assert_eq!(decision.check.error_message.is_some(), turn < 3, "turn {turn}");
+        state = *decision.state.unwrap();
     }
     assert_eq!((state.url_count, state.failures_in_a_row), (2, 0));
 }
@@ -39,37 +40,43 @@ fn failures_are_told_once_then_daily_then_their_end() {
     for hour in 0..52 {
         let mut failed = trouble(TroubleKind::Other);
         failed.checked_at = now().plus(HOUR * hour);
-        let settled = settle(&blog(), &rules(), &state, &failed, &Seen::default());
-        told.extend(settled.changes.iter().map(|change| (hour, change.code, change.detail.again)));
-        state = *settled.state.unwrap();
+        let decision = decide_check(&blog(), &rules(), &state, &failed, &Seen::default());
+        told.extend(decision.changes.iter().map(|change| (hour, change.code, change.detail.again)));
+        state = *decision.state.unwrap();
         assert_eq!(state.recent_entry_keys.list().len(), 1, "what was known stays known");
     }
     assert_eq!(told, [(2, Code::Failing, false), (26, Code::Failing, true), (50, Code::Failing, true)]);
     assert_eq!(state.failing_since, Some(now()));
-    let settled = settle(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a")), &seen("a"));
-    assert_eq!(settled.changes[0].code, Code::Recovered);
-    assert_eq!(settled.changes[0].detail.failures, Some(52));
-    let state = settled.state.unwrap();
+    let decision = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a")), &seen("a"));
+    assert_eq!(decision.changes[0].code, Code::Recovered);
+    assert_eq!(decision.changes[0].detail.failures, Some(52));
+    let state = decision.state.unwrap();
     assert_eq!((state.failures_in_a_row, state.warned_at, state.failing_since), (0, None, None));
-    let brief = settle(
+    let brief = decide_check(
         &blog(),
         &rules(),
         &after(Detector::Feed, "a"),
         &trouble(TroubleKind::Other),
         &Seen::default(),
     );
-    let settled =
-        settle(&blog(), &rules(), &brief.state.unwrap(), &saw(Detector::Feed, entries("a")), &seen("a"));
-    assert!(settled.changes.is_empty(), "what was never told needs no end");
+    let decision = decide_check(
+        &blog(),
+        &rules(),
+        &brief.state.unwrap(),
+        &saw(Detector::Feed, entries("a")),
+        &seen("a"),
+    );
+    assert!(decision.changes.is_empty(), "what was never told needs no end");
 }
 
 #[test]
 fn each_kind_of_trouble_has_its_consequence() {
     let mut state = after(Detector::Feed, "a");
     state.feed_url = Some("https://b.example/feed".parse().unwrap());
-    let gone = settle(&blog(), &rules(), &state, &trouble(TroubleKind::Gone), &Seen::default());
+    let gone = decide_check(&blog(), &rules(), &state, &trouble(TroubleKind::Gone), &Seen::default());
     assert!(gone.pause.is_some() && gone.changes[0].code == Code::Gone);
-    let later = settle(&blog(), &rules(), &state, &trouble(TroubleKind::Later(HOUR * 3)), &Seen::default());
+    let later =
+        decide_check(&blog(), &rules(), &state, &trouble(TroubleKind::Later(HOUR * 3)), &Seen::default());
     let later = later.state.unwrap();
     let until = now().plus(HOUR * 3);
     for (at, expected, what) in [
@@ -85,7 +92,7 @@ fn each_kind_of_trouble_has_its_consequence() {
             Target::At(state.feed_url.clone().unwrap())
         );
         let lost = trouble(TroubleKind::Lost(Detector::Feed));
-        state = *settle(&blog(), &rules(), &state, &lost, &Seen::default()).state.unwrap();
+        state = *decide_check(&blog(), &rules(), &state, &lost, &Seen::default()).state.unwrap();
         assert_eq!(state.failures_in_a_row, turn);
     }
     assert_eq!(

@@ -14,12 +14,12 @@ fn unchanged_only_moves_the_time() {
     };
     let state = State { known: vec![known.clone()], ..after(Detector::Feed, "a") };
     let same = Reading::Unchanged { detector: Detector::Feed, known: vec![known.clone()] };
-    let settled = settle(&blog(), &rules(), &state, &sighting(Ok(same)), &Seen::default());
-    assert!(settled.state.is_none() && settled.check.skipped && settled.events.is_empty());
+    let decision = decide_check(&blog(), &rules(), &state, &sighting(Ok(same)), &Seen::default());
+    assert!(decision.state.is_none() && decision.check.skipped && decision.events.is_empty());
     let renewed = Known { etag: Some("\"2\"".into()), ..known };
     let other = Reading::Unchanged { detector: Detector::Feed, known: vec![renewed.clone()] };
-    let settled = settle(&blog(), &rules(), &state, &sighting(Ok(other)), &Seen::default());
-    assert_eq!(settled.state.unwrap().known, [renewed]);
+    let decision = decide_check(&blog(), &rules(), &state, &sighting(Ok(other)), &Seen::default());
+    assert_eq!(decision.state.unwrap().known, [renewed]);
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn searches_are_remembered_for_a_week() {
     assert_eq!(target(&blog(), &state, Detector::Feed, now()), Target::Search);
     let mut nothing = saw(Detector::Html, entries("a b"));
     (nothing.feed_search, nothing.sitemap_search) = (Some(None), Some(None));
-    let state = *settle(&blog(), &rules(), &state, &nothing, &Seen::default()).state.unwrap();
+    let state = *decide_check(&blog(), &rules(), &state, &nothing, &Seen::default()).state.unwrap();
     assert_eq!((&state.feed_url, &state.sitemap_url), (&None, &None));
     for (later, expected) in [(DAY * 6, Target::Nowhere), (DAY * 7, Target::Search)] {
         for detector in [Detector::Feed, Detector::Sitemap] {
@@ -39,7 +39,7 @@ fn searches_are_remembered_for_a_week() {
     assert!(matches!(target(&named, &state, Detector::Feed, now()), Target::At(url) if url.path() == "/f"));
     let mut found = saw(Detector::Feed, entries("a"));
     found.feed_search = Some(Some("https://b.example/feed".parse().unwrap()));
-    let state = *settle(&blog(), &rules(), &state, &found, &seen("a")).state.unwrap();
+    let state = *decide_check(&blog(), &rules(), &state, &found, &seen("a")).state.unwrap();
     assert_eq!(state.next_feed_discovery_at, None);
     assert!(matches!(target(&blog(), &state, Detector::Feed, now().plus(DAY * 99)), Target::At(_)));
     let renamed = Blog { url: "https://new.example/".parse().unwrap(), ..blog() }.hashed();
@@ -63,17 +63,17 @@ fn a_permanent_redirect_is_believed_the_third_time() {
     for turn in 1..=3 {
         let mut moved = saw(Detector::Feed, entries("a"));
         moved.moved_to = Some(to.clone());
-        let settled = settle(&blog(), &rules(), &state, &moved, &seen("a"));
-        assert_eq!(codes(&settled).contains(&"moved"), turn == 3);
-        state = *settled.state.unwrap();
+        let decision = decide_check(&blog(), &rules(), &state, &moved, &seen("a"));
+        assert_eq!(codes(&decision).contains(&"moved"), turn == 3);
+        state = *decision.state.unwrap();
         assert_eq!(state.feed_url.as_ref() == Some(&to), turn == 3, "turn {turn}");
     }
     state.feed_url = Some("https://b.example/old".parse().unwrap());
     (state.moved_to, state.moved_count) = (Some(to.clone()), 2);
-    let settled = settle(&blog(), &rules(), &state, &trouble(TroubleKind::Other), &Seen::default());
-    assert_eq!(settled.state.unwrap().moved_count, 2, "a failure says nothing about it");
-    let settled = settle(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a")), &seen("a"));
-    assert_eq!(settled.state.unwrap().moved_count, 0, "an answer without redirect takes it back");
+    let decision = decide_check(&blog(), &rules(), &state, &trouble(TroubleKind::Other), &Seen::default());
+    assert_eq!(decision.state.unwrap().moved_count, 2, "a failure says nothing about it");
+    let decision = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a")), &seen("a"));
+    assert_eq!(decision.state.unwrap().moved_count, 0, "an answer without redirect takes it back");
 }
 
 #[test]

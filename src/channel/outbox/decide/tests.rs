@@ -73,9 +73,9 @@ fn waits_grow_and_differ_a_little() {
     assert_ne!(back_off(3, "a"), back_off(3, "b"));
 }
 
-fn unresolved(attempts: u32, ago: Duration, doubt: Option<Doubt>) -> Unresolved<'static> {
-    let attempted = Attempted { since: now().minus(ago), is_certain: doubt.is_none() };
-    Unresolved { key: "key", attempts, looks: 0, attempted, was_resent: false, doubt }
+fn unresolved(attempts: u32, ago: Duration, suspicion: Option<Suspicion>) -> Unresolved<'static> {
+    let attempted = Attempted { since: now().minus(ago), is_certain: suspicion.is_none() };
+    Unresolved { key: "key", attempts, resolve_attempts: 0, attempted, was_resent: false, suspicion }
 }
 
 #[test]
@@ -83,26 +83,26 @@ fn a_resolver_that_cannot_tell_leads_to_a_repeat_only_where_that_is_safe_or_want
     let cannot = || Finding::CannotTell { why: "no".into() };
     let hour = Some(HOUR);
     let (resend, hold) = (OnUnknown::Resend, OnUnknown::Hold);
-    for (finding, ago, doubt, window, on_unknown, again) in [
+    for (finding, ago, suspicion, window, on_unknown, again) in [
         // Not there: send it, whoever asks.
         (Finding::NotSent, HOUR * 9, None, hour, resend, true),
-        (Finding::NotSent, HOUR * 9, Some(Doubt::Restored), hour, hold, true),
+        (Finding::NotSent, HOUR * 9, Some(Suspicion::Restored), hour, hold, true),
         // Mastodon: within the hour its key covers us, later a person is asked.
         (cannot(), HOUR / 2, None, hour, resend, true),
         (cannot(), HOUR / 2, None, hour, hold, true),
         (cannot(), HOUR * 2, None, hour, resend, false),
-        (cannot(), HOUR / 2, Some(Doubt::Retold), hour, resend, false),
-        (cannot(), HOUR / 2, Some(Doubt::Restored), hour, resend, false),
+        (cannot(), HOUR / 2, Some(Suspicion::Retold), hour, resend, false),
+        (cannot(), HOUR / 2, Some(Suspicion::Restored), hour, resend, false),
         // Mail, Slack, webhooks: as the config says, but never blindly from a backup.
         (cannot(), HOUR * 9, None, None, resend, true),
         (cannot(), HOUR * 9, None, None, hold, false),
-        (cannot(), HOUR * 9, Some(Doubt::Retold), None, resend, true),
-        (cannot(), HOUR * 9, Some(Doubt::Restored), None, resend, false),
-        (cannot(), HOUR * 9, Some(Doubt::Reopened), None, resend, false),
+        (cannot(), HOUR * 9, Some(Suspicion::Retold), None, resend, true),
+        (cannot(), HOUR * 9, Some(Suspicion::Restored), None, resend, false),
+        (cannot(), HOUR * 9, Some(Suspicion::Reopened), None, resend, false),
     ] {
         let settings = Settings { on_unknown, ..settings() };
-        let resolved = after_resolving(&unresolved(1, ago, doubt), &finding, window, &settings, now());
-        let what = format!("{finding:?} {ago:?} {doubt:?} {window:?} {on_unknown:?}");
+        let resolved = after_resolving(&unresolved(1, ago, suspicion), &finding, window, &settings, now());
+        let what = format!("{finding:?} {ago:?} {suspicion:?} {window:?} {on_unknown:?}");
         match resolved {
             Resolved::SendAgain { .. } => assert!(again, "{what}"),
             Resolved::Step(step) => {
@@ -185,8 +185,8 @@ fn failed_looks_are_put_off_longer_each_time_and_end_with_a_person() {
     let unknown = SendError::unknown("cut");
     let locked = SendError::Locked { why: String::new() };
     let busy = SendError::Busy { why: String::new(), after: MINUTE };
-    let look = |looks, error: &SendError| {
-        let message = Unresolved { looks, ..unresolved(1, HOUR, None) };
+    let look = |resolve_attempts, error: &SendError| {
+        let message = Unresolved { resolve_attempts, ..unresolved(1, HOUR, None) };
         match after_resolving(&message, &Finding::Later(error.clone()), None, &settings(), now()) {
             Resolved::Step(step) => {
                 assert_eq!(step.attempts, 1, "looking is not an attempt");
@@ -195,7 +195,7 @@ fn failed_looks_are_put_off_longer_each_time_and_end_with_a_person() {
             Resolved::SendAgain { .. } => panic!("sent without looking"),
         }
     };
-    for (looks, error, state, counted, wait) in [
+    for (resolve_attempts, error, state, counted, wait) in [
         (0, &later(), State::Unknown, 1, Some(back_off(1, "key"))),
         (1, &later(), State::Unknown, 2, Some(back_off(2, "key"))),
         (2, &later(), State::Held, 0, None),
@@ -205,10 +205,10 @@ fn failed_looks_are_put_off_longer_each_time_and_end_with_a_person() {
         (2, &locked, State::Unknown, 2, Some(Duration::ZERO)),
         (2, &busy, State::Unknown, 2, Some(MINUTE)),
     ] {
-        let step = look(looks, error);
-        assert_eq!((step.state, step.looks), (state, counted), "{looks} {error:?}");
+        let step = look(resolve_attempts, error);
+        assert_eq!((step.state, step.resolve_attempts), (state, counted), "{resolve_attempts} {error:?}");
         if let Some(wait) = wait {
-            assert_eq!(step.not_before.since(now()), wait, "{looks} {error:?}");
+            assert_eq!(step.not_before.since(now()), wait, "{resolve_attempts} {error:?}");
         }
     }
     assert_eq!(look(0, &locked).rest, Some(Rest::Locked));
@@ -252,22 +252,22 @@ fn quiet_hours_daily_limit_and_pace_hold_in_the_channels_zone() {
         (
             "2026-01-15T03:00:00Z",
             active(Some("2026-01-15T02:59:30Z"), 1),
-            Some(("2026-01-15T03:00:30.000Z", Because::Pace)),
+            Some(("2026-01-15T03:00:30.000Z", WaitReason::Pace)),
         ),
         ("2026-01-15T03:00:00Z", active(Some("2026-01-15T02:59:00Z"), 1), None),
         // The clock was set back: nobody waits for a moment that may be years away.
         ("2026-01-15T03:00:00Z", active(Some("2027-01-15T02:59:30Z"), 1), None),
         // The day is full until midnight in Tokyo.
-        ("2026-01-15T03:00:00Z", active(None, 2), Some(("2026-01-15T15:00:00.000Z", Because::MaxPerDay))),
+        ("2026-01-15T03:00:00Z", active(None, 2), Some(("2026-01-15T15:00:00.000Z", WaitReason::MaxPerDay))),
         // 22:00, 00:30 and 06:59 are quiet, 07:00 is not.
-        ("2026-01-15T13:00:00Z", active(None, 0), Some(("2026-01-15T22:00:00.000Z", Because::Quiet))),
-        ("2026-01-15T15:30:00Z", active(None, 0), Some(("2026-01-15T22:00:00.000Z", Because::Quiet))),
-        ("2026-01-15T21:59:30Z", active(None, 0), Some(("2026-01-15T22:00:30.000Z", Because::Quiet))),
+        ("2026-01-15T13:00:00Z", active(None, 0), Some(("2026-01-15T22:00:00.000Z", WaitReason::Quiet))),
+        ("2026-01-15T15:30:00Z", active(None, 0), Some(("2026-01-15T22:00:00.000Z", WaitReason::Quiet))),
+        ("2026-01-15T21:59:30Z", active(None, 0), Some(("2026-01-15T22:00:30.000Z", WaitReason::Quiet))),
         ("2026-01-15T22:00:00Z", active(None, 0), None),
     ] {
-        match (turn(&tokyo, activity, at(time)), expected) {
-            (Turn::Now, None) => {}
-            (Turn::NotBefore(until, why), Some((expected, because))) => {
+        match (admit(&tokyo, activity, at(time)), expected) {
+            (Admission::Now, None) => {}
+            (Admission::NotBefore(until, why), Some((expected, because))) => {
                 assert_eq!((until.to_string().as_str(), why), (expected, because), "{time}");
             }
             (turn, expected) => panic!("{time} {activity:?}: {turn:?}, not {expected:?}"),

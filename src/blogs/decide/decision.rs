@@ -1,0 +1,158 @@
+//! What comes of a check: what to remember, what to write down, what to tell.
+
+use std::collections::HashSet;
+
+use serde_json::Value as Json;
+
+use crate::blogs::model::{Detector, Found, State};
+use crate::time::Timestamp;
+
+/// What a check means.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision {
+    /// What to remember; `None` when only the time of the check is new.
+    pub state: Option<Box<State>>,
+    /// The row of the history.
+    pub check: Check,
+    /// What joins the memory of everything seen.
+    pub record: Record,
+    /// What is worth telling.
+    pub changes: Vec<Change>,
+    /// Reason codes with details, for `why`.
+    pub events: Vec<(&'static str, Json)>,
+    /// The blog is to be left alone, for this reason.
+    pub pause: Option<String>,
+}
+
+/// What joins the memory of everything seen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Record {
+    /// Everything that was read.
+    All,
+    /// These.
+    These(Vec<Found>),
+}
+
+/// A row of `check_history`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Check {
+    /// The HTTP status that decided.
+    pub http_status: Option<u16>,
+    /// Whether nothing had to be read.
+    pub skipped: bool,
+    /// Whether something new was found.
+    pub changed: bool,
+    /// Hash of the addresses that were listed.
+    pub url_fingerprint: Option<String>,
+    /// What went wrong.
+    pub error_message: Option<String>,
+}
+
+/// Something worth telling.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// What happened.
+    pub code: Code,
+    /// Whether a person is to look at it first.
+    pub held: bool,
+    /// What there is to say.
+    pub detail: Detail,
+}
+
+/// What happened to a blog that is worth telling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Code {
+    /// It has something new.
+    New,
+    /// It cannot be read.
+    Failing,
+    /// It can be read again.
+    Recovered,
+    /// It is gone for good.
+    Gone,
+}
+
+impl Code {
+    /// All of them.
+    pub const ALL: [Code; 4] = [Code::New, Code::Failing, Code::Recovered, Code::Gone];
+
+    /// The word that is stored and shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Code::New => "new",
+            Code::Failing => "failing",
+            Code::Recovered => "recovered",
+            Code::Gone => "gone",
+        }
+    }
+
+    /// The code that a stored word names.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.word() == word)
+    }
+}
+
+/// What there is to say about a change; stored as JSON until it is told.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Detail {
+    /// The new entries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entries: Vec<Found>,
+    /// How many more there are than are kept here.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: usize,
+    /// Who found them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detector: Option<Detector>,
+    /// Why they are held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_because: Option<String>,
+    /// Whether entries may have been missed in between.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gap: bool,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// How often in a row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<u32>,
+    /// Since when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Whether it was told before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
+}
+
+impl Detail {
+    /// How many entries are new.
+    pub fn count(&self) -> usize {
+        self.entries.len() + self.more
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// What the long memory knows of the entries in question.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Keys that it has.
+    pub keys: HashSet<String>,
+    /// Addresses that it has, as compared.
+    pub url_keys: HashSet<String>,
+    /// Keys of entries that it has under another key.
+    pub renamed: HashSet<String>,
+}
+
+impl Seen {
+    /// Whether the entry was seen, under any of its keys or at its address.
+    pub fn knows(&self, entry: &Found) -> bool {
+        self.keys.contains(&entry.key)
+            || entry.url_key.as_ref().is_some_and(|key| self.url_keys.contains(key))
+            || self.renamed.contains(&entry.key)
+    }
+}

@@ -1,0 +1,326 @@
+//! What a check means: given what is remembered and what was seen, what is new, what is wrong, what to remember. Pure.
+
+mod decision;
+mod list;
+mod trouble;
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+
+pub use self::decision::{Change, Check, Code, Decision, Detail, Record, Seen};
+use super::config::{Blog, Rules};
+use super::model::{Detector, Reading, Sighting, State, Unconfirmed};
+use crate::config::value::Span;
+use crate::parse::url::{Url, comparison_key};
+use crate::time::Timestamp;
+
+/// After this long everything is read even if the server says that nothing changed.
+pub const FULL_READ_EVERY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// After this long a feed or sitemap that was not found is searched for again.
+pub const SEARCH_EVERY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Sightings of a permanent redirect, or failures of a lost document, before we act on them.
+pub const SURE_AFTER: u32 = 3;
+
+/// Where a detector looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// At this address.
+    At(Url),
+    /// It must be searched for first.
+    Search,
+    /// Nowhere: it was searched for not long ago and not found.
+    Nowhere,
+}
+
+/// Whether a blog rests, by a person's word or because it is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// It is checked when its time has come.
+    None,
+    /// It is left alone, unless its settings have changed since.
+    Paused,
+}
+
+/// Whether a blog is to be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Now.
+    Now,
+    /// Not now: it is paused, or its own `every` is not over.
+    NotNow,
+    /// Not before this moment: its server asked for it. Nobody may ask earlier, a person neither.
+    NotBefore(Timestamp),
+}
+
+/// Until when the server has sent us away, if it still does.
+pub fn waits_until(state: &State, now: Timestamp) -> Option<Timestamp> {
+    let (until, checked) = (state.not_before?, state.last_check_at?);
+    // A clock that was set back must not silence a blog for longer than its server asked.
+    (checked <= now && now < until).then_some(until)
+}
+
+/// Whether the blog is to be checked now.
+pub fn due(blog: &Blog, state: Option<&State>, rest: Rest, now: Timestamp) -> Due {
+    let Some(state) = state else { return Due::Now };
+    if rest == Rest::Paused && same_settings(blog, state) {
+        return Due::NotNow;
+    }
+    if let Some(until) = waits_until(state, now) {
+        return Due::NotBefore(until);
+    }
+    // A clock that was set back must not silence a blog for longer than its own span.
+    let waits = |from: Option<Timestamp>, span: Duration| {
+        from.is_some_and(|from| from <= now && now.since(from) < span)
+    };
+    let Some(every) = blog.every.map(Span::duration) else { return Due::Now };
+    // Runs do not begin on the dot: a little too early is better than a whole run too late.
+    match waits(state.last_check_at, every.saturating_sub((every / 10).min(Duration::from_secs(300)))) {
+        true => Due::NotNow,
+        false => Due::Now,
+    }
+}
+
+/// Whether what is remembered was found under the settings of today.
+pub fn same_settings(blog: &Blog, state: &State) -> bool {
+    state.settings_hash.as_deref().is_none_or(|known| known == blog.settings_hash)
+}
+
+/// Where `detector` looks in this check.
+pub fn target(blog: &Blog, state: &State, detector: Detector, now: Timestamp) -> Target {
+    let (named, known, next_search) = match detector {
+        Detector::Html => return Target::At(blog.url.clone()),
+        Detector::Feed => (&blog.feed, &state.feed_url, state.next_feed_discovery_at),
+        Detector::Sitemap => (&blog.sitemap, &state.sitemap_url, state.next_sitemap_discovery_at),
+    };
+    if let Some(url) = named {
+        return Target::At(url.clone());
+    }
+    let search_is_due = match next_search {
+        Some(at) => at <= now || at.since(now) > SEARCH_EVERY,
+        None => known.is_none(),
+    };
+    match known {
+        _ if search_is_due || !same_settings(blog, state) => Target::Search,
+        Some(url) => Target::At(url.clone()),
+        None => Target::Nowhere,
+    }
+}
+
+/// Whether the server may be asked for changes only, instead of for everything.
+pub fn may_skip(blog: &Blog, state: &State, detector: Detector, now: Timestamp) -> bool {
+    state.decided_by == Some(detector)
+        && state.unconfirmed.is_none()
+        && state.last_full_read_at.is_some_and(|at| at <= now && now.since(at) < FULL_READ_EVERY)
+        && same_settings(blog, state)
+}
+
+/// Whether the long memory must be asked before [`decide_check`] can tell what is new.
+pub fn needs_memory(state: &State, sighting: &Sighting) -> bool {
+    let Ok(Reading::Entries { detector, entries, .. }) = &sighting.outcome else { return false };
+    if state.last_success_at.is_none() || entries.is_empty() {
+        return false;
+    }
+    !list::is_plainly_known(state, *detector, entries)
+}
+
+/// What the check means.
+pub fn decide_check(blog: &Blog, rules: &Rules, state: &State, sighting: &Sighting, seen: &Seen) -> Decision {
+    let now = sighting.checked_at;
+    match &sighting.outcome {
+        Err(what) => trouble::decide_check(blog, rules, state, sighting, what),
+        Ok(Reading::Unchanged { detector, known }) => {
+            let check = Check { http_status: sighting.http_status, skipped: true, ..Check::default() };
+            let mut next = Next::new(blog, state, sighting, check);
+            if next.state.known != *known {
+                next.state.known.clone_from(known);
+            }
+            next.succeed(*detector);
+            next.finish(state, now)
+        }
+        Ok(Reading::Entries { detector, entries, known, total }) => {
+            match list::suspicion(state, blog, *detector, entries, *total) {
+                Err(suspected) => {
+                    let mut decision =
+                        trouble::decide_check(blog, rules, state, sighting, &suspected.trouble);
+                    if let Some(next) = &mut decision.state {
+                        next.unconfirmed = suspected.unconfirmed;
+                    }
+                    decision
+                }
+                Ok(()) => {
+                    let mut next = Next::new(blog, state, sighting, Check::default());
+                    next.state.known.clone_from(known);
+                    list::read(&mut next, blog, rules, state, (*detector, entries.as_slice(), *total), seen);
+                    next.succeed(*detector);
+                    next.state.last_full_read_at = Some(now);
+                    next.finish(state, now)
+                }
+            }
+        }
+    }
+}
+
+/// A decision in the making.
+struct Next {
+    now: Timestamp,
+    state: Box<State>,
+    check: Check,
+    record: Record,
+    changes: Vec<Change>,
+    events: Vec<(&'static str, Json)>,
+}
+
+impl Next {
+    /// Begins with what is known, and takes over what was searched for and where redirects lead.
+    fn new(blog: &Blog, state: &State, sighting: &Sighting, check: Check) -> Self {
+        let check = Check { http_status: sighting.http_status, ..check };
+        let mut next = Self {
+            now: sighting.checked_at,
+            state: Box::new(state.clone()),
+            check,
+            record: Record::These(Vec::new()),
+            changes: Vec::new(),
+            events: Vec::new(),
+        };
+        next.note_searches(sighting);
+        next.note_redirect(blog, sighting);
+        next
+    }
+
+    fn note_searches(&mut self, sighting: &Sighting) {
+        let again = self.now.plus(SEARCH_EVERY);
+        for (search, known, next, found, lost) in [
+            (
+                &sighting.feed_search,
+                &mut self.state.feed_url,
+                &mut self.state.next_feed_discovery_at,
+                "feed_found",
+                "feed_not_found",
+            ),
+            (
+                &sighting.sitemap_search,
+                &mut self.state.sitemap_url,
+                &mut self.state.next_sitemap_discovery_at,
+                "sitemap_found",
+                "sitemap_not_found",
+            ),
+        ] {
+            let Some(answer) = search else { continue };
+            let before = known.as_ref().map(Url::as_str);
+            match answer {
+                Some(url) if known.as_ref() != Some(url) => {
+                    let mut detail = json!({ "url": url.as_str(), "before": before });
+                    if found == "feed_found" && !sighting.other_feeds.is_empty() {
+                        detail["others"] = json!(sighting.other_feeds);
+                    }
+                    self.events.push((found, detail));
+                }
+                None if known.is_some() || next.is_none() => {
+                    self.events.push((lost, json!({ "before": before, "search_again_at": again })));
+                }
+                _ => {}
+            }
+            *next = answer.is_none().then_some(again);
+            known.clone_from(answer);
+        }
+        if sighting.feed_search.is_some() {
+            self.state.other_feeds.clone_from(&sighting.other_feeds);
+        }
+    }
+
+    /// A permanent redirect is followed at once but believed only when it was seen often enough.
+    fn note_redirect(&mut self, blog: &Blog, sighting: &Sighting) {
+        let state = &mut *self.state;
+        let Ok(Reading::Unchanged { detector, .. } | Reading::Entries { detector, .. }) = &sighting.outcome
+        else {
+            return;
+        };
+        let Some(to) = &sighting.moved_to else {
+            (state.moved_to, state.moved_count) = (None, 0);
+            return;
+        };
+        let again = state.moved_to.as_ref() == Some(to);
+        state.moved_count = if again { state.moved_count.saturating_add(1) } else { 1 };
+        state.moved_to = Some(to.clone());
+        if state.moved_count != SURE_AFTER {
+            return;
+        }
+        let (named, known) = match detector {
+            Detector::Feed => (blog.feed.is_some(), &mut state.feed_url),
+            Detector::Sitemap => (blog.sitemap.is_some(), &mut state.sitemap_url),
+            Detector::Html => (true, &mut state.sitemap_url),
+        };
+        let event = json!({ "what": detector.word(), "to": to.as_str(), "adopted": !named });
+        if !named {
+            *known = Some(to.clone());
+            (state.moved_to, state.moved_count) = (None, 0);
+        }
+        self.events.push(("moved", event));
+    }
+
+    /// The blog could be read: whatever was wrong is over.
+    fn succeed(&mut self, detector: Detector) {
+        let now = self.now;
+        let state = &mut *self.state;
+        if state.decided_by.is_some_and(|before| before != detector) {
+            let before = state.decided_by.map(Detector::word);
+            self.events.push(("detector_changed", json!({ "before": before, "now": detector.word() })));
+        }
+        if state.warned_at.is_some() {
+            let (failures, since) = (Some(state.failures_in_a_row), state.failing_since);
+            self.events.push(("recovered", json!({ "failures": failures, "since": since })));
+            self.changes.push(Change {
+                code: Code::Recovered,
+                held: false,
+                detail: Detail { failures, since, ..Detail::default() },
+            });
+        }
+        state.decided_by = Some(detector);
+        state.first_read_at_mut(detector).get_or_insert(now);
+        state.last_success_at = Some(now);
+        state.failures_in_a_row = 0;
+        (state.failing_since, state.warned_at, state.not_before) = (None, None, None);
+    }
+
+    fn finish(mut self, before: &State, now: Timestamp) -> Decision {
+        let state = &mut *self.state;
+        state.last_check_at = before.last_check_at;
+        state.last_success_at = before.last_success_at;
+        let only_time = *state == *before && before.last_success_at.is_some();
+        state.last_check_at = Some(now);
+        state.last_success_at = Some(now);
+        Decision {
+            state: (!only_time).then_some(self.state),
+            check: self.check,
+            record: self.record,
+            changes: self.changes,
+            events: self.events,
+            pause: None,
+        }
+    }
+}
+
+/// The settings of today become those that the state was found under.
+fn adopt_settings(state: &mut State, blog: &Blog) {
+    if !same_settings(blog, state) || state.settings_hash.is_none() {
+        state.settings_hash = Some(blog.settings_hash.clone());
+    }
+}
+
+/// Whether two addresses are one, whatever the scheme.
+fn same_address(one: &Url, other: &Url) -> bool {
+    comparison_key(one) == comparison_key(other)
+}
+
+/// Links that wait to be seen again.
+fn unconfirmed_links(state: &State) -> HashSet<&str> {
+    match &state.unconfirmed {
+        Some(Unconfirmed::Links(keys)) => keys.iter().map(String::as_str).collect(),
+        _ => HashSet::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! What a person may do with a message: retry, approve, skip; and wake a channel that rests.
+
+use super::model::{Outcome, Row, State};
+use super::topics::{self, Topics};
+use super::{claim, store};
+use crate::db::{self, Tx};
+use crate::ledger::{Subject, pause};
+use crate::time::Timestamp;
+
+/// The answer to a person.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case", tag = "answer")]
+pub enum Answer {
+    /// Done; the message now stands in this state.
+    Done {
+        /// Its number; a repeat has a number of its own.
+        id: i64,
+        /// Where it stands.
+        state: State,
+    },
+    /// There is no such message.
+    Missing,
+    /// In this state that cannot be done.
+    NotNow {
+        /// Where it stands.
+        state: State,
+        /// Why not, and what can be done.
+        why: &'static str,
+    },
+}
+
+/// Sends a message that failed, was skipped or waits; one that was sent only as a repeat, when `again` says so.
+pub fn retry(tx: &mut Tx<'_>, id: i64, again: bool, now: Timestamp) -> db::Result<Answer> {
+    let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
+    let not_now = |why| Answer::NotNow { state: row.state, why };
+    match row.state {
+        State::Failed | State::Skipped | State::Ready => ready_again(tx, &row, "retried", now),
+        State::Held => Ok(not_now("it waits for a decision: approve or skip it")),
+        State::Sending => Ok(not_now("it is being sent at this moment")),
+        State::Unknown => Ok(not_now("it may have been sent; the sender checks it by itself")),
+        State::Sent if !again => Ok(not_now("it was sent; `--again` sends a second one")),
+        State::Sent => match store::add_repeat(tx, &row, now)? {
+            Some(id) => {
+                topics::note(tx, &row, "repeated", None, now)?;
+                Ok(Answer::Done { id, state: State::Ready })
+            }
+            None => Ok(not_now("a repeat of it exists already")),
+        },
+    }
+}
+
+/// Lets a held message go.
+pub fn approve(tx: &mut Tx<'_>, id: i64, now: Timestamp) -> db::Result<Answer> {
+    let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
+    match row.state {
+        State::Held => ready_again(tx, &row, "approved", now),
+        state => Ok(Answer::NotNow { state, why: "only a held message needs approval" }),
+    }
+}
+
+/// Decides against a message that has not been sent; its owner is told.
+pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Result<Answer> {
+    let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
+    match row.state {
+        State::Held | State::Ready | State::Failed => {
+            if !store::apply_by_hand(tx, &row, State::Skipped, row.last_error.as_deref(), now)? {
+                return Ok(Answer::NotNow {
+                    state: row.state,
+                    why: "it changed at this very moment; look again",
+                });
+            }
+            topics::note(tx, &row, "skipped", None, now)?;
+            topics.tell(tx, &Row { state: State::Skipped, ..row }, Outcome::Skipped, now)?;
+            Ok(Answer::Done { id, state: State::Skipped })
+        }
+        State::Sending | State::Unknown => {
+            Ok(Answer::NotNow { state: row.state, why: "it may have been sent already" })
+        }
+        State::Sent | State::Skipped => Ok(Answer::NotNow { state: row.state, why: "it is over" }),
+    }
+}
+
+/// Lets every held message of a job go; answers how many.
+pub fn approve_job(tx: &mut Tx<'_>, job: &str, now: Timestamp) -> db::Result<u64> {
+    let mut done = 0;
+    for row in store::list_held(tx, job)? {
+        done += u64::from(matches!(ready_again(tx, &row, "approved", now)?, Answer::Done { .. }));
+    }
+    Ok(done)
+}
+
+/// Decides against every held message of a job; answers how many.
+pub fn skip_job(tx: &mut Tx<'_>, job: &str, topics: &Topics, now: Timestamp) -> db::Result<u64> {
+    let mut done = 0;
+    for row in store::list_held(tx, job)? {
+        done += u64::from(matches!(skip(tx, row.id, topics, now)?, Answer::Done { .. }));
+    }
+    Ok(done)
+}
+
+/// Ends the rest of a channel and makes what waits for it due; answers whether it rested, and how much is due.
+pub fn resume_channel(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<(bool, u64)> {
+    let rested = pause::reset(tx, &Subject::channel(channel))?;
+    claim::put_locked_with(tx, channel, None)?;
+    Ok((rested, store::put_due(tx, channel, now)?))
+}
+
+/// What nobody has looked into although it may have been sent is looked into first.
+fn ready_again(tx: &mut Tx<'_>, row: &Row, code: &str, now: Timestamp) -> db::Result<Answer> {
+    let (state, why) = match row.suspicion.filter(|_| row.state == State::Held) {
+        Some(suspicion) => (State::Unknown, Some(suspicion.words())),
+        None => (State::Ready, None),
+    };
+    if !store::apply_by_hand(tx, row, state, why, now)? {
+        return Ok(Answer::NotNow { state: row.state, why: "it changed at this very moment; look again" });
+    }
+    topics::note(tx, row, code, why, now)?;
+    Ok(Answer::Done { id: row.id, state })
+}

@@ -1,0 +1,75 @@
+//! Returns outcomes to their owners, in the very transaction that writes them, without knowing pipelines.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::model::{Outcome, Row};
+use super::store;
+use crate::db::{self, Tx};
+use crate::ledger::{Subject, event};
+use crate::time::Timestamp;
+
+/// What an owner does when one of its messages has ended.
+pub type OnDelivered = Arc<dyn Fn(&mut Tx<'_>, &Row, Outcome) -> db::Result<()> + Send + Sync>;
+
+/// Who owns the messages of which topic. `app` fills it; `channel` knows no pipeline.
+#[derive(Clone, Default)]
+pub struct Topics(BTreeMap<String, OnDelivered>);
+
+impl Topics {
+    /// Nobody yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Registers what is done when a message of `topic` has ended.
+    ///
+    /// It runs in the transaction that marks the outcome, and may run again for the same message: a repeat that
+    /// somebody asked for ends, too.
+    pub fn on(
+        mut self,
+        topic: &str,
+        settled: impl Fn(&mut Tx<'_>, &Row, Outcome) -> db::Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        self.0.insert(topic.to_owned(), Arc::new(settled));
+        self
+    }
+
+    /// Tells the owner of `row`, whose new state is final, and notes that it has been told.
+    pub(super) fn tell(
+        &self,
+        tx: &mut Tx<'_>,
+        row: &Row,
+        outcome: Outcome,
+        now: Timestamp,
+    ) -> db::Result<()> {
+        match self.0.get(&row.topic) {
+            Some(settled) => settled(tx, row, outcome)?,
+            None => tracing::debug!(topic = row.topic, "Nobody waits for the outcome of delivery {}", row.id),
+        }
+        store::mark_owner_notified(tx, row.id, now)
+    }
+}
+
+impl std::fmt::Debug for Topics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// Adds the event that tells the story of `row` one step on.
+pub(super) fn note(
+    tx: &mut Tx<'_>,
+    row: &Row,
+    code: &str,
+    why: Option<&str>,
+    now: Timestamp,
+) -> db::Result<()> {
+    let mut detail = json!({ "channel": row.channel, "subject": row.subject, "attempts": row.attempts });
+    if let Some(why) = why {
+        detail["why"] = why.into();
+    }
+    event::add(tx, Some(&row.job_name), &Subject::delivery(row.id), code, &detail, now)
+}

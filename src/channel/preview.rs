@@ -1,0 +1,152 @@
+//! Trying a channel out: what a message would look like, and a test message that belongs to no job.
+
+use std::time::Duration;
+
+use super::email::test_mail;
+use super::error::{SendError, Sent};
+use super::mastodon::Status;
+use super::notice::News;
+use super::outbox::{Row, State};
+use super::{Backend, Channel, ChannelEnv, NotRendered, Progress};
+use crate::hash;
+use crate::id::JobName;
+use crate::text::Language;
+
+/// What a message would look like.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Preview {
+    /// The channel's name.
+    pub channel: String,
+    /// Who would get it.
+    pub recipient: String,
+    /// The message as its reader would see it, as far as text can show it.
+    pub text: String,
+    /// How long it is in the channel's own measure, if it has one.
+    pub length: Option<usize>,
+    /// How long it may be.
+    pub limit: Option<usize>,
+}
+
+impl Channel {
+    /// What would be sent about `news`; nothing is.
+    pub async fn preview(&self, channel_env: &ChannelEnv, news: &News) -> Result<Vec<Preview>, NotRendered> {
+        let mut previews = Vec::new();
+        for rendered in self.render(channel_env, news).await? {
+            let (text, measure) = match &self.place {
+                Backend::Mastodon(place) => place.show(self, channel_env, &rendered.payload).await,
+                Backend::Email(_) | Backend::Slack(_) | Backend::Webhook(_) => {
+                    (as_text(&rendered.payload), None)
+                }
+            };
+            previews.push(Preview {
+                channel: rendered.channel,
+                recipient: rendered.recipient,
+                text,
+                length: measure.map(|(length, _)| length),
+                limit: measure.map(|(_, limit)| limit),
+            });
+        }
+        Ok(previews)
+    }
+
+    /// Sends a test mail at once, past the outbox, to `to` or to every recipient of the channel.
+    ///
+    /// Answers with what came of each; `None` if this is no mail channel.
+    pub async fn send_test(
+        &self,
+        channel_env: &ChannelEnv,
+        language: Language,
+        to: Option<&str>,
+    ) -> Option<Vec<(String, Result<Sent, SendError>)>> {
+        let Backend::Email(email) = &self.place else { return None };
+        let recipients = to.map_or_else(|| email.recipients(), |to| vec![to.to_owned()]);
+        let payload = serde_json::to_string(&test_mail(language)).unwrap_or_default();
+        let mut outcomes = Vec::new();
+        for recipient in recipients {
+            let row = test_row(self, &recipient, &payload, channel_env);
+            let progress = Progress::unlimited();
+            let sending = self.send(channel_env, &row, &progress);
+            let outcome =
+                match tokio::time::timeout(self.settings.timeout + Duration::from_secs(1), sending).await {
+                    Ok(outcome) => outcome,
+                    Err(_) => Err(SendError::unknown("no answer in time")),
+                };
+            outcomes.push((recipient, outcome));
+        }
+        self.close().await;
+        Some(outcomes)
+    }
+}
+
+/// A message that is in no outbox.
+fn test_row(channel: &Channel, recipient: &str, payload: &str, channel_env: &ChannelEnv) -> Row {
+    let now = channel_env.clock.now();
+    let job_name: JobName = "test".parse().expect("`test` is a name");
+    Row {
+        id: 0,
+        key: hash::sha256_parts(&[&channel.name, recipient, &now.to_string()]),
+        job_name,
+        channel: channel.name.clone(),
+        recipient: recipient.to_owned(),
+        topic: "test".to_owned(),
+        subject: "test".to_owned(),
+        generation: 0,
+        payload: payload.to_owned(),
+        state: State::Sending,
+        created_at: now,
+        not_before: now,
+        attempts: 1,
+        resolve_attempts: 0,
+        first_attempt_at: Some(now),
+        last_attempt_at: Some(now),
+        resent_at: None,
+        settled_at: None,
+        lease_fence: 0,
+        lease_until: None,
+        lease_uptime: None,
+        suspicion: None,
+        suspect_since: None,
+        remote_id: None,
+        last_error: None,
+    }
+}
+
+/// A rendered message as its reader would see it, as far as text can show it: mails and posts by what they say, everything
+/// else as indented JSON.
+pub fn as_text(payload: &str) -> String {
+    if let Ok(mail) = serde_json::from_str::<super::MailBody>(payload) {
+        return format!("Subject: {}\n\n{}", mail.subject, mail.text.trim_end());
+    }
+    if let Ok(status) = serde_json::from_str::<Status>(payload) {
+        return status.into_text();
+    }
+    let json = serde_json::from_str::<serde_json::Value>(payload);
+    json.and_then(|json| serde_json::to_string_pretty(&json)).unwrap_or_else(|_| payload.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mails_and_posts_are_shown_by_what_they_say_and_the_rest_as_json() {
+        for (payload, expected) in [
+            (
+                r#"{"subject":"Books","text":"Two books\n\n- a\n","html":"<p>Two</p>"}"#,
+                "Subject: Books\n\nTwo books\n\n- a",
+            ),
+            (
+                r#"{"status":"News https://a.example/","visibility":"unlisted","language":"ja"}"#,
+                "News https://a.example/",
+            ),
+            (
+                r#"{"status":"News","visibility":"unlisted","language":"ja","spoiler_text":"War"}"#,
+                "[War]\nNews",
+            ),
+            (r#"{"text":"*News*"}"#, "{\n  \"text\": \"*News*\"\n}"),
+            ("broken", "broken"),
+        ] {
+            assert_eq!(as_text(payload), expected);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! `db move`: everything to another database, checked, with the old one closed behind it.
+
+use std::collections::BTreeSet;
+use std::io::IsTerminal;
+use std::path::Path;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::super::{Column, Context, Error, Exit, Output, Result};
+use crate::app;
+use crate::channel::outbox;
+use crate::config::{ConfigFile, SecretUrl};
+use crate::db::{self, DatabaseMove, DbUrl, MoveError, MoveReport, MoveStep, Open, TargetState, Tx};
+use crate::engine::run;
+use crate::fail;
+use crate::id::Owner;
+use crate::ledger::{lease, presence};
+use crate::text::counted;
+use crate::time::Clock;
+
+/// The variable that stands above `[store] url`.
+const VARIABLE: &str = "TSUZUKI_STORE_URL";
+
+/// Options of `db move`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Where to: `postgres://…` or the path of a new SQLite file; a password may stand in it as '${NAME}'
+    #[arg(long, value_name = "URL", required_unless_present = "reopen")]
+    to: Option<String>,
+    /// Change [store] url in the config file when everything has arrived
+    #[arg(long)]
+    switch: bool,
+    /// Show what would be moved, and change nothing
+    #[arg(long, conflicts_with = "switch")]
+    dry_run: bool,
+    /// Use the database of the config file again although everything was moved away from it
+    #[arg(long, conflicts_with_all = ["to", "switch", "dry_run"])]
+    reopen: bool,
+    /// Do it, with --reopen
+    #[arg(long, requires = "reopen")]
+    yes: bool,
+}
+
+pub(super) async fn run(args: &Args, context: &Context) -> Result {
+    let Some(to) = &args.to else { return reopen(args.yes, context).await };
+    let (url, location) = SecretUrl::named(to, &context.env)
+        .map_err(|why| Error::usage(why).hint("write `postgres://user@host/name` or the path of a file"))?;
+    let directory = context.config().await?.store.directory.clone();
+    let written = url.written_for(&location, &directory);
+    let file = if args.switch { Some(prepare_switch(&url, &written, context)?) } else { None };
+    let bar = bar(&context.out);
+    let (drawn, stop) = (bar.clone(), context.stop.clone());
+    let mover = DatabaseMove {
+        from: context.place().await?,
+        to: DbUrl::from(&location),
+        clock: context.clock.clone(),
+        list_busy,
+        is_stopped: Box::new(move || stop.is_cancelled()),
+        progress: Box::new(move |step| draw(&drawn, step)),
+    };
+    if args.dry_run {
+        return plan(mover, context).await;
+    }
+    let report = mover.run().await;
+    bar.finish_and_clear();
+    match report {
+        Ok(report) => show(&report, context)?,
+        // Only what comes after a move is missing.
+        Err(MoveError::Ended { to, .. }) if args.switch => {
+            context.out.note(format!("Everything was moved to {to} before"));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    fail::point("move.ended");
+    switch(file, &url, &written, &directory, context)
+}
+
+fn show(report: &MoveReport, context: &Context) -> Result<()> {
+    if context.out.is_json() {
+        return context.out.json(report);
+    }
+    let columns = [Column::left("table"), Column::right("rows"), Column::left("checksum")];
+    context.out.listing(&columns, &report.tables, |moved| {
+        vec![moved.table.clone(), moved.survey.rows.to_string(), moved.survey.checksum.clone()]
+    })?;
+    let rows: u64 = report.tables.iter().map(|moved| moved.survey.rows).sum();
+    context.out.note(format!(
+        "Moved {} in {} to {}; rows and checksums are the same on both sides",
+        counted(rows, "row"),
+        counted(report.tables.len(), "table"),
+        report.to
+    ));
+    context.out.note(format!(
+        "Nothing runs in {} any more, and nothing else in it was changed; keep it until you are sure",
+        report.from
+    ));
+    Ok(())
+}
+
+/// The config file with the new address in it, checked before anything is moved, to be saved when all has arrived.
+fn prepare_switch(url: &SecretUrl, written: &str, context: &Context) -> Result<ConfigFile> {
+    if context.env.find(VARIABLE).is_some() {
+        return Err(Error::usage(format!("{VARIABLE} says where the database is, not the config file"))
+            .hint(format!("move without --switch, then change {VARIABLE}")));
+    }
+    if url.has_literal_password() {
+        return Err(Error::usage("--switch would write the password into the config file").hint(
+            "name it in single quotes as '${NAME}', with the variable NAME set, or leave --switch away",
+        ));
+    }
+    let mut file = ConfigFile::open(&context.config_path()?)?;
+    file.document.set_in("store", "url", &toml::Value::from(written))?;
+    Ok(file)
+}
+
+fn switch(
+    file: Option<ConfigFile>,
+    url: &SecretUrl,
+    written: &str,
+    directory: &Path,
+    context: &Context,
+) -> Result {
+    // A literal password is not for the screen.
+    let shown = if url.has_literal_password() { url.to_string() } else { written.to_owned() };
+    let shown = toml::Value::from(shown);
+    match file {
+        Some(file) => {
+            file.save(app::kinds(), &context.env)?;
+            context.out.note(format!("The config file now says `url = {shown}` under [store]"));
+        }
+        None if context.env.find(VARIABLE).is_some() => {
+            context.out.note(format!("Now change the variable {VARIABLE} to {shown}"));
+        }
+        None => context.out.note(format!(
+            "Now change the config file in {}, under [store]: url = {shown}",
+            directory.display()
+        )),
+    }
+    context.out.note("Restart `tsuzuki serve` where it runs");
+    Ok(Exit::Fine)
+}
+
+async fn plan(mover: DatabaseMove, context: &Context) -> Result {
+    let target = mover.to.to_string();
+    let plan = mover.plan().await?;
+    if context.out.is_json() {
+        context.out.json(&plan)?;
+        return Ok(Exit::Fine);
+    }
+    let rows: Vec<_> = plan.rows.iter().collect();
+    context.out.listing(&[Column::left("table"), Column::right("rows")], &rows, |(table, count)| {
+        vec![(*table).clone(), count.to_string()]
+    })?;
+    let state = match plan.target {
+        TargetState::Missing => "which would be made",
+        TargetState::Empty => "which is empty",
+        TargetState::Unfinished => "where an unfinished move would be continued",
+    };
+    let rows = counted(plan.rows.values().sum::<u64>(), "row");
+    context.out.note(format!("Would move {rows} from {} to {target}, {state}", plan.from));
+    if !plan.busy.is_empty() {
+        context.out.warn(format!("it would be refused now, jobs are running: {}", plan.busy.join(", ")));
+    }
+    Ok(Exit::Fine)
+}
+
+async fn reopen(yes: bool, context: &Context) -> Result {
+    let place = context.place().await?;
+    let db = context.open_db(Open::Left).await?;
+    let Some(left) = db.read(db::find_moved_away).await? else {
+        context.out.note(format!("{place} is in use already"));
+        return Ok(Exit::Fine);
+    };
+    if !yes {
+        let words = format!("{place} was moved to {}: what happened there since is not known here", left.to);
+        return Err(Error::usage(format!("{words}, so messages may be sent again"))
+            .hint("run `tsuzuki db move --reopen --yes` if nothing ran in the new place"));
+    }
+    // Messages that wait here may have been sent from there.
+    let suspected = db.write(|tx| outbox::suspect(tx, outbox::Suspicion::Reopened, tx.now())).await?;
+    db::reopen(db).await?;
+    context.out.note(format!("{place} is in use again"));
+    if suspected > 0 {
+        context.out.note(format!("Looked into before anything is sent: {}", counted(suspected, "message")));
+    }
+    Ok(Exit::Fine)
+}
+
+/// Everybody who is at work; a process of this machine that has died is not.
+pub(super) fn list_busy(tx: &mut Tx<'_>) -> db::Result<Vec<String>> {
+    let me = Owner::this_process();
+    let mut busy: Vec<String> = lease::list_held(tx)?
+        .into_iter()
+        .filter(|(_, holder)| !presence::is_gone(&holder.owner, &me))
+        .map(|(name, holder)| format!("{name} ({})", presence::shown_owner(&holder.owner)))
+        .collect();
+    if let Some(running) = run::find_running(tx)? {
+        let owners: BTreeSet<String> = run::list_leased(tx, &running.run_id)?
+            .into_iter()
+            .filter_map(|target| target.lease_owner)
+            .collect();
+        let alive = owners.iter().filter(|owner| !presence::is_gone(owner, &me));
+        busy.extend(alive.map(|owner| format!("run {} ({})", running.run_id, presence::shown_owner(owner))));
+    }
+    match outbox::count_in_hand(tx, Clock::system().uptime())? {
+        0 => {}
+        count => busy.push(format!("{} being sent", counted(count, "message"))),
+    }
+    Ok(busy)
+}
+
+fn bar(out: &Output) -> ProgressBar {
+    if out.is_quiet() || out.is_json() || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{prefix:24} {bar:30} {pos}/{len} {per_sec} {eta}");
+    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+fn draw(bar: &ProgressBar, step: MoveStep<'_>) {
+    match step {
+        MoveStep::Table { name, rows, arrived } => {
+            bar.set_prefix(name.to_owned());
+            bar.set_length(rows);
+            bar.set_position(arrived);
+        }
+        MoveStep::Rows(more) => bar.inc(more),
+    }
+}
+
+impl From<MoveError> for Error {
+    fn from(error: MoveError) -> Self {
+        let words = error.to_string();
+        match error {
+            MoveError::Busy(_) => Error::new(Exit::Held, words)
+                .hint("stop `serve` or wait for them, then run the same command again"),
+            MoveError::NotEmpty { .. } => {
+                Error::failed(words).hint("name a new file or an empty schema; nothing was changed")
+            }
+            MoveError::Ended { .. } => Error::failed(words)
+                .hint("add --switch, or change [store] url to it by hand, and restart `tsuzuki serve`"),
+            MoveError::OtherSource { .. } => {
+                Error::failed(words).hint("finish that move, or name a new file or an empty schema")
+            }
+            MoveError::SamePlace(_) => Error::usage(words),
+            MoveError::Differs(_) => Error::failed(words)
+                .hint("the old database is as it was and in use; empty the new one and move again"),
+            MoveError::Interrupted => {
+                Error::new(Exit::Interrupted, words).hint("the same command goes on where it stopped")
+            }
+            MoveError::Db(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! `demo`: all four pipelines at work in a made-up world, through the same code as everything else.
+//!
+//! ```text
+//! first look ──▶ the world moves on ──▶ first round, a line each ──▶ serve, while the world moves on
+//! (silent)                              (`--once` ends here)         (a line for each find)
+//! ```
+
+mod place;
+mod watch;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use self::place::DemoDirectory;
+use super::init::Lang;
+use super::{Context, Error, Exit, Result, log, serve};
+use crate::app::App;
+use crate::config::FILE_NAME;
+use crate::db::Open;
+use crate::demo::figures::Figures;
+use crate::demo::world::{self, World};
+use crate::demo::{page, store};
+use crate::engine::{Failure, Finished, Job, Progress, Runner, Selection, Skipped};
+use crate::time::Timestamp;
+use crate::{blogs, press, web};
+
+/// Options of `demo`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// End after the first round
+    #[arg(long)]
+    once: bool,
+    /// Keep config, database and world in this directory, and go on there next time
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Where pages are served [default: 127.0.0.1 and a free port]
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+    /// The language of posts, mails and pages [default: en, or that of the kept demo]
+    #[arg(long, value_enum)]
+    lang: Option<Lang>,
+    /// Only keep the world open after the first round: run and send nothing
+    #[arg(long, hide = true, conflicts_with = "once")]
+    world: bool,
+}
+
+pub(super) async fn run(args: &Args, context: &Context) -> Result {
+    if context.out.is_json() && !args.once {
+        return Err(Error::usage("`--json` tells about one round only").hint("add `--once`"));
+    }
+    log::start(&context.global, "warn", context.out.colours_messages());
+    let place = DemoDirectory::open(args.keep.as_deref())?;
+    let outcome = open(args, context, &place).await;
+    let kept = place.path().to_owned();
+    place.close(&context.out);
+    match outcome {
+        Err(error) if error.exit == Exit::Interrupted => {
+            if args.keep.is_some() {
+                context.out.note(format!("Interrupted; `tsuzuki demo --keep {}` goes on.", kept.display()));
+            }
+            Ok(Exit::Interrupted)
+        }
+        outcome => outcome,
+    }
+}
+
+async fn open(args: &Args, context: &Context, place: &DemoDirectory) -> Result {
+    let world = Arc::new(open_world(place.path(), context).await?);
+    let config = place.path().join(FILE_NAME);
+    place::put_config(&config, &world, args.listen, args.lang.map(Lang::language))?;
+    let mut context = context.apart(config);
+    let outcome = play(args, &context, place, world).await;
+    context.close().await;
+    outcome
+}
+
+async fn open_world(directory: &Path, context: &Context) -> Result<World> {
+    World::open(directory, context.clock.clone()).await.map_err(|error| {
+        let hint = match error {
+            world::Error::Taken { .. } => "is this demo running already? Else choose another directory",
+            _ => "choose another directory",
+        };
+        Error::failed(error.to_string()).hint(hint)
+    })
+}
+
+async fn play(args: &Args, context: &Context, place: &DemoDirectory, world: Arc<World>) -> Result {
+    let app = context.app(Open::Create).await?;
+    let language = app.env.app.language;
+    let pages = match args.once {
+        true => None,
+        false => {
+            let pages = web::Pages::new(app.env.db.clone(), language);
+            let pages = pages.join(page::router(Arc::clone(&world), language));
+            Some(web::bind(&app.env.web, &pages).await?)
+        }
+    };
+    let demo = Demo { context, app, world };
+    let round = demo.first_round(place).await?;
+    if context.out.is_json() {
+        context.out.json(&round)?;
+    }
+    let Some(pages) = pages else { return Ok(round.exit) };
+    let listening = pages.addresses();
+    let Some(address) = listening.first() else { return Ok(round.exit) };
+    demo.say(format!("Read them at http://{address}{}", page::PATH))?;
+    demo.say(format!("Look inside:  tsuzuki -c {} status", place.path().join(FILE_NAME).display()))?;
+    match args.world {
+        true => pages.serve(&context.stop).await,
+        false => {
+            demo.say("The world goes on, and so does tsuzuki. Ctrl-C ends both.\n")?;
+            tokio::join!(
+                serve::until_stopped(context, &demo.app, Some(pages)),
+                watch::move_world(context, &demo.world),
+                watch::report_finds(&demo, round.now),
+            );
+        }
+    }
+    Ok(Exit::Fine)
+}
+
+/// One demo, opened.
+struct Demo<'a> {
+    context: &'a Context,
+    app: App,
+    world: Arc<World>,
+}
+
+/// What the first round did; `--json` prints it.
+#[derive(Serialize)]
+struct Round {
+    directory: PathBuf,
+    /// Whether the world was there before.
+    continued: bool,
+    /// How often the world has moved on.
+    steps: usize,
+    before: Figures,
+    now: Figures,
+    /// What the made-up servers have received.
+    posts: usize,
+    mails: usize,
+    #[serde(skip)]
+    exit: Exit,
+}
+
+impl Demo<'_> {
+    /// A silent look at what is there, if the world is new; then the world moves on, and every job runs once.
+    async fn first_round(&self, place: &DemoDirectory) -> Result<Round> {
+        let continued = self.world.steps() > 0;
+        match continued {
+            true => self.say_continued(place)?,
+            false => self.look(place).await?,
+        }
+        let before = self.figures().await?;
+        let news = self.world.step()?;
+        let moved = if continued { "Now it moved on again" } else { "Then the world moved on" };
+        self.say(format!("{moved}: {news}. What the round after that found, decided and sent:\n"))?;
+        let exit = self.run(|_| true).await?;
+        let now = self.figures().await?;
+        for line in now.render(&before) {
+            self.say(line)?;
+        }
+        let (posts, mails) = (self.world.posts().len(), self.world.mails().len());
+        let received = format!("{} and {}", counted(posts, "post"), counted(mails, "mail"));
+        self.say(format!("\nReceived by the made-up servers, in all: {received}."))?;
+        let (directory, steps) = (place.path().to_owned(), self.world.steps());
+        Ok(Round { directory, continued, steps, before, now, posts, mails, exit })
+    }
+
+    async fn look(&self, place: &DemoDirectory) -> Result<()> {
+        self.say(
+            "A made-up world runs on this machine: a ministry, Google Books, three blogs, GitLab, Gemini, Mastodon\n\
+             and a mail server. No account, no key, nothing leaves this machine.",
+        )?;
+        self.say(format!("Config and database: {}{}\n", place.path().display(), place.fate()))?;
+        self.run(|job| [press::KIND, blogs::KIND].contains(&job.kind)).await?;
+        let now = self.figures().await?;
+        self.say(format!(
+            "First look: {} press items and {} blog entries were there already. They are recorded as already seen; nothing was sent.",
+            now.press.items, now.blogs.entries
+        ))
+    }
+
+    fn say_continued(&self, place: &DemoDirectory) -> Result<()> {
+        self.say(format!(
+            "Continued in {}: the world has moved on {} so far, and received {} and {}.",
+            place.path().display(),
+            counted(self.world.steps(), "time"),
+            counted(self.world.posts().len(), "post"),
+            counted(self.world.mails().len(), "mail")
+        ))
+    }
+
+    /// Runs those jobs that `wanted` names and sends what they queue, as `run --force` does.
+    async fn run(&self, wanted: impl Fn(&Job) -> bool) -> Result {
+        let stop = &self.context.stop;
+        let runner = Runner::new(self.app.env.db.clone(), Progress::default());
+        let mut jobs: Vec<Job> = self.app.jobs.iter().filter(|job| wanted(job)).cloned().collect();
+        let mut exit = Exit::Fine;
+        while !jobs.is_empty() {
+            let mut held = None;
+            for (name, finished) in runner.run(jobs.clone(), Selection::Forced, stop).await {
+                match finished {
+                    Finished::Skipped(Skipped::Held(holder)) => {
+                        held = held.max(Some(holder.expires_at));
+                        continue;
+                    }
+                    Finished::Skipped(_) => {}
+                    Finished::Failed(failure) => return Err(failed(name.as_str(), failure)),
+                    Finished::Ran(report) => {
+                        for problem in report.problems {
+                            exit = Exit::Partly;
+                            self.context.out.warn(format!("{name}: {problem}"));
+                        }
+                    }
+                }
+                jobs.retain(|job| job.name != name);
+            }
+            if let Some(until) = held {
+                self.wait_for_lease(until).await;
+            }
+        }
+        self.app.sender().send_due(stop).await?;
+        match stop.is_cancelled() {
+            true => Err(failed("the demo", Failure::Interrupted)),
+            false => Ok(exit),
+        }
+    }
+
+    /// Somebody runs a job of this directory by hand at this moment.
+    async fn wait_for_lease(&self, until: Timestamp) {
+        let wait =
+            until.since(self.context.clock.now()).clamp(Duration::from_millis(100), Duration::from_secs(1));
+        tokio::select! {
+            () = self.context.stop.cancelled() => {}
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+
+    async fn figures(&self) -> Result<Figures> {
+        Ok(self.app.env.db.read(store::count_figures).await?)
+    }
+
+    /// Writes a line, unless the user wants quiet or data.
+    fn say(&self, text: impl AsRef<str>) -> Result<()> {
+        let out = &self.context.out;
+        if out.is_quiet() || out.is_json() { Ok(()) } else { out.line(text) }
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn failed(what: &str, failure: Failure) -> Error {
+    let error = Error::from(failure);
+    Error {
+        message: super::error::Message::Text(format!(
+            "{what}: {}",
+            error.plain(crate::config::Colour::Never)
+        )),
+        ..error
+    }
+}

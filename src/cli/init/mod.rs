@@ -1,0 +1,189 @@
+//! `init`: a first config file, commented, for the pipelines that were named or with an example of each.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use super::{Context, Error, Exit, Result};
+use crate::config::FILE_NAME;
+use crate::config::value::Zone;
+use crate::text::Language;
+
+/// Stands for the zone in the general part.
+const ZONE: &str = "{zone}";
+
+/// Options of `init`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// What to begin with; without any, the file holds a commented-out example of each
+    #[arg(value_enum, value_name = "KIND")]
+    kinds: Vec<Pipeline>,
+    /// The language of its comments, and of the messages it asks for
+    #[arg(long, value_enum, default_value = "en")]
+    lang: Lang,
+    /// The time zone of schedules and of what is shown; the machine's own where it has one
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<Zone>,
+}
+
+/// A language to choose.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Lang {
+    Ja,
+    En,
+}
+
+impl Lang {
+    pub(super) fn language(self) -> Language {
+        match self {
+            Lang::Ja => Language::Ja,
+            Lang::En => Language::En,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Pipeline {
+    /// A feed, screened and summarised by a model, posted
+    Press,
+    /// A search of Google Books, sent as mail
+    Books,
+    /// What is new on blogs and pages
+    Blogs,
+    /// Commits of GitLab projects
+    Commits,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Result {
+    let path = context.global.config.clone().unwrap_or_else(|| PathBuf::from(FILE_NAME));
+    let shown = path.display();
+    let language = args.lang.language();
+    let zone =
+        args.timezone.clone().or_else(|| zone_of_machine(context)).unwrap_or_else(|| usual_zone(language));
+    let mut file = std::fs::File::create_new(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            Error::failed(format!("{shown} exists already, and was left as it is"))
+                .hint("name another file: `tsuzuki init -c FILE`; `tsuzuki job add` adds a job to this one")
+        }
+        _ => Error::failed(format!("{shown}: {error}")),
+    })?;
+    file.write_all(render(&args.kinds, language, &zone).as_bytes())?;
+    let next = match args.kinds.is_empty() {
+        true => "take the # away from what you want",
+        false => "fill in your own addresses",
+    };
+    context.out.note(format!(
+        "Wrote {shown}: {next}, then run `tsuzuki check`, `tsuzuki doctor` and `tsuzuki run-due`"
+    ));
+    Ok(Exit::Fine)
+}
+
+/// What `TZ` or `/etc/localtime` names; UTC is what machines have that were told nothing.
+fn zone_of_machine(context: &Context) -> Option<Zone> {
+    let named = context.env.find("TZ").map(|name| name.trim_start_matches(':').to_owned());
+    let linked = || {
+        let file = std::fs::read_link("/etc/localtime").ok()?;
+        Some(file.to_str()?.rsplit_once("zoneinfo/")?.1.to_owned())
+    };
+    let zone: Zone = named.or_else(linked)?.parse().ok()?;
+    Some(zone).filter(|zone| !matches!(zone.name(), "UTC" | "Etc/UTC"))
+}
+
+fn usual_zone(language: Language) -> Zone {
+    let name = match language {
+        Language::Ja => "Asia/Tokyo",
+        Language::En => "UTC",
+    };
+    name.parse().expect("a zone that every database has")
+}
+
+/// The file: the general part, then the pipelines as they are or, if none was named, all of them commented out.
+///
+/// A line of an example is commented out with a bare `#`, words have a space behind it, so that either can be told
+/// from the other.
+fn render(kinds: &[Pipeline], language: Language, zone: &Zone) -> String {
+    let mut text = base(language).replace(ZONE, zone.name());
+    for pipeline in Pipeline::value_variants() {
+        let example = template(*pipeline, language);
+        if kinds.contains(pipeline) {
+            text.push('\n');
+            text.push_str(example);
+        } else if kinds.is_empty() {
+            text.push('\n');
+            for line in example.lines() {
+                let mark = if line.is_empty() || line.starts_with('#') { "" } else { "#" };
+                text.push_str(&format!("{mark}{line}\n"));
+            }
+        }
+    }
+    text
+}
+
+fn base(language: Language) -> &'static str {
+    match language {
+        Language::Ja => include_str!("ja/base.toml"),
+        Language::En => include_str!("en/base.toml"),
+    }
+}
+
+fn template(pipeline: Pipeline, language: Language) -> &'static str {
+    match (pipeline, language) {
+        (Pipeline::Press, Language::Ja) => include_str!("ja/press.toml"),
+        (Pipeline::Press, Language::En) => include_str!("en/press.toml"),
+        (Pipeline::Books, Language::Ja) => include_str!("ja/books.toml"),
+        (Pipeline::Books, Language::En) => include_str!("en/books.toml"),
+        (Pipeline::Blogs, Language::Ja) => include_str!("ja/blogs.toml"),
+        (Pipeline::Blogs, Language::En) => include_str!("en/blogs.toml"),
+        (Pipeline::Commits, Language::Ja) => include_str!("ja/commits.toml"),
+        (Pipeline::Commits, Language::En) => include_str!("en/commits.toml"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::Env;
+
+    #[track_caller]
+    fn jobs_of(text: &str) -> Vec<String> {
+        let config = crate::config::parse(text, Path::new("t.toml"), crate::app::kinds(), &Env::of([]));
+        let config = config.unwrap_or_else(|problems| panic!("{problems}\n{text}"));
+        assert_eq!(config.warnings.to_string(), "", "{text}");
+        config.jobs.iter().map(|job| job.name.to_string()).collect()
+    }
+
+    #[test]
+    fn the_zone_is_written_where_it_belongs() {
+        let zone: Zone = "Europe/Vienna".parse().unwrap();
+        for language in [Language::Ja, Language::En] {
+            let text = render(&[], language, &zone);
+            assert!(text.contains("timezone = \"Europe/Vienna\"") && !text.contains(ZONE), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_template_can_be_used_alone_together_and_uncommented() {
+        for language in [Language::Ja, Language::En] {
+            assert!(
+                jobs_of(&render(&[], language, &usual_zone(language))).is_empty(),
+                "examples are only examples"
+            );
+            for pipeline in Pipeline::value_variants() {
+                assert_eq!(jobs_of(&render(&[*pipeline], language, &usual_zone(language))).len(), 1);
+            }
+            let all = ["press", "books", "blogs", "commits"];
+            assert_eq!(jobs_of(&render(Pipeline::value_variants(), language, &usual_zone(language))), all);
+            let uncommented: String = render(&[], language, &usual_zone(language))
+                .lines()
+                .map(|line| match line.strip_prefix('#') {
+                    Some(rest) if !rest.is_empty() && !rest.starts_with(' ') => format!("{rest}\n"),
+                    _ => format!("{line}\n"),
+                })
+                .collect();
+            assert_eq!(jobs_of(&uncommented), all);
+        }
+    }
+}

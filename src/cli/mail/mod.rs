@@ -1,0 +1,174 @@
+//! `mail`: what was mailed, what would be, and forgetting it.
+
+mod test;
+
+use clap::{Subcommand, ValueEnum};
+
+pub(super) use test::choose;
+
+use super::names::{Named, refuse_unknown_if_given};
+use super::{Column, Context, Error, Exit, Result};
+use crate::books::{self, Books, deliver, select, view};
+use crate::config;
+use crate::id::JobName;
+use crate::text::{counted, nearest};
+use crate::time::Timestamp;
+
+/// Options of `mail`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Show for every books job what was delivered and what waits
+    Status,
+    /// Print the mail that the next digest of a job would be; its links lead nowhere
+    Preview {
+        /// The job
+        job: JobName,
+        /// Which part of it
+        #[arg(long, value_enum, default_value_t)]
+        part: Part,
+    },
+    /// Send a test mail now, and say how far it came
+    Test {
+        /// The mail channel [default: the only one]
+        #[arg(long, value_name = "NAME")]
+        channel: Option<String>,
+        /// Send it here instead of to the recipients of the channel
+        #[arg(long, value_name = "ADDRESS")]
+        to: Option<String>,
+    },
+    /// Forget deliveries, so that their books are told again
+    Reset {
+        /// Only those of this job
+        #[arg(long, value_name = "NAME")]
+        job: Option<JobName>,
+        /// Only those since this moment, e.g. 2026-01-15T00:00:00+09:00 or 2026-01-15
+        #[arg(long, value_name = "TIME")]
+        since: Option<String>,
+        /// Do it
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// A part of a mail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Subject and plain text
+    #[default]
+    Text,
+    /// The HTML, for a browser
+    Html,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result {
+    match args.command {
+        Command::Status => status(context).await,
+        Command::Preview { job, part } => preview(&job, part, context).await,
+        Command::Test { channel, to } => test::run(channel.as_deref(), to.as_deref(), context).await,
+        Command::Reset { job, since, yes } => reset(job, since, yes, context).await,
+    }
+}
+
+async fn status(context: &Context) -> Result {
+    let config = context.config().await?;
+    let jobs: Vec<JobName> = books_jobs(config).map(|job| job.name.clone()).collect();
+    let times = context.times().await?;
+    let rows = context
+        .view()
+        .await?
+        .read(move |tx| {
+            jobs.iter().map(|job| view::mail_status(tx, job)).collect::<crate::db::Result<Vec<_>>>()
+        })
+        .await?;
+    let columns = [
+        Column::left("job"),
+        Column::right("books"),
+        Column::right("delivered"),
+        Column::right("undelivered"),
+        Column::right("on their way"),
+        times.column("last mail"),
+    ];
+    context.out.listing(&columns, &rows, |row| {
+        vec![
+            row.job_name.to_string(),
+            row.books.to_string(),
+            row.delivered.to_string(),
+            row.undelivered.to_string(),
+            row.on_their_way.to_string(),
+            row.last.as_ref().map_or_else(
+                || "-".to_owned(),
+                |last| format!("{} ({})", times.cell(last.delivered_at), counted(last.books, "book")),
+            ),
+        ]
+    })?;
+    Ok(Exit::Fine)
+}
+
+async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
+    let app = context.look().await?;
+    let config = context.config().await?;
+    let Some(job) = books_jobs(config).find(|job| job.name == *name) else {
+        let error = Error::usage(format!("there is no books job `{name}`"));
+        return Err(match nearest(name.as_str(), books_jobs(config).map(|job| job.name.as_str())) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint("`tsuzuki job ls` lists the jobs"),
+        });
+    };
+    let books = Books::new(job, &app.env)?;
+    let plan = books.deliver_plan();
+    let (job, limits, now) = (name.clone(), plan.limits.clone(), context.clock.now());
+    let choice = app.env.db.read(move |tx| select::choose(tx, &job, &limits, now)).await?;
+    if choice.books().is_empty() {
+        context.out.note(format!("{name} has nothing to tell now"));
+        return context.out.nothing();
+    }
+    let mail = deliver::preview(plan, name, &choice, now);
+    match (context.out.is_json(), part) {
+        (true, _) => context.out.json(&mail)?,
+        (false, Part::Text) => context.out.text(&format!("{}\n\n{}", mail.subject, mail.text))?,
+        (false, Part::Html) => context.out.text(&mail.html)?,
+    }
+    Ok(Exit::Fine)
+}
+
+async fn reset(job: Option<JobName>, since: Option<String>, yes: bool, context: &Context) -> Result {
+    let zone = &context.config().await?.app.timezone;
+    let since = since.map(|text| read_moment(&text, zone)).transpose()?;
+    let whose = job.as_ref().map_or_else(|| "all jobs".to_owned(), |job| format!("job {job}"));
+    if !yes {
+        return Err(Error::usage(format!(
+            "resetting forgets deliveries of {whose}: their books will be mailed again"
+        ))
+        .hint("add `--yes` if that is what you want"));
+    }
+    let now = context.clock.now();
+    let name = job.as_ref().map(JobName::as_str);
+    refuse_unknown_if_given(Named::Job, name, context.db().await?, context).await?;
+    let forgotten =
+        context.db().await?.write(move |tx| view::reset_mail(tx, job.as_ref(), since, now)).await?;
+    context.out.note(format!("Reset {} of {whose}", counted(forgotten, "delivered book")));
+    Ok(Exit::Fine)
+}
+
+fn books_jobs(config: &config::Config) -> impl Iterator<Item = &config::Job> {
+    config.jobs.iter().filter(|job| job.kind == books::KIND)
+}
+
+/// A moment with its offset, or a day that begins at local midnight.
+fn read_moment(text: &str, zone: &config::value::Zone) -> Result<Timestamp> {
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(at);
+    }
+    let day =
+        text.parse::<jiff::civil::Date>().ok().and_then(|day| day.to_zoned(zone.time_zone().clone()).ok());
+    day.map(|day| day.timestamp().into()).ok_or_else(|| {
+        Error::usage(format!("`{text}` is neither a moment nor a day"))
+            .hint("write for example 2026-01-15 or 2026-01-15T09:00:00+09:00")
+    })
+}

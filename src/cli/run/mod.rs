@@ -1,0 +1,245 @@
+//! `run-due` and `run`: one shot of the same runner that the daemon uses.
+
+mod report;
+
+use serde::Serialize;
+
+use self::report::{Held, RunReporter};
+use super::error::unless_unread;
+use super::names::{Named, no_such};
+use super::progress::Bars;
+use super::sending::{self, Jobs, Sent};
+use super::waiting::Before;
+use super::{Context, Error, Exit, Result, log};
+use crate::app::{self, App};
+use crate::db::Open;
+use crate::engine::{Delivery, Finished, Job, Runner, Selection, Skipped, runner, store};
+use crate::id::JobName;
+use crate::ledger::presence;
+use crate::text::nearest;
+
+/// Options of `run-due`.
+#[derive(Debug, clap::Args)]
+pub(super) struct DueArgs {
+    /// Only say what would be done: change nothing, send nothing, call nothing that costs
+    #[arg(long)]
+    dry_run: bool,
+    /// Run jobs that are not due, too
+    #[arg(long)]
+    force: bool,
+    /// Collect and save, but tell nothing: no message is made or sent, and the next run without this option tells what is new
+    #[arg(long)]
+    no_deliver: bool,
+    /// Only these jobs
+    #[arg(long, value_name = "NAME")]
+    job: Vec<String>,
+    /// Only jobs of this kind
+    #[arg(long)]
+    kind: Option<String>,
+}
+
+/// Options of `run`.
+#[derive(Debug, clap::Args)]
+pub(super) struct NamedArgs {
+    /// The jobs
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    /// Only say what would be done: change nothing, send nothing, call nothing that costs
+    #[arg(long)]
+    dry_run: bool,
+    /// Collect and save, but tell nothing: no message is made or sent, and the next run without this option tells what is new
+    #[arg(long)]
+    no_deliver: bool,
+    /// Only one step of a press job: collect, screen or post
+    #[arg(long, value_name = "STEP")]
+    step: Option<String>,
+}
+
+pub(super) async fn run_due(args: &DueArgs, context: &Context) -> Result {
+    if let Some(kind) = args.kind.as_deref().filter(|kind| !app::job_kinds().any(|known| known == *kind)) {
+        let error = Error::usage(format!("there is no kind of job `{kind}`"));
+        return Err(match nearest(kind, app::job_kinds()) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(format!("known: {}", app::job_kinds().collect::<Vec<_>>().join(", "))),
+        });
+    }
+    let selection = if args.force { Selection::Forced } else { Selection::Due };
+    let choose = |app: &App| -> Result<Vec<Job>> {
+        let named = choose_named(app, &args.job)?;
+        let jobs = if args.job.is_empty() { app.jobs.clone() } else { named };
+        Ok(jobs
+            .into_iter()
+            .filter(|job| args.kind.as_ref().is_none_or(|kind| kind == job.kind))
+            // `--force` overrides the schedule, not the switch in the config.
+            .filter(|job| job.enabled || !args.job.is_empty() || selection == Selection::Due)
+            .collect())
+    };
+    if args.dry_run {
+        return plan(context, selection, choose).await;
+    }
+    let report = RunReporter::new(context, Held::IsFine).await?;
+    run_jobs(context, selection, delivery(args.no_deliver), &report, choose).await
+}
+
+pub(super) async fn run_named(args: &NamedArgs, context: &Context) -> Result {
+    let choose = |app: &App| {
+        let jobs = choose_named(app, &args.names)?;
+        match &args.step {
+            Some(step) => jobs.into_iter().map(|job| narrow(job, step)).collect(),
+            None => Ok(jobs),
+        }
+    };
+    if args.dry_run {
+        return plan(context, Selection::Forced, choose).await;
+    }
+    let report = RunReporter::new(context, Held::IsAnError).await?;
+    run_jobs(context, Selection::Forced, delivery(args.no_deliver), &report, choose).await
+}
+
+fn narrow(job: Job, step: &str) -> Result<Job> {
+    match job.collector.only(step) {
+        Some(collector) => Ok(Job { collector, ..job }),
+        None => Err(Error::usage(format!("`{}` is a {} job and has no step `{step}`", job.name, job.kind))
+            .hint("press jobs have the steps collect, screen and post")),
+    }
+}
+
+fn choose_named(app: &App, names: &[String]) -> Result<Vec<Job>> {
+    names
+        .iter()
+        .map(|name| {
+            app.jobs
+                .iter()
+                .find(|job| job.name.as_str() == name)
+                .cloned()
+                .ok_or_else(|| no_such(Named::Job, name, app.jobs.iter().map(|job| job.name.as_str())))
+        })
+        .collect()
+}
+
+fn delivery(no_deliver: bool) -> Delivery {
+    if no_deliver { Delivery::NoDeliver } else { Delivery::Queue }
+}
+
+/// Runs the jobs and sends beside them, then says what came of it. A reader that has gone ends nothing.
+///
+/// What waited in the outbox before is not sent by a run that withholds, either.
+async fn run_jobs(
+    context: &Context,
+    selection: Selection,
+    delivery: Delivery,
+    report: &RunReporter<'_>,
+    choose: impl FnOnce(&App) -> Result<Vec<Job>>,
+) -> Result {
+    // How a job ended is our own line to write.
+    let usual = format!("info,{}=off", runner::ENDED);
+    log::start(&context.global, &usual, context.out.colours_messages());
+    let app = context.app(Open::Create).await?;
+    let chosen = choose(&app)?;
+    let db = &app.env.db;
+    let before = Before::note(db).await?;
+    let known = db.read(store::list_states).await?;
+    let bars = Bars::new(&context.out);
+    let runner = Runner::new(db.clone(), bars.progress()).delivering(delivery);
+    let jobs = Jobs::default();
+    let mut told = Ok(());
+    let running = async {
+        let finished = runner
+            .run_telling(chosen, selection, &context.stop, |job, finished| {
+                let line = bars.end(job, || report.tell(job, finished));
+                if told.is_ok() {
+                    told = line;
+                }
+                jobs.ended.notify_one();
+            })
+            .await;
+        jobs.done.cancel();
+        finished
+    };
+    let sender = app.sender();
+    let sending = async {
+        match delivery {
+            Delivery::Queue => {
+                sending::send_beside(&jobs, &sender, &context.stop).await?.with_locked(db).await
+            }
+            Delivery::NoDeliver => Ok(Sent::default()),
+        }
+    };
+    let (finished, sent) = tokio::join!(running, sending);
+    let sent = sent?;
+    sent.tell(&context.out, &context.times().await?);
+    before.tell(db, (sent.held, sent.failed), &context.out).await?;
+    let is_first = |(name, finished): &&(JobName, Finished)| {
+        matches!(finished, Finished::Ran(_)) && !known.iter().any(|state| state.job_name == name.as_str())
+    };
+    let config = context.config().await?;
+    let first = finished.iter().filter(is_first).filter_map(|(name, _)| config.find_job(name.as_str()));
+    sending::warn_without_channel(first, &context.out);
+    if let Some(keep) = config.store.keep_history {
+        app::prune(db, context.clock.now().minus(keep.into())).await?;
+    }
+    let (exit, concluded) = report.conclude(&finished);
+    unless_unread(told.and(concluded))?;
+    Ok(sent.judge(exit))
+}
+
+/// What would be done, without doing it.
+async fn plan(
+    context: &Context,
+    selection: Selection,
+    choose: impl FnOnce(&App) -> Result<Vec<Job>>,
+) -> Result {
+    let app = context.look().await?;
+    let db = &app.env.db;
+    let jobs = choose(&app)?;
+    let picked = Runner::new(db.clone(), crate::engine::Progress::default()).pick(&jobs, selection).await?;
+    let times = context.times().await?;
+    let mut planned = Vec::new();
+    for (job, picked) in jobs.iter().zip(picked) {
+        let steps = match &picked.skipped {
+            Some(_) => Vec::new(),
+            None => job.collector.plan(db, context.clock.now()).await?.steps,
+        };
+        planned.push(Planned {
+            job: job.name.clone(),
+            skipped: picked.skipped.as_ref().map(why_skipped),
+            steps,
+        });
+    }
+    if context.out.is_json() {
+        context.out.json(&planned)?;
+        return Ok(Exit::Fine);
+    }
+    for plan in &planned {
+        match &plan.skipped {
+            Some(why) => context.out.line(format!("{}: would not run: {}", plan.job, times.told(why)))?,
+            None => context.out.line(format!("{}: would run", plan.job))?,
+        }
+        for step in &plan.steps {
+            context.out.line(format!("  {}", times.told(step)))?;
+        }
+    }
+    Ok(Exit::Fine)
+}
+
+#[derive(Serialize)]
+struct Planned {
+    job: JobName,
+    skipped: Option<String>,
+    steps: Vec<String>,
+}
+
+/// Why a job was not run; moments as they are stored.
+pub(super) fn why_skipped(skipped: &Skipped) -> String {
+    match skipped {
+        Skipped::Disabled => "it is disabled".into(),
+        Skipped::NotDue(Some(next)) => format!("it is not due before {next}"),
+        Skipped::NotDue(None) => "its schedule has no further date".into(),
+        Skipped::Paused(reason) => format!("it is paused ({reason})"),
+        Skipped::Held(holder) => {
+            let who = presence::shown_owner(&holder.owner);
+            format!("already running ({who}, since {})", holder.taken_at)
+        }
+        Skipped::Moved(to) => format!("everything was moved to {to}"),
+    }
+}

@@ -1,0 +1,217 @@
+//! How runs ended, in words: each job when it ends, all of them at the end, and one exit code.
+
+use serde::Serialize;
+
+use super::super::times::Times;
+use super::super::{Context, Exit, Result};
+use super::why_skipped;
+use crate::engine::{Failure, Finished, Outcome, Skipped};
+use crate::id::JobName;
+
+/// Whether a job that another process holds is a reason to complain.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Held {
+    IsFine,
+    IsAnError,
+}
+
+#[derive(Serialize)]
+struct RunLine<'a> {
+    job: &'a JobName,
+    outcome: &'static str,
+    message: String,
+    problems: &'a [String],
+}
+
+impl<'a> RunLine<'a> {
+    fn new(job: &'a JobName, finished: &'a Finished) -> Self {
+        let (outcome, message, problems) = match finished {
+            Finished::Skipped(skipped) => ("skipped", why_skipped(skipped), &[][..]),
+            Finished::Ran(report) => (report.outcome().word(), report.summary.clone(), &report.problems[..]),
+            Finished::Failed(failure) => {
+                let is_interrupted = matches!(failure, Failure::Interrupted);
+                (if is_interrupted { "interrupted" } else { "failed" }, failure.to_string(), &[][..])
+            }
+        };
+        Self { job, outcome, message, problems }
+    }
+}
+
+/// Tells how jobs end: each when it does, and all of them at the end.
+pub(super) struct RunReporter<'a> {
+    context: &'a Context,
+    times: Times,
+    held: Held,
+}
+
+impl<'a> RunReporter<'a> {
+    pub(super) async fn new(context: &'a Context, held: Held) -> Result<Self> {
+        Ok(Self { context, times: context.times().await?, held })
+    }
+
+    /// The line of a job that has ended, and its problems below it.
+    pub(super) fn tell(&self, job: &JobName, finished: &Finished) -> Result<()> {
+        let out = &self.context.out;
+        let told = RunLine::new(job, finished);
+        let is_news = match finished {
+            // What decides the exit code is said also with `-q`.
+            Finished::Skipped(Skipped::Held(_)) => self.held == Held::IsAnError,
+            Finished::Skipped(_) => !out.is_quiet() && self.held == Held::IsAnError,
+            Finished::Ran(report) if report.is_held && self.held == Held::IsAnError => true,
+            Finished::Ran(report) => {
+                !out.is_quiet() || matches!(report.outcome(), Outcome::Partly | Outcome::Failed)
+            }
+            Finished::Failed(_) => true,
+        };
+        if !is_news || out.is_json() {
+            return Ok(());
+        }
+        out.line(format!("{job}: {}: {}", told.outcome, self.times.told(&told.message)))?;
+        told.problems.iter().try_for_each(|problem| out.line(format!("  {}", self.times.told(problem))))?;
+        match finished {
+            Finished::Failed(Failure::Credentials(_)) => out.line(
+                "  hint: `tsuzuki doctor` says which keys are missing or refused, and where to get them",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// All of it as one exit code, and as data or in a sentence.
+    pub(super) fn conclude(&self, finished: &[(JobName, Finished)]) -> (Exit, Result<()>) {
+        let out = &self.context.out;
+        let written = match out.is_json() {
+            true => {
+                let told = finished.iter().map(|(job, finished)| RunLine::new(job, finished));
+                out.json(&told.collect::<Vec<_>>())
+            }
+            false => Ok(()),
+        };
+        let exit = exit_code(finished, self.held);
+        match exit {
+            Exit::Interrupted => {
+                out.note("Interrupted. Everything up to here is saved; `tsuzuki run-due` continues.");
+            }
+            _ if !out.is_json() => {
+                if let Some(sentence) = summary(finished, &self.times) {
+                    out.note(sentence);
+                }
+            }
+            _ => {}
+        }
+        (exit, written)
+    }
+}
+
+/// How several jobs ended, in one sentence; one job alone has said it all.
+fn summary(finished: &[(JobName, Finished)], times: &Times) -> Option<String> {
+    let count = |outcome: &str| {
+        let told = finished.iter().map(|(job, finished)| RunLine::new(job, finished).outcome);
+        told.filter(|told| *told == outcome).count()
+    };
+    let skipped = count("skipped");
+    if finished.len() == skipped {
+        let next = finished.iter().filter_map(|(job, finished)| match finished {
+            Finished::Skipped(Skipped::NotDue(Some(next))) => Some((next, job)),
+            _ => None,
+        });
+        let (next, job) = next.min()?;
+        return Some(format!("Nothing is due; the next is `{job}` at {}.", times.line(*next)));
+    }
+    if finished.len() < 2 {
+        return None;
+    }
+    let words = Outcome::ALL.map(Outcome::word).into_iter().chain(["skipped"]);
+    let counts: Vec<String> = words
+        .map(|word| (word, count(word)))
+        .filter(|(_, count)| *count > 0)
+        .map(|(word, count)| format!("{count} {word}"))
+        .collect();
+    Some(format!("{} jobs: {}.", finished.len(), counts.join(", ")))
+}
+
+fn exit_code(finished: &[(JobName, Finished)], held: Held) -> Exit {
+    let (mut failures, mut all_failed, mut partly, mut ran_well, mut is_held) = (Vec::new(), 0, 0, 0, false);
+    for (_, finished) in finished {
+        match finished {
+            Finished::Failed(Failure::Interrupted) => return Exit::Interrupted,
+            Finished::Failed(failure) => failures.push(failure),
+            Finished::Ran(report) if report.is_held => is_held = true,
+            Finished::Ran(report) => match report.outcome() {
+                Outcome::Failed => all_failed += 1,
+                Outcome::Partly => partly += 1,
+                Outcome::Success | Outcome::Waiting | Outcome::Interrupted => ran_well += 1,
+            },
+            Finished::Skipped(Skipped::Held(_)) => is_held = true,
+            Finished::Skipped(_) => {}
+        }
+    }
+    match failures.as_slice() {
+        [] if partly + all_failed == 0 && is_held && held == Held::IsAnError => Exit::Held,
+        [] if partly + all_failed == 0 => Exit::Fine,
+        _ if partly + ran_well > 0 => Exit::Partly,
+        _ if all_failed > 0 => Exit::Failed,
+        failures if failures.iter().all(|failure| matches!(failure, Failure::Credentials(_))) => {
+            Exit::Credentials
+        }
+        failures if failures.iter().all(|failure| matches!(failure, Failure::Config(_))) => Exit::Config,
+        _ => Exit::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Report;
+
+    fn ran(problems: &[&str]) -> Finished {
+        let problems = problems.iter().map(ToString::to_string).collect();
+        Finished::Ran(Report { problems, ..Report::default() })
+    }
+
+    fn ran_in_vain() -> Finished {
+        Finished::Ran(Report { problems: vec!["x".into()], all_failed: true, ..Report::default() })
+    }
+
+    fn failed(failure: Failure) -> Finished {
+        Finished::Failed(failure)
+    }
+
+    #[test]
+    fn exit_codes_are_those_of_the_documentation() {
+        let held = || {
+            let at = "2026-01-15T00:00:00Z".parse().unwrap();
+            let holder = crate::ledger::lease::Holder { owner: "x".into(), taken_at: at, expires_at: at };
+            Finished::Skipped(Skipped::Held(holder))
+        };
+        let cases: Vec<(Vec<Finished>, Held, Exit)> = vec![
+            (vec![], Held::IsFine, Exit::Fine),
+            (vec![ran(&[])], Held::IsFine, Exit::Fine),
+            (vec![Finished::Skipped(Skipped::Disabled)], Held::IsFine, Exit::Fine),
+            (vec![held()], Held::IsFine, Exit::Fine),
+            (vec![held()], Held::IsAnError, Exit::Held),
+            (vec![Finished::Ran(Report { is_held: true, ..Report::default() })], Held::IsAnError, Exit::Held),
+            (vec![ran(&["x"])], Held::IsFine, Exit::Partly),
+            (
+                vec![Finished::Ran(Report { is_incomplete: true, ..Report::default() })],
+                Held::IsFine,
+                Exit::Partly,
+            ),
+            (vec![ran_in_vain()], Held::IsFine, Exit::Failed),
+            (vec![ran_in_vain(), Finished::Skipped(Skipped::Disabled)], Held::IsFine, Exit::Failed),
+            (vec![ran_in_vain(), ran(&[])], Held::IsFine, Exit::Partly),
+            (vec![ran_in_vain(), ran(&["x"])], Held::IsFine, Exit::Partly),
+            (vec![ran_in_vain(), failed(Failure::Credentials("x".into()))], Held::IsFine, Exit::Failed),
+            (vec![ran_in_vain(), held()], Held::IsAnError, Exit::Failed),
+            (vec![failed(Failure::Failed("x".into()))], Held::IsFine, Exit::Failed),
+            (vec![ran(&[]), failed(Failure::Failed("x".into()))], Held::IsFine, Exit::Partly),
+            (vec![failed(Failure::Credentials("x".into()))], Held::IsFine, Exit::Credentials),
+            (vec![failed(Failure::Config("x".into()))], Held::IsFine, Exit::Config),
+            (vec![failed(Failure::Interrupted), ran(&[])], Held::IsFine, Exit::Interrupted),
+        ];
+        for (number, (finished, held, exit)) in cases.into_iter().enumerate() {
+            let finished: Vec<_> =
+                finished.into_iter().map(|finished| ("j".parse().unwrap(), finished)).collect();
+            assert_eq!(exit_code(&finished, held), exit, "case {number}");
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! One branch, from its head back to what is known: page by page, each stored with its position.
+
+mod missing;
+mod sweep;
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use super::gitlab::{self, Client};
+use super::history::{self, FirstPage, Step};
+use super::model::{BranchState, Commit, Page, Project, Walk};
+use super::store::branches;
+use super::store::pages::{self, BranchRef};
+use super::store::unreachable;
+use super::unreadable;
+use crate::db::{self, Db, Tx};
+use crate::engine::run::{self, Claimed, Verdict};
+use crate::id::JobName;
+use crate::ledger::Subject;
+use crate::text::counted;
+use crate::time::{Clock, Timestamp};
+
+/// Walks for one target in one run: finishing an old one, the new range, the whole history, and one to spare.
+const MOST_WALKS: usize = 5;
+
+/// A target under a lease, and what is needed to collect it.
+pub struct Collector {
+    /// The GitLab it is on.
+    pub client: Arc<Client>,
+    /// The database.
+    pub db: Db,
+    /// The time.
+    pub clock: Clock,
+    /// The lease.
+    pub claimed: Claimed,
+    /// Its project.
+    pub project: Project,
+    /// What is older is not stored.
+    pub since: Option<Timestamp>,
+    /// The job whose target it is.
+    pub job: JobName,
+    /// Cancelled when the work is to stop or the lease is lost.
+    pub stop: CancellationToken,
+}
+
+/// Why a target is given back unsettled.
+#[derive(Debug)]
+pub enum Halt {
+    /// We were told to stop.
+    Stopped,
+    /// Another worker has it, or the run was cancelled.
+    Lost,
+    /// The token is no good: nothing else can be collected either.
+    Credentials(String),
+    /// GitLab asks for a longer wait.
+    Later(Timestamp, String),
+    /// The database refused.
+    Db(db::Error),
+}
+
+impl From<db::Error> for Halt {
+    fn from(error: db::Error) -> Self {
+        Halt::Db(error)
+    }
+}
+
+/// How a walk ended.
+enum Walked {
+    /// Everything up to its head is stored.
+    Complete,
+    /// The list cannot be had or has holes; only the whole history helps.
+    NeedsWhole(String),
+    /// It cannot be had at all.
+    Failed(String),
+}
+
+/// What storing a page did.
+enum Stored {
+    Lost,
+    Page,
+    /// Every page is stored; what the branch no longer contains is to be found and marked.
+    Pages,
+    Complete,
+    Holes(i64),
+}
+
+impl Collector {
+    /// Brings the branch up to date and says how the target ended.
+    pub async fn collect(&self) -> Result<Verdict, Halt> {
+        let branch = &self.claimed.branch_name;
+        let head = match self.client.fetch_head(self.project.remote_id, branch, &self.stop).await {
+            Ok(head) => head,
+            Err(gitlab::Error::Missing(_)) => return self.without_branch().await,
+            Err(error) => return self.settle_error(error).map(Verdict::Failed),
+        };
+        let mut whole = None;
+        for _ in 0..MOST_WALKS {
+            let state = self.find_state().await?;
+            if state.deleted_at.is_some() {
+                self.write(|tx, place| branches::reset_deleted(tx, place.project_id, place.branch_name))
+                    .await?;
+            }
+            let (walk, fresh) = match (whole.take(), history::next_step(&state, &head, self.since)) {
+                (Some(walk), _) | (None, Step::Begin(walk)) => (walk, true),
+                (None, Step::Continue(walk)) => (walk, false),
+                (None, Step::Nothing) => return self.verdict().await,
+            };
+            let walk = if fresh { self.begin(walk).await? } else { walk };
+            let was_whole = walk.base.is_none() && fresh;
+            match self.walk(walk.clone(), &state).await? {
+                Walked::Complete => {}
+                Walked::NeedsWhole(why) if !was_whole => {
+                    info!("{} {branch}: reading the whole history, because {why}", self.project.path);
+                    let pinned = if fresh { walk } else { Walk::between(None, &head, self.since) };
+                    whole = Some(pinned.whole());
+                }
+                Walked::NeedsWhole(why) | Walked::Failed(why) => return Ok(Verdict::Failed(why)),
+            }
+        }
+        Ok(Verdict::Failed(format!("`{branch}` changes faster than it can be read; run again")))
+    }
+
+    /// The end of a target that is up to date: commits that could not be read make it a failure, once.
+    async fn verdict(&self) -> Result<Verdict, Halt> {
+        let (branch, run_id) = (self.subject(), self.claimed.run_id);
+        let unreadable = self.db.read(move |tx| unreadable::list(tx, &branch, &run_id)).await?;
+        Ok(match unreadable.first() {
+            None => Verdict::Success,
+            Some(first) => Verdict::Failed(format!(
+                "not stored, for want of a readable date: {}, e.g. {first}; everything else is saved",
+                counted(unreadable.len(), "commit")
+            )),
+        })
+    }
+
+    async fn find_state(&self) -> Result<BranchState, Halt> {
+        let (project_id, branch) = (self.claimed.project_id, self.claimed.branch_name.clone());
+        Ok(self.db.read(move |tx| branches::find_state(tx, project_id, &branch)).await?)
+    }
+
+    /// Pins a new walk before its first page is asked for.
+    async fn begin(&self, walk: Walk) -> Result<Walk, Halt> {
+        self.write(move |tx, place| {
+            let mut walk = walk.clone();
+            if walk.base.is_none() {
+                // Where nothing is stored, nothing can have become unreachable.
+                walk.met_base = !pages::has_commits(tx, place)?;
+            }
+            pages::put_walk(tx, place, &walk)?;
+            Ok(walk)
+        })
+        .await
+    }
+
+    async fn walk(&self, mut walk: Walk, state: &BranchState) -> Result<Walked, Halt> {
+        if walk.page == 0 {
+            return self.after_pages(&walk, state).await;
+        }
+        if walk.page == 1 && walk.base.is_none() {
+            self.reset_left_out().await?;
+        }
+        let mut page = match self.fetch(&walk, walk.page).await {
+            Ok(page) => page,
+            Err(error) => return self.after_page_error(&walk, error),
+        };
+        if walk.page == 1 {
+            match history::check_first_page(&walk, &page.commits) {
+                FirstPage::Sound => {}
+                FirstPage::Empty if walk.base.is_some() => return self.after_empty_range(&walk, state).await,
+                _ if walk.base.is_some() => {
+                    return Ok(Walked::NeedsWhole("GitLab does not list the range".to_owned()));
+                }
+                _ => {
+                    return Ok(Walked::Failed(format!(
+                        "GitLab names {} as the head of the branch but does not list it; run again",
+                        walk.head
+                    )));
+                }
+            }
+        }
+        loop {
+            let after = walk.after(&page.commits, page.next.unwrap_or(walk.page));
+            let storing = self.store(page.commits, &after, page.next.is_none(), state);
+            let (stored, fetched) = match page.next {
+                // The next page is on its way while this one is stored.
+                Some(next) => {
+                    let (stored, fetched) = tokio::join!(storing, self.fetch(&walk, next));
+                    (stored?, Some(fetched))
+                }
+                None => (storing.await?, None),
+            };
+            match stored {
+                Stored::Lost => return Err(Halt::Lost),
+                Stored::Complete => return Ok(Walked::Complete),
+                Stored::Pages => return self.after_pages(&after, state).await,
+                Stored::Holes(missing) => {
+                    return Ok(Walked::NeedsWhole(format!(
+                        "GitLab's list lacks {}",
+                        counted(missing, "parent commit")
+                    )));
+                }
+                Stored::Page => {}
+            }
+            walk = after;
+            page = match fetched {
+                Some(Ok(page)) => page,
+                Some(Err(error)) => return self.after_page_error(&walk, error),
+                None => return Ok(Walked::Failed("the list ended without an end".to_owned())),
+            };
+        }
+    }
+
+    async fn fetch(&self, walk: &Walk, page: u32) -> Result<Page, gitlab::Error> {
+        self.client.fetch_commits(self.project.remote_id, &walk.revision(), page, &self.stop).await
+    }
+
+    /// Stores a page and its position, or with the last page that the branch is complete.
+    ///
+    /// READ COMMITTED is enough: the first statement locks the target's row until COMMIT, and nobody writes this
+    /// branch without it.
+    async fn store(
+        &self,
+        commits: Vec<Commit>,
+        after: &Walk,
+        is_last: bool,
+        state: &BranchState,
+    ) -> Result<Stored, Halt> {
+        let (claimed, after, state) = (self.claimed.clone(), after.clone(), state.clone());
+        let (subject, now) = (self.subject(), self.clock.now());
+        let stored = self.db.claim(move |tx| {
+            let place = BranchRef { project_id: claimed.project_id, branch_name: &claimed.branch_name };
+            if !run::renew(tx, &claimed, 0)? {
+                return Ok(Stored::Lost);
+            }
+            let new = pages::add_commits(tx, place, &commits, after.since)?;
+            if new > 0 {
+                run::renew(tx, &claimed, new)?;
+            }
+            if state.has_unreachable {
+                unreachable::reset(tx, place, &commits)?;
+            }
+            unreadable::note(tx, &subject, &claimed.run_id, &commits, now)?;
+            crate::fail::point("commits.page");
+            if !is_last {
+                pages::put_walk(tx, place, &after)?;
+                return Ok(Stored::Page);
+            }
+            let missing = pages::count_missing(tx, place, &after.open)?;
+            if missing > 0 {
+                pages::reset_walk(tx, place)?;
+                pages::mark_open(tx, place, missing, now)?;
+                return Ok(Stored::Holes(missing));
+            }
+            if !after.met_base {
+                pages::put_walk(tx, place, &Walk { page: 0, ..after.clone() })?;
+                return Ok(Stored::Pages);
+            }
+            sweep::finish(tx, place, &after, &state, &subject, now)?;
+            Ok(Stored::Complete)
+        });
+        let stored = stored.await?;
+        crate::fail::point("commits.stored");
+        Ok(stored)
+    }
+
+    /// Nothing between the old head and the new one: either the branch went back to a commit we have, or GitLab has
+    /// forgotten the old head.
+    async fn after_empty_range(&self, walk: &Walk, state: &BranchState) -> Result<Walked, Halt> {
+        let after = Walk { page: 0, ..walk.clone() };
+        let is_known = self
+            .write(move |tx, place| {
+                let is_known = pages::is_known(tx, place, &after.head)?;
+                if is_known {
+                    pages::put_walk(tx, place, &after)?;
+                }
+                Ok(is_known)
+            })
+            .await?;
+        match is_known {
+            true => self.after_pages(walk, state).await,
+            false => {
+                Ok(Walked::NeedsWhole("GitLab no longer knows the commit that was read last".to_owned()))
+            }
+        }
+    }
+
+    /// Every page is stored, but the branch did not simply move on.
+    async fn after_pages(&self, walk: &Walk, state: &BranchState) -> Result<Walked, Halt> {
+        let lost = self.sweep(walk, state).await?;
+        if lost > 0 {
+            info!(
+                "{} {}: {} no longer reachable",
+                self.project.path,
+                self.claimed.branch_name,
+                counted(lost, "commit")
+            );
+        }
+        Ok(Walked::Complete)
+    }
+
+    fn after_page_error(&self, walk: &Walk, error: gitlab::Error) -> Result<Walked, Halt> {
+        match error {
+            gitlab::Error::Missing(_) | gitlab::Error::Refused { .. }
+                if walk.base.is_some() || walk.page > 1 =>
+            {
+                Ok(Walked::NeedsWhole("GitLab does not list the range".to_owned()))
+            }
+            error => self.settle_error(error).map(Walked::Failed),
+        }
+    }
+
+    fn settle_error(&self, error: gitlab::Error) -> Result<String, Halt> {
+        match error {
+            gitlab::Error::Stopped => Err(Halt::Stopped),
+            gitlab::Error::Credentials(why) => Err(Halt::Credentials(why)),
+            gitlab::Error::Later { until, why } => Err(Halt::Later(until, why)),
+            gitlab::Error::Forbidden(why) => Ok(format!(
+                "GitLab refuses access to the repository of `{}` ({why}): the token's user needs the role Reporter",
+                self.project.path
+            )),
+            other => Ok(other.to_string()),
+        }
+    }
+
+    fn subject(&self) -> Subject {
+        Subject::branch(&self.project.path, &self.claimed.branch_name)
+    }
+
+    /// Writes only while the target is ours.
+    async fn write<T, F>(&self, work: F) -> Result<T, Halt>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Tx<'_>, BranchRef<'_>) -> db::Result<T> + Send + 'static,
+    {
+        let claimed = self.claimed.clone();
+        let written = self.db.claim(move |tx| {
+            if !run::renew(tx, &claimed, 0)? {
+                return Ok(None);
+            }
+            let place = BranchRef { project_id: claimed.project_id, branch_name: &claimed.branch_name };
+            work(tx, place).map(Some)
+        });
+        written.await?.ok_or(Halt::Lost)
+    }
+}

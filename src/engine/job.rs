@@ -1,0 +1,227 @@
+//! What a pipeline is to the engine: something that can be run under a lease, and that can say what it would do.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::{Outcome, Preview, Schedule};
+use crate::config::Problem;
+use crate::db::{self, Db};
+use crate::fetch::Check;
+use crate::id::JobName;
+use crate::ledger::Subject;
+use crate::ledger::lease::{Lease, LeasedError};
+use crate::time::{Clock, Timestamp};
+
+/// A future that can be kept in a trait object.
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A job of the config file, ready to run.
+#[derive(Clone)]
+pub struct Job {
+    /// Its name.
+    pub name: JobName,
+    /// `press`, `books`, `blogs` or `commits`.
+    pub kind: &'static str,
+    /// Whether it runs by itself.
+    pub enabled: bool,
+    /// When it runs.
+    pub schedule: Schedule,
+    /// What it does.
+    pub collector: Arc<dyn Collector>,
+}
+
+/// What a job does. Implemented once per pipeline.
+pub trait Collector: Send + Sync {
+    /// Does one run. It checks `ctx.stop` between steps and writes through `ctx`.
+    fn run<'a>(&'a self, ctx: &'a RunContext) -> Boxed<'a, Result<Report, Failure>>;
+
+    /// The same job doing only the named step of a run; `None` when it has no such step.
+    fn only(&self, step: &str) -> Option<Arc<dyn Collector>> {
+        let _ = step;
+        None
+    }
+
+    /// Looks at the outside once and says what would be found. Nothing is written but requests that count.
+    fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>>;
+
+    /// Whether what the job reads can be reached with what it has; nothing is counted, paid or changed there.
+    fn check(&self) -> Boxed<'_, Vec<Check>> {
+        Box::pin(async { Vec::new() })
+    }
+
+    /// What it cannot do without and what may rest: a provider, blogs.
+    fn relies_on(&self) -> Vec<Subject> {
+        Vec::new()
+    }
+
+    /// Says what a run would do now, without changing anything or calling anything that costs.
+    fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>>;
+}
+
+/// What a run would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Plan {
+    /// One line per step.
+    pub steps: Vec<String>,
+}
+
+/// Whether a run tells what it finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// It hands messages to the outbox.
+    #[default]
+    Queue,
+    /// It collects and saves. What it would tell stays untold, for the next run that may.
+    NoDeliver,
+}
+
+/// What a run is handed.
+pub struct RunContext {
+    /// The job that runs.
+    pub job: JobName,
+    /// The database; writes that decide something go through [`RunContext::write`].
+    pub db: Db,
+    /// The time.
+    pub clock: Clock,
+    /// The lease that this run holds.
+    pub lease: Lease,
+    /// Cancelled when the run is to stop: Ctrl-C, shutdown, or a lost lease.
+    pub stop: CancellationToken,
+    /// Where to tell how far we are.
+    pub progress: Progress,
+    /// Whether it may tell what it finds.
+    pub delivery: Delivery,
+}
+
+impl RunContext {
+    /// Writes only while this run still holds its lease.
+    pub async fn write<T, F>(&self, work: F) -> Result<T, Failure>
+    where
+        T: Send + 'static,
+        F: Fn(&mut db::Tx<'_>) -> db::Result<T> + Send + 'static,
+    {
+        Ok(self.lease.write(&self.db, work).await?)
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// An error as soon as the run is to stop; for use between steps.
+    pub fn check_stop(&self) -> Result<(), Failure> {
+        match self.stop.is_cancelled() {
+            true => Err(Failure::Interrupted),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What a run did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Report {
+    /// One line for people: what was found, decided and queued.
+    pub summary: String,
+    /// What went wrong in parts, one line each; the rest is saved.
+    pub problems: Vec<String>,
+    /// Set when the run ended early because a quota or a provider rests: fine, but not complete.
+    pub waiting_until: Option<Timestamp>,
+    /// Whether something was left alone that is to be read, such as a source whose server asked us to wait.
+    pub is_incomplete: bool,
+    /// Whether every part went wrong, so that the run has failed as a whole.
+    pub all_failed: bool,
+    /// Whether another process is at the work, so that there was nothing to do here.
+    pub is_held: bool,
+}
+
+impl Report {
+    /// How the run ended.
+    pub fn outcome(&self) -> Outcome {
+        match (self.problems.is_empty(), self.all_failed) {
+            (false, true) => Outcome::Failed,
+            (false, false) => Outcome::Partly,
+            (true, _) if self.is_incomplete => Outcome::Partly,
+            (true, _) if self.waiting_until.is_some() => Outcome::Waiting,
+            (true, _) => Outcome::Success,
+        }
+    }
+}
+
+/// Why a run did not end well; what was saved stays saved.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// It was told to stop. Nothing is lost, the next run continues.
+    #[error("interrupted; the next run continues")]
+    Interrupted,
+    /// Another process has taken over; this one wrote nothing more.
+    #[error("another process has taken over this job")]
+    Overtaken,
+    /// A credential was refused.
+    #[error("{0}")]
+    Credentials(String),
+    /// The config cannot be used for this job, e.g. a secret is missing.
+    #[error("{0}")]
+    Config(String),
+    /// Anything else.
+    #[error("{0}")]
+    Failed(String),
+    /// The database refused.
+    #[error(transparent)]
+    Db(#[from] db::Error),
+}
+
+impl From<LeasedError> for Failure {
+    fn from(error: LeasedError) -> Self {
+        match error {
+            LeasedError::Lost(_) => Failure::Overtaken,
+            LeasedError::Db(error) => Failure::Db(error),
+        }
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Failure::Config(problem.to_string())
+    }
+}
+
+/// How far a run is; the command line draws it.
+#[derive(Clone, Default)]
+pub struct Progress(Option<Arc<Draw>>);
+
+type Draw = dyn Fn(&JobName, Update) + Send + Sync;
+
+/// A step of progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// So many things are to be done.
+    Total(u64),
+    /// So many more are done.
+    Done(u64),
+    /// What is being done at this moment.
+    Now(String),
+}
+
+impl Progress {
+    /// Progress that is told to `draw`.
+    pub fn new(draw: impl Fn(&JobName, Update) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(draw)))
+    }
+
+    /// Tells one step of `job`.
+    pub fn report(&self, job: &JobName, update: Update) {
+        if let Some(draw) = &self.0 {
+            draw(job, update);
+        }
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Progress" } else { "Progress (silent)" })
+    }
+}

@@ -1,0 +1,310 @@
+//! What a model answered, checked: shape, length, language; and made plain before anybody sees it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use super::AskOptions;
+use crate::config::redact;
+use crate::text::{self, Language};
+
+/// The longest reason that is kept, in columns.
+const MAX_REASON: usize = 400;
+/// Criteria and points beyond this many are dropped.
+const MAX_POINTS: usize = 20;
+
+/// So many characters of our instructions in a row, white space aside, are no accident.
+const ECHO_CHARS: usize = 50;
+
+/// What a model thinks of a page.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Verdict {
+    /// The verdict.
+    pub worth: Worth,
+    /// Why, in one line.
+    pub reason: String,
+    /// The criteria that it found to apply.
+    pub criteria: Vec<String>,
+}
+
+/// Whether a page is worth telling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Worth {
+    /// It is.
+    Worth,
+    /// It is not.
+    NotWorth,
+    /// It is not finished yet.
+    NotReady,
+}
+
+/// A summary, and the way to it.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Summary {
+    /// The text to post: plain, in the wanted language, not longer than wanted.
+    pub text: String,
+    /// What the model found important.
+    pub key_points: Vec<String>,
+    /// What it found its draft to lack.
+    pub missing: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VerdictShape {
+    verdict: Worth,
+    reason: String,
+    criteria: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SummaryShape {
+    key_points: Vec<String>,
+    #[allow(dead_code, reason = "wanted for the sake of the final text, and to see that it was written")]
+    draft: String,
+    missing: Vec<String>,
+    #[serde(rename = "final")]
+    text: String,
+}
+
+/// Reads a verdict, or says what is wrong with it.
+pub(super) fn read_verdict(answer: &str) -> Result<Verdict, String> {
+    let shape: VerdictShape = parse_json(answer)?;
+    Ok(Verdict { worth: shape.verdict, reason: line(&shape.reason), criteria: lines(&shape.criteria) })
+}
+
+/// Reads a summary, or says what is wrong with it.
+///
+/// Models count badly: up to twice the wanted length is cut at a sentence, more is a mistake.
+pub(super) fn read_summary(answer: &str, options: &AskOptions) -> Result<Summary, String> {
+    let shape: SummaryShape = parse_json(answer)?;
+    let text = plain(&shape.text);
+    if text.is_empty() {
+        return Err("`final` is empty".to_owned());
+    }
+    let chars = text.chars().count();
+    if chars > options.max_chars * 2 {
+        return Err(format!("`final` has {chars} characters, at most {} are wanted", options.max_chars));
+    }
+    if !is_in_language(&text, options.language) {
+        return Err(match options.language {
+            Language::Ja => "`final` is not in Japanese".to_owned(),
+            Language::En => "`final` is not in English".to_owned(),
+        });
+    }
+    let text = cut_at_sentence(&text, options.max_chars);
+    Ok(Summary { text, key_points: lines(&shape.key_points), missing: lines(&shape.missing) })
+}
+
+/// Some models wrap their JSON in a code fence; what is inside counts.
+fn parse_json<T: serde::de::DeserializeOwned>(answer: &str) -> Result<T, String> {
+    let trimmed = answer.trim();
+    let inner = trimmed.strip_prefix("```json").or_else(|| trimmed.strip_prefix("```")).unwrap_or(trimmed);
+    let inner = inner.strip_suffix("```").unwrap_or(inner).trim();
+    serde_json::from_str(inner).map_err(|error| match error.classify() {
+        serde_json::error::Category::Data => "the JSON does not have the wanted shape".to_owned(),
+        _ => "the answer is not JSON".to_owned(),
+    })
+}
+
+fn line(text: &str) -> String {
+    text::shorten(&text::one_line(&plain(text)), MAX_REASON)
+}
+
+fn lines(texts: &[String]) -> Vec<String> {
+    texts.iter().take(MAX_POINTS).map(|text| line(text)).filter(|text| !text.is_empty()).collect()
+}
+
+/// Refuses an answer that gives away what is not for others: our instructions, or a secret of the config.
+///
+/// `criteria` may name the criteria in our words.
+pub(super) fn check_leaks(answer: &str, system: &str) -> Result<(), String> {
+    if redact(answer) != answer {
+        return Err("the answer contains a secret".to_owned());
+    }
+    let said = match parse_json::<BTreeMap<String, Json>>(answer) {
+        Ok(fields) => fields
+            .into_iter()
+            .filter(|(name, _)| name != "criteria")
+            .map(|(_, value)| match value {
+                Json::String(text) => text,
+                other => other.to_string(),
+            })
+            .collect::<Vec<_>>(),
+        // Its shape is refused by whoever reads it.
+        Err(_) => return Ok(()),
+    };
+    let squeeze = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<Vec<char>>();
+    let said = said.iter().map(|text| squeeze(text).into_iter().collect::<String>()).collect::<Vec<_>>();
+    let ours = squeeze(system);
+    let is_echo = ours.windows(ECHO_CHARS).any(|run| {
+        let run: String = run.iter().collect();
+        said.iter().any(|text| text.contains(&run))
+    });
+    if is_echo { Err("the answer repeats its instructions".to_owned()) } else { Ok(()) }
+}
+
+/// `text` with nothing in it but words: no links, no mentions, no hashtags, no markup, no controls.
+pub fn plain(text: &str) -> String {
+    let shown: String = text.chars().filter(|c| *c == '\n' || !is_hidden(*c)).collect();
+    let without_tags = without_tags(&shown);
+    let mut paragraphs: Vec<String> = Vec::new();
+    for paragraph in without_tags.split('\n') {
+        let words: Vec<String> = without_addresses(&unlinked(paragraph))
+            .split_whitespace()
+            .map(plain_word)
+            .filter(|word| !word.is_empty())
+            .collect();
+        let line = words.join(" ");
+        let line = line.trim_start_matches(['>', '-', '*', '•', '#', '＃']).trim().to_owned();
+        if !line.is_empty() {
+            paragraphs.push(line);
+        }
+    }
+    paragraphs.join("\n")
+}
+
+/// `[words](address)` as `words`.
+fn unlinked(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(middle) = rest.find("](") {
+        let (before, after) = rest.split_at(middle);
+        let Some(end) = after.find(')') else { break };
+        match before.rfind('[') {
+            Some(start) => {
+                out.push_str(before[..start].trim_end_matches('!'));
+                out.push_str(&before[start + 1..]);
+            }
+            None => out.push_str(before),
+        }
+        rest = &after[end + 1..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A word without marks of markup and without what would make a mention or a hashtag of it; `C#` and `5<6` stay.
+fn plain_word(word: &str) -> String {
+    let mut out = String::with_capacity(word.len());
+    let mut chars = word.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '`' | '*' => {}
+            '@' | '＠' | '#' | '＃'
+                if chars.peek().is_some() && !out.ends_with(|c: char| c.is_ascii_alphanumeric()) => {}
+            '_' if out.is_empty() => {}
+            c => out.push(c),
+        }
+    }
+    out.trim_end_matches('_').to_owned()
+}
+
+/// `text` with every address cut out, and only that: Japanese puts no space around it.
+fn without_addresses(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((start, end)) = find_address(rest) {
+        out.push_str(&rest[..start]);
+        rest = &rest[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Where the first address begins and ends.
+fn find_address(text: &str) -> Option<(usize, usize)> {
+    let lower = text.to_ascii_lowercase();
+    let scheme = lower.find("://").map(|at| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        lower[..at]
+            .rfind(|c| !is_part(c))
+            .map_or(0, |before| before + lower[before..].chars().next().map_or(1, char::len_utf8))
+    });
+    let words = ["www.", "mailto:", "javascript:", "data:", "magnet:", "xmpp:"];
+    let start = words.iter().filter_map(|word| lower.find(word)).chain(scheme).min()?;
+    let has_brackets = !lower[start..].starts_with("www.") && scheme != Some(start);
+    let is_part = |c: char| {
+        c.is_ascii_graphic()
+            && !matches!(c, '<' | '>' | '"' | '[' | ']' | '{' | '}' | '|' | '\\' | '^' | '`')
+            && (has_brackets || !matches!(c, '(' | ')'))
+    };
+    let whole = text[start..].find(|c| !is_part(c)).map_or(text.len(), |length| start + length);
+    // The end of a sentence is not part of an address in it.
+    let address = text[start..whole].trim_end_matches(['.', ',', ';', ':', '!', '?', '\'']);
+    Some((start, start + address.len().max(1)))
+}
+
+/// `text` without tags, also those that appear when others have gone; `a<b` is none.
+fn without_tags(text: &str) -> String {
+    let mut text = text.to_owned();
+    while let Some((start, end)) = find_tag(&text) {
+        text.replace_range(start..end, "");
+    }
+    text
+}
+
+fn find_tag(text: &str) -> Option<(usize, usize)> {
+    text.match_indices('<').find_map(|(start, _)| {
+        let inner = &text[start + 1..];
+        let length = inner.find(['<', '>']).filter(|at| inner[*at..].starts_with('>'))?;
+        let inner = &inner[..length];
+        let name = inner.strip_prefix('/').unwrap_or(inner);
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        let after = name.trim_start_matches(is_name);
+        let is_tag = inner.starts_with('!')
+            || (name.starts_with(|c: char| c.is_ascii_alphabetic())
+                && (after.is_empty() || after.starts_with(|c: char| c.is_whitespace() || c == '/')));
+        is_tag.then_some((start, start + 1 + length + 1))
+    })
+}
+
+/// Controls, and marks that hide between letters or turn their direction.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// The beginning of `text`, whole sentences if at least half of the room can be used that way.
+pub(super) fn cut_at_sentence(text: &str, max_chars: usize) -> String {
+    if text.chars().count() <= max_chars {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(max_chars).collect();
+    let end = head
+        .char_indices()
+        .filter(|(at, c)| {
+            matches!(c, '。' | '！' | '？' | '\n')
+                || (matches!(c, '.' | '!' | '?') && head[at + 1..].starts_with(' '))
+        })
+        .map(|(at, c)| at + c.len_utf8())
+        .next_back();
+    match end {
+        Some(end) if head[..end].chars().count() * 2 >= max_chars => head[..end].trim_end().to_owned(),
+        _ => {
+            let shorter: String = head.chars().take(max_chars.saturating_sub(1)).collect();
+            format!("{}…", shorter.trim_end())
+        }
+    }
+}
+
+/// Whether a text can be in the language: Japanese has kana, English has hardly anything but Latin letters.
+fn is_in_language(text: &str, language: Language) -> bool {
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    let is_kana = |c: &char| matches!(c, '\u{3040}'..='\u{30ff}');
+    let is_japanese = |c: &char| is_kana(c) || matches!(c, '\u{3400}'..='\u{9fff}' | '々');
+    match language {
+        Language::Ja => {
+            text.chars().any(|c| is_kana(&c)) && text.chars().filter(is_japanese).count() * 3 >= letters
+        }
+        Language::En => {
+            letters > 0 && text.chars().filter(char::is_ascii_alphabetic).count() * 10 >= letters * 8
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! Whether a provider can be asked: its address, our key and the names of its models, without asking a model anything.
+
+use std::time::Duration;
+
+use super::call::{CallError, Line, Rest, quote};
+use super::models::suggest;
+use super::{Llm, Provider};
+use crate::fetch::Check;
+
+/// How long a provider has to answer.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(15);
+
+impl Llm {
+    /// The kind, as in the config file.
+    pub fn kind(&self) -> &'static str {
+        match &self.provider {
+            Provider::Gemini(_) => "gemini",
+            Provider::OpenAi(_) => "openai",
+        }
+    }
+
+    /// Looks whether questions could be asked; costs nothing and counts against no budget.
+    pub async fn check(&self) -> Vec<Check> {
+        let line = Line { clients: &self.clients, allow_private: &self.allow_private, clock: &self.clock };
+        let mut models = vec![&self.screen_model, &self.summary_model];
+        models.dedup();
+        let listed = match &self.provider {
+            Provider::Gemini(gemini) => gemini.list_models(&line, CHECK_TIMEOUT).await.map(Some),
+            Provider::OpenAi(openai) => openai.list_models(&line, CHECK_TIMEOUT).await,
+        };
+        let listed = match listed {
+            Ok(listed) => listed,
+            // The same for every model: one line says it.
+            Err(error) => return vec![failed(&self.screen_model, error)],
+        };
+        let mut checks = Vec::new();
+        for model in models {
+            checks.push(match &listed {
+                None => Check::fine(model, "the provider answers and takes the key; it lists no models"),
+                Some(names) if names.contains(model) => {
+                    Check::fine(model, "the provider takes the key and has the model")
+                }
+                Some(names) => self.check_unlisted(&line, model, names).await,
+            });
+        }
+        checks
+    }
+
+    /// Looks whether there is a model that is not listed, and says what to take instead.
+    async fn check_unlisted(&self, line: &Line<'_>, model: &str, names: &[String]) -> Check {
+        let known = match &self.provider {
+            Provider::Gemini(gemini) => gemini.knows(line, model, CHECK_TIMEOUT).await,
+            Provider::OpenAi(openai) => openai.knows(line, model, CHECK_TIMEOUT).await,
+        };
+        match known {
+            Ok(true) => Check::fine(model, "the provider takes the key and has the model"),
+            Ok(false) => {
+                let key = if model == self.screen_model { "screen_model" } else { "summary_model" };
+                let hint = match suggest(model, names).as_slice() {
+                    [] => format!("set `{key}` in [llm.{}] to one that it has", self.name),
+                    [first, others @ ..] => {
+                        let others: String = others.iter().map(|other| format!(", or \"{other}\"")).collect();
+                        format!("set `{key} = \"{first}\"` in [llm.{}]{others}", self.name)
+                    }
+                };
+                Check::bad(model, quote(&format!("the provider has no such model (hint: {hint})")))
+            }
+            Err(error) => failed(model, error),
+        }
+    }
+}
+
+fn failed(model: &str, error: CallError) -> Check {
+    match error {
+        CallError::Rest(Rest::Locked { why }) => Check::locked(model, why),
+        error => Check::bad(model, words(error)),
+    }
+}
+
+fn words(error: CallError) -> String {
+    match error {
+        CallError::Unusable { why, .. } | CallError::Refused { why } => why,
+        CallError::Rest(
+            Rest::Busy { why, .. }
+            | Rest::UsedUp { why }
+            | Rest::Down { why, .. }
+            | Rest::Locked { why }
+            | Rest::Refused { why },
+        ) => why,
+    }
+}

@@ -1,0 +1,380 @@
+//! Gemini: generateContent with structured output, small files inside the request, larger ones through the Files API.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use url::Url;
+
+use super::Content;
+use super::call::{Answer, CallError, Line, Question, Repair, Reply, Rest, Usage, quote, secret_header};
+use super::config::{GeminiConfig, Tuning};
+use super::schema::Schema;
+use crate::config::value::ByteSize;
+
+mod files;
+
+const API: &str = "https://generativelanguage.googleapis.com";
+/// Where the key goes; never into an address.
+const KEY_HEADER: &str = "x-goog-api-key";
+/// What fits into one request together with the rest of it.
+const INLINE_MAX: u64 = 15 * 1024 * 1024;
+/// More pages of models than this are not read.
+const MAX_MODEL_PAGES: usize = 20;
+/// How long to wait when it is too much at this moment and it does not say how long.
+const USUAL_WAIT: Duration = Duration::from_secs(60);
+
+/// Whether the model reads files of this type.
+pub(super) fn takes(media_type: &str) -> bool {
+    media_type == "application/pdf" || media_type.starts_with("text/") || media_type.starts_with("image/")
+}
+
+#[derive(Debug)]
+pub(super) struct Gemini {
+    config: GeminiConfig,
+    timeout: Duration,
+}
+
+impl Gemini {
+    pub(super) fn new(config: GeminiConfig, timeout: Duration) -> Self {
+        Self { config, timeout }
+    }
+
+    /// The key for comparing, empty when it cannot be had.
+    pub(super) fn key_text(&self) -> String {
+        self.config.api_key.reveal().map(|key| key.expose().to_owned()).unwrap_or_default()
+    }
+
+    pub(super) fn address(&self) -> &str {
+        self.config.base_url.as_ref().map_or(API, |url| url.as_str())
+    }
+
+    /// The models that can be asked, as the provider lists them; nothing is asked of them.
+    pub(super) async fn list_models(
+        &self,
+        line: &Line<'_>,
+        within: Duration,
+    ) -> Result<Vec<String>, CallError> {
+        let mut names = Vec::new();
+        let mut page: Option<String> = None;
+        for _ in 0..MAX_MODEL_PAGES {
+            let mut url = self.url("v1beta/models?pageSize=1000")?;
+            if let Some(token) = &page {
+                url.query_pairs_mut().append_pair("pageToken", token);
+            }
+            let request = line.client(&url)?.get(url).header(KEY_HEADER, self.key()?);
+            let answer = line.send(request, within).await?;
+            if !answer.is_success() {
+                return Err(judge(&answer));
+            }
+            let listed: Listed = serde_json::from_slice(&answer.body).map_err(|_| Rest::unclear())?;
+            names.extend(listed.models.into_iter().filter(Model::answers).map(Model::into_name));
+            page = listed.next_page_token.filter(|token| !token.is_empty());
+            if page.is_none() {
+                break;
+            }
+        }
+        Ok(names)
+    }
+
+    /// Whether the provider knows the model, also when it does not list it.
+    pub(super) async fn knows(
+        &self,
+        line: &Line<'_>,
+        model: &str,
+        within: Duration,
+    ) -> Result<bool, CallError> {
+        let url = self.url(&format!("v1beta/models/{model}"))?;
+        let request = line.client(&url)?.get(url).header(KEY_HEADER, self.key()?);
+        let answer = line.send(request, within).await?;
+        match answer.status {
+            404 => Ok(false),
+            _ if answer.is_success() => Ok(true),
+            _ => Err(judge(&answer)),
+        }
+    }
+
+    pub(super) async fn call(&self, line: &Line<'_>, question: &Question<'_>) -> Result<Reply, CallError> {
+        let Question { prompt, files, .. } = *question;
+        let inline_max = self.config.inline_max.map_or(INLINE_MAX, ByteSize::as_u64);
+        let saved = || {
+            files.iter().filter(
+                |file| matches!(&file.content, Content::Saved { media_type, .. } if takes(media_type)),
+            )
+        };
+        let is_inline = saved().map(|file| file.bytes.unwrap_or(0)).sum::<u64>() <= inline_max;
+        let mut uploaded = Vec::new();
+        let mut parts = vec![json!({ "text": prompt.text })];
+        let outcome = async {
+            for file in saved() {
+                let Content::Saved { path, media_type, .. } = &file.content else { continue };
+                if is_inline {
+                    let bytes = tokio::fs::read(path).await.map_err(|error| lost(&error))?;
+                    parts.push(
+                        json!({ "inlineData": { "mimeType": media_type, "data": BASE64.encode(bytes) } }),
+                    );
+                } else {
+                    let upload = self.upload(line, path, media_type).await?;
+                    parts.push(
+                        json!({ "fileData": { "mimeType": media_type, "fileUri": upload.uri.clone() } }),
+                    );
+                    uploaded.push(upload);
+                }
+            }
+            self.generate(line, question, parts).await
+        }
+        .await;
+        for upload in uploaded {
+            self.delete(line, &upload).await;
+        }
+        outcome
+    }
+
+    async fn generate(
+        &self,
+        line: &Line<'_>,
+        question: &Question<'_>,
+        parts: Vec<Json>,
+    ) -> Result<Reply, CallError> {
+        let Question { model, prompt, tuning, complaint, .. } = *question;
+        let body = json!({
+            "systemInstruction": { "parts": [{ "text": prompt.system_with(complaint) }] },
+            "contents": [{ "role": "user", "parts": parts }],
+            "generationConfig": generation_config(prompt.schema, tuning),
+        });
+        let url = self.url(&format!("v1beta/models/{model}:generateContent"))?;
+        let request = line.client(&url)?.post(url).header(KEY_HEADER, self.key()?).json(&body);
+        let answer = line.send(request, self.timeout).await?;
+        if !answer.is_success() {
+            return Err(judge(&answer));
+        }
+        read_reply(&answer.body)
+    }
+
+    fn key(&self) -> Result<reqwest::header::HeaderValue, CallError> {
+        secret_header(&self.config.api_key, "")
+    }
+
+    fn url(&self, path: &str) -> Result<Url, CallError> {
+        Url::parse(&format!("{}/{path}", self.address().trim_end_matches('/')))
+            .map_err(|error| Rest::down(format!("`base_url` does not work: {error}")).into())
+    }
+}
+
+fn lost(error: &std::io::Error) -> CallError {
+    Rest::down(format!("a fetched file cannot be read: {error}")).into()
+}
+
+/// How the answer is wanted. What is not set is left to the model: newer ones answer badly at temperatures not theirs.
+fn generation_config(schema: Schema, tuning: Tuning) -> Json {
+    let mut config = json!({
+        "responseMimeType": "application/json",
+        "responseSchema": schema.to_gemini(),
+    });
+    if let Some(temperature) = tuning.temperature {
+        config["temperature"] = json!(temperature);
+    }
+    if let Some(tokens) = tuning.max_output_tokens {
+        config["maxOutputTokens"] = json!(tokens);
+    }
+    if let Some(thinking) = tuning.thinking {
+        config["thinkingConfig"] = json!({ "thinkingLevel": thinking });
+    }
+    config
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    #[serde(default)]
+    models: Vec<Model>,
+    next_page_token: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Model {
+    name: String,
+    #[serde(default)]
+    supported_generation_methods: Vec<String>,
+}
+
+impl Model {
+    fn answers(&self) -> bool {
+        self.supported_generation_methods.iter().any(|method| method == "generateContent")
+    }
+
+    fn into_name(self) -> String {
+        self.name.strip_prefix("models/").map(str::to_owned).unwrap_or(self.name)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Generated {
+    #[serde(default)]
+    candidates: Vec<Candidate>,
+    prompt_feedback: Option<Feedback>,
+    #[serde(default)]
+    usage_metadata: Json,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate {
+    content: Option<ContentParts>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ContentParts {
+    #[serde(default)]
+    parts: Vec<Part>,
+}
+
+#[derive(Deserialize)]
+struct Part {
+    text: Option<String>,
+    #[serde(default)]
+    thought: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Feedback {
+    block_reason: Option<String>,
+}
+
+/// The text of an answer that was finished; everything else has a reason.
+fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
+    let generated: Generated = serde_json::from_slice(body).map_err(|_| Rest::unclear())?;
+    let outputs = ["candidatesTokenCount", "thoughtsTokenCount"];
+    let usage = Usage::read(&generated.usage_metadata, "promptTokenCount", &outputs);
+    let unusable = |why: String, repair| Err(CallError::Unusable { why: quote(&why), usage, repair });
+    if let Some(reason) = generated.prompt_feedback.and_then(|feedback| feedback.block_reason) {
+        return unusable(format!("the prompt was blocked ({reason})"), Repair::None);
+    }
+    let Some(candidate) = generated.candidates.into_iter().next() else {
+        return unusable("the answer is empty: no candidate".to_owned(), Repair::Complain);
+    };
+    match candidate.finish_reason.as_deref() {
+        Some("STOP") | None => {}
+        Some("MAX_TOKENS") => {
+            return unusable("the answer was cut off (MAX_TOKENS)".to_owned(), Repair::MoreRoom);
+        }
+        Some("RECITATION") => {
+            return unusable(
+                "the answer repeated its source word by word (RECITATION)".to_owned(),
+                Repair::Complain,
+            );
+        }
+        Some(
+            reason @ ("SAFETY" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY" | "LANGUAGE"),
+        ) => {
+            return unusable(format!("the answer was blocked ({reason})"), Repair::None);
+        }
+        Some(reason) => return unusable(format!("the answer ended early ({reason})"), Repair::Complain),
+    }
+    let text: String = candidate
+        .content
+        .map(|content| content.parts)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|part| !part.thought)
+        .filter_map(|part| part.text)
+        .collect();
+    if text.trim().is_empty() {
+        return unusable("the answer is empty".to_owned(), Repair::Complain);
+    }
+    Ok(Reply { text, usage })
+}
+
+#[derive(Deserialize)]
+struct Failed {
+    error: Failure,
+}
+
+#[derive(Deserialize)]
+struct Failure {
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    details: Vec<Json>,
+}
+
+/// What an error status means to us.
+fn judge(answer: &Answer) -> CallError {
+    let failed: Option<Failed> = serde_json::from_slice(&answer.body).ok();
+    let failure = failed.map(|failed| failed.error);
+    let message = failure.as_ref().map_or_else(
+        || String::from_utf8_lossy(&answer.body[..answer.body.len().min(2048)]).into_owned(),
+        |failure| failure.message.clone(),
+    );
+    let why = quote(&format!("status {}: {message}", answer.status));
+    let details = failure.as_ref().map(|failure| failure.details.as_slice()).unwrap_or_default();
+    let code = failure.as_ref().map_or("", |failure| failure.status.as_str());
+    let is_bad_key = details.iter().any(|detail| detail["reason"] == "API_KEY_INVALID")
+        || message.to_ascii_lowercase().contains("api key");
+    match answer.status {
+        401 | 403 => Rest::Locked { why }.into(),
+        400 if is_bad_key => Rest::Locked { why }.into(),
+        // No billing, or not from this country: nothing that another document would change.
+        400 if code == "FAILED_PRECONDITION" => Rest::Locked { why }.into(),
+        404 => Rest::Refused { why: format!("there is no such model or API: {why}") }.into(),
+        429 if is_about_the_day(details) => Rest::UsedUp { why }.into(),
+        429 => {
+            let after = retry_delay(details).or_else(|| answer.retry_after()).unwrap_or(USUAL_WAIT);
+            Rest::Busy { why, after }.into()
+        }
+        413 => CallError::Unusable { why, usage: Usage::Nothing, repair: Repair::None },
+        400 | 422 if is_about_a_field(details) => Rest::Refused { why }.into(),
+        400 | 422 if is_about_the_document(&message) => {
+            CallError::Unusable { why, usage: Usage::Nothing, repair: Repair::None }
+        }
+        400 | 422 => CallError::Refused { why },
+        _ => Rest::Down { why, after: answer.retry_after(), may_have_counted: false }.into(),
+    }
+}
+
+/// Whether fields of the request are wrong that have nothing to do with what is asked about.
+fn is_about_a_field(details: &[Json]) -> bool {
+    let mut fields = details
+        .iter()
+        .filter_map(|detail| detail["fieldViolations"].as_array())
+        .flatten()
+        .filter_map(|violation| violation["field"].as_str())
+        .filter(|field| !field.is_empty())
+        .peekable();
+    fields.peek().is_some() && fields.all(|field| !field.starts_with("contents"))
+}
+
+/// Whether it is the document that cannot be read.
+fn is_about_the_document(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["no pages", "unable to process input", "token count", "payload size", "mime type"]
+        .iter()
+        .any(|words| message.contains(words))
+}
+
+/// Whether a quota of the day, and not only one of the minute, is used up.
+fn is_about_the_day(details: &[Json]) -> bool {
+    let mut violations = details.iter().filter_map(|detail| detail["violations"].as_array()).flatten();
+    violations.any(|violation| {
+        violation["quotaId"].as_str().is_some_and(|id| id.contains("PerDay"))
+            || violation["quotaMetric"].as_str().is_some_and(|metric| metric.contains("per_day"))
+    })
+}
+
+/// `RetryInfo.retryDelay`, such as `"34.07s"`; at least a second, at most a day.
+fn retry_delay(details: &[Json]) -> Option<Duration> {
+    let text = details.iter().find_map(|detail| detail["retryDelay"].as_str())?;
+    let secs: f64 = text.strip_suffix('s')?.parse().ok()?;
+    secs.is_finite().then(|| Duration::from_secs_f64(secs.clamp(1.0, 86_400.0)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! The report of a run while it is being made, line by line.
+
+use super::{Failure, Report};
+use crate::time::Timestamp;
+
+/// A report on its way.
+#[derive(Default)]
+pub(super) struct ReportBuilder {
+    pub(super) lines: Vec<String>,
+    pub(super) problems: Vec<String>,
+    pub(super) waiting_until: Option<Timestamp>,
+    /// Steps that failed.
+    pub(super) failed_steps: Vec<String>,
+    /// Whether a step went well.
+    pub(super) any_step_well: bool,
+    /// Whether anything else went well.
+    went_well: bool,
+}
+
+impl ReportBuilder {
+    pub(super) fn well(&mut self, line: String) {
+        self.lines.push(line);
+        self.went_well = true;
+    }
+
+    pub(super) fn step_well(&mut self, line: String) {
+        self.lines.push(line);
+        self.any_step_well = true;
+    }
+
+    /// A failure that ended the run, behind what had been done until then: that is saved, and worth saying.
+    pub(super) fn before(self, failure: Failure) -> Failure {
+        let done: Vec<String> = [self.lines, self.failed_steps, self.problems].concat();
+        let after = |why: String| match done.is_empty() {
+            true => why,
+            false => format!("{}; {why}", done.join("; ")),
+        };
+        match failure {
+            Failure::Credentials(why) => Failure::Credentials(after(why)),
+            Failure::Config(why) => Failure::Config(after(why)),
+            Failure::Failed(why) => Failure::Failed(after(why)),
+            other => other,
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Report {
+        // Beside a step that went well a failure is part of the day; alone it is what the run came to.
+        let told = if self.any_step_well { &mut self.lines } else { &mut self.problems };
+        told.append(&mut self.failed_steps);
+        let summary = match (self.lines.is_empty(), self.problems.is_empty()) {
+            (true, true) => "nothing to do".to_owned(),
+            (true, false) => "nothing was done".to_owned(),
+            (false, _) => self.lines.join("; "),
+        };
+        let ReportBuilder { problems, waiting_until, any_step_well, went_well, .. } = self;
+        Report {
+            summary,
+            problems,
+            waiting_until,
+            all_failed: !went_well && !any_step_well,
+            ..Report::default()
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! A directory with a config file in which the real program is run, and what it said.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// The directory; it goes with this value.
+pub(crate) struct TestEnv {
+    dir: tempfile::TempDir,
+}
+
+impl TestEnv {
+    /// One without a config.
+    pub(crate) fn empty() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    /// One with this config.
+    pub(crate) fn new(config: &str) -> Self {
+        let test_env = Self::empty();
+        test_env.write("tsuzuki.toml", config);
+        test_env
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.file(name), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.file(name)).unwrap()
+    }
+
+    pub(crate) fn config(&self) -> String {
+        self.read("tsuzuki.toml")
+    }
+
+    /// The names of everything in it.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path()).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// The program in this directory, with nothing of our own environment.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+        command.current_dir(self.path()).args(args).env_clear().env("HOME", self.path());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// The same while the servers of a test go on answering.
+    pub(crate) async fn run_beside(&self, args: &[&str]) -> Output {
+        output_beside(self.command(args)).await
+    }
+
+    /// The same with the store at another place.
+    pub(crate) fn run_on(&self, store: &str, args: &[&str]) -> Output {
+        self.command(args).env("TSUZUKI_STORE_URL", store).output().unwrap()
+    }
+
+    pub(crate) fn run_with(&self, args: &[&str], input: &str) -> Output {
+        let mut command = self.command(args);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    }
+}
+
+/// Runs a command while the servers of a test go on answering.
+pub(crate) async fn output_beside(mut command: Command) -> Output {
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+}
+
+pub(crate) fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+pub(crate) fn err(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+pub(crate) fn code(output: &Output) -> i32 {
+    output.status.code().unwrap_or(-1)
+}
+
+/// Everything that was said.
+pub(crate) fn said(output: &Output) -> String {
+    out(output) + &err(output)
+}
+
+/// The same, by a command that ended with `code`.
+#[track_caller]
+pub(crate) fn ends_with(output: &Output, code: i32) -> String {
+    let said = said(output);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    said
+}
+
+/// Sends a signal to a process of ours.
+pub(crate) fn send_signal(pid: u32, signal: rustix::process::Signal) {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+/// A process that is killed with this value, at the latest.
+pub(crate) struct Daemon(pub(crate) Child);
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A process that is stopped at a fail point; it goes with this value.
+pub(crate) struct Stopped(Option<Child>);
+
+impl Stopped {
+    /// Starts `command`, which stops itself at `point`, and waits until it has.
+    #[allow(clippy::disallowed_methods, reason = "another process stops when it does, by no clock of ours")]
+    pub(crate) fn at(point: &str, command: &mut Command) -> Self {
+        let child = command.env("TSUZUKI_STOP_AT", point).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        while process_state(child.id()) != Some('T') {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before it stopped at {point}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Self(Some(child))
+    }
+
+    /// Lets it go on to its end.
+    pub(crate) fn wake(mut self) -> Output {
+        let child = self.0.take().unwrap();
+        send_signal(child.id(), rustix::process::Signal::CONT);
+        child.wait_with_output().unwrap()
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn process_state(pid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(") ").next()?.chars().next()
+}
