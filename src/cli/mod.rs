@@ -52,7 +52,7 @@ pub use output::{Column, Output};
 pub use reference::render_reference;
 use signals::Stopping;
 
-/// Watches feeds, book searches, blogs and Git hosts, remembers where it left off, and tells what is new, once.
+/// Watches feeds, sites, book searches and Git hosts, remembers where it left off, and sends each new thing once.
 #[derive(Debug, Parser)]
 #[command(name = "tsuzuki", version, propagate_version = true)]
 #[command(
