@@ -212,6 +212,7 @@ on_both_databases! {
         let (code, told) = tsuzuki(&fixture, &["run", "dead"]).await;
         assert_eq!(code, 1, "{told}");
         assert!(told.starts_with("dead: failed: checked 1 of 1 blog") && told.contains("\n  dead0: "), "{told}");
+        has(&tsuzuki(&fixture, &["why", "dead0"]).await.1, &["in a row        1 failure\n"]);
         let (code, told) = tsuzuki(&fixture, &["run", "half"]).await;
         assert_eq!(code, 3, "{told}");
         assert!(told.starts_with("half: partly: "), "{told}");

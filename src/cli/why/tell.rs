@@ -152,7 +152,7 @@ fn tell_blog(story: &BlogView, page: &mut Page<'_>) {
     );
     page.fact("last change", story.last_change_at.map(|at| times.line(at)));
     if story.failures_in_a_row > 0 {
-        page.fact("in a row", format!("{} failures", story.failures_in_a_row));
+        page.fact("in a row", counted(story.failures_in_a_row, "failure"));
     }
     if let Some(why) = &story.paused {
         page.fact("paused", format!("{why} (`tsuzuki change resume {}` ends it)", story.blog_id));
