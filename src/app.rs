@@ -16,7 +16,7 @@ use crate::config::value::Span;
 use crate::config::{self, Config, Kind, MissingAt, MissingSecret, Problem, Problems, Section, TableKind};
 use crate::db::{self, Db};
 use crate::engine::{Collector, Job, JobEnv, Schedule};
-use crate::fetch::{self, ClientConfig, FetchConfig, Fetcher};
+use crate::fetch::{self, AllowPrivate, ClientConfig, FetchConfig, Fetcher};
 use crate::ledger::quota::Quota;
 use crate::ledger::{Subject, event};
 use crate::llm::{self, LlmSet};
@@ -41,7 +41,7 @@ type Make = fn(&config::Job, &JobEnv) -> Result<Arc<dyn Collector>, Problems>;
 
 const PIPELINES: &[Pipeline] = &[
     Pipeline {
-        kind: Kind::job::<press::Keys>(press::KIND),
+        kind: Kind::job::<press::Keys>(press::KIND).naming(&[("llm", TableKind::Llm)]),
         every: press::EVERY,
         without_channel: ("it collects and screens, but summarises and posts nothing; ", "item ls"),
         make: press::make,
@@ -51,6 +51,8 @@ const PIPELINES: &[Pipeline] = &[
         kind: Kind::job::<books::config::Keys>(books::KIND)
             .with_check(books::config::check)
             .with_env(books::config::ENV)
+            .with_quota(GOOGLE_BOOKS)
+            .naming(&[("quota", TableKind::Quota)])
             .without(books::config::UNUSED),
         every: books::EVERY,
         without_channel: ("", "book ls"),
@@ -58,7 +60,7 @@ const PIPELINES: &[Pipeline] = &[
         topics: books::topics,
     },
     Pipeline {
-        kind: Kind::job::<blogs::config::Keys>(blogs::KIND),
+        kind: Kind::job::<blogs::config::Keys>(blogs::KIND).with_check(blogs::config::check),
         every: blogs::EVERY,
         without_channel: ("", "change ls"),
         make: blogs::make,
@@ -93,9 +95,7 @@ pub fn list_warnings(config: &Config) -> Problems {
     for job in config.jobs.iter().filter(|job| job.kind == books::KIND) {
         warnings.extend(books::config::list_warnings(job));
     }
-    // A name that stands in for one that is missing means nothing to anybody.
-    let is_named = |job: &&config::Job| !job.section.problem("name", "").is_of_stand_in();
-    warnings.extend(config.jobs.iter().filter(is_named).filter_map(warn_without_channel));
+    warnings.extend(config.jobs.iter().filter_map(warn_without_channel));
     warnings
 }
 
@@ -209,7 +209,7 @@ impl App {
         let quotas = quotas(config);
         let zone = &config.app.timezone;
         let llms = LlmSet::read(&config.llms, &quotas, zone, &db, fetcher.clients(), &mut problems);
-        let web = problems.note(config.web.read());
+        let web = problems.note(config.web.keys().cloned());
         let env = JobEnv {
             jobs: config.jobs.as_slice().into(),
             app: config.app.clone(),
@@ -266,6 +266,13 @@ fn read_proxy(proxy: &config::Secret) -> Result<Url, Error> {
 }
 
 fn make_job(job: &config::Job, env: &JobEnv) -> Result<Job, Problems> {
+    if !job.section.is_whole() {
+        let error = AllowPrivate::parse(&job.allow_private).err();
+        return Err(error
+            .map(|error| job.section.problem("allow_private", error.to_string()))
+            .into_iter()
+            .collect());
+    }
     let Some(pipeline) = PIPELINES.iter().find(|pipeline| pipeline.kind.name == job.kind) else {
         let known = PIPELINES.iter().map(|pipeline| pipeline.kind.name);
         return Err(job.section.unknown_name("kind", "kind", &job.kind, known).into());

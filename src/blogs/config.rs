@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::model::Detector;
 use super::patterns::Patterns;
-use crate::config::value::{FirstRun, HttpUrl, Span};
-use crate::config::{self, Problems};
+use crate::config::value::{FirstRun, HttpUrl, Span, checked as checked_value};
+use crate::config::{self, Problems, Section};
 use crate::fetch::AllowPrivate;
 use crate::hash;
 use crate::parse::html;
@@ -27,7 +27,7 @@ pub struct Keys {
     #[serde(default)]
     pub probe: Probe,
     /// After how many failures in a row the channels are told that a blog cannot be read.
-    #[serde(default = "warn_after")]
+    #[serde(default = "warn_after", deserialize_with = "read_warn_after")]
     pub warn_after: u32,
 }
 
@@ -40,12 +40,14 @@ pub struct BlogKeys {
     /// Its page. Feed and sitemap are found from here.
     pub url: HttpUrl,
     /// What to look at, in this order: "feed", "sitemap", "html". Default: all three.
+    #[serde(default, deserialize_with = "read_detect")]
     pub detect: Option<Vec<Detector>>,
     /// Its feed, when it is not to be searched for.
     pub feed: Option<HttpUrl>,
     /// Its sitemap, when it is not to be searched for.
     pub sitemap: Option<HttpUrl>,
     /// A CSS selector: only links inside the elements it matches count. For "html" only.
+    #[serde(default, deserialize_with = "read_selector")]
     pub selector: Option<String>,
     /// Only addresses that match one of these count; `*` stands for anything, a leading `/` means the path.
     #[serde(default)]
@@ -75,6 +77,26 @@ pub enum Probe {
 
 fn warn_after() -> u32 {
     WARN_AFTER
+}
+
+fn read_warn_after<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    checked_value(deserializer, |times| {
+        (*times > 0).then_some(()).ok_or("a warning needs at least one failure")
+    })
+}
+
+fn read_detect<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Detector>>, D::Error> {
+    checked_value(deserializer, |detect: &Option<Vec<_>>| match detect.as_deref() {
+        Some([]) => Err("at least one of feed, sitemap and html is needed"),
+        _ => Ok(()),
+    })
+}
+
+/// A CSS selector that we know.
+fn read_selector<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    checked_value(deserializer, |selector: &Option<String>| {
+        selector.as_deref().map_or(Ok(()), html::check_selector)
+    })
 }
 
 /// A blog as the checks see it.
@@ -121,23 +143,15 @@ pub struct Rules {
 
 /// The blogs and rules of a job; every mistake is reported at once.
 pub fn read(job: &config::Job) -> Result<(Vec<Blog>, Rules), Problems> {
-    let keys: Keys = job.section.read()?;
+    let keys: &Keys = job.section.keys()?;
     let mut problems = Problems::default();
     let of_job = AllowPrivate::parse(&job.allow_private)
         .map_err(|error| job.section.problem("allow_private", error.to_string()));
     let of_job = problems.note(of_job).unwrap_or_else(AllowPrivate::none);
-    let mut ids = HashMap::new();
     let mut blogs = Vec::with_capacity(keys.blog.len());
-    for (number, blog) in keys.blog.into_iter().enumerate() {
+    for (number, blog) in keys.blog.iter().cloned().enumerate() {
         let at = |key: &str| format!("blog.{number}.{key}");
-        if let Some(first) = ids.insert(blog.id.clone(), number) {
-            let message = format!("the id `{}` is already that of blog number {}", blog.id, first + 1);
-            problems.push(job.section.problem(&at("id"), message));
-        }
         blogs.extend(problems.note(checked(job, blog, &of_job, &at)));
-    }
-    if keys.warn_after == 0 {
-        problems.push(job.section.problem("warn_after", "a warning needs at least one failure"));
     }
     let rules = Rules {
         first_run: job.first_run.unwrap_or(FirstRun::Baseline),
@@ -160,21 +174,15 @@ fn checked(
         problems.push(problem("id", "an id has 1 to 200 printable characters".into()));
     }
     let detect = blog.detect.unwrap_or_else(|| Detector::ALL.to_vec());
-    if detect.is_empty() {
-        problems.push(problem("detect", "at least one of feed, sitemap and html is needed".into()));
-    }
     for (key, is_set, needed) in [
         ("feed", blog.feed.is_some(), Detector::Feed),
         ("sitemap", blog.sitemap.is_some(), Detector::Sitemap),
         ("selector", blog.selector.is_some(), Detector::Html),
     ] {
-        if is_set && !detect.is_empty() && !detect.contains(&needed) {
+        if is_set && !detect.contains(&needed) {
             let message = format!("`{key}` is of no use without \"{}\" in `detect`", needed.word());
             problems.push(problem(key, message));
         }
-    }
-    if let Some(selector) = &blog.selector {
-        problems.note(html::check_selector(selector).map_err(|error| problem("selector", error.to_string())));
     }
     let allow_private = if blog.allow_private.is_empty() {
         of_job.clone()
@@ -201,26 +209,30 @@ fn checked(
     problems.unless_any(blog)
 }
 
+/// Blogs of one job with the same id.
+pub fn check(section: &Section) -> Problems {
+    let repeat = |(id, [before, number]): (String, [usize; 2])| {
+        let message = format!("the id `{id}` is already that of blog number {}", before + 1);
+        section.problem(&format!("blog.{number}.id"), message)
+    };
+    section.list_repeats("blog", "id").into_iter().map(repeat).collect()
+}
+
 /// Blogs whose id stands in two jobs: their state is kept by id, so the two would overwrite each other.
 pub fn check_ids(jobs: &[config::Job]) -> Problems {
-    let mut owners: HashMap<String, &config::Job> = HashMap::new();
+    let mut owners: HashMap<&str, &config::Job> = HashMap::new();
     let mut problems = Problems::default();
-    let jobs: Vec<&config::Job> = jobs.iter().filter(|job| job.kind == super::KIND).collect();
-    // A long list is costly to read a second time, and a single job has been checked by itself.
-    if jobs.len() < 2 {
-        return problems;
-    }
-    for job in jobs {
-        let Ok(keys) = job.section.read::<Keys>() else { continue };
-        for (number, blog) in keys.blog.into_iter().enumerate() {
-            match owners.get(&blog.id) {
+    for job in jobs.iter().filter(|job| job.kind == super::KIND) {
+        let Ok(keys) = job.section.keys::<Keys>() else { continue };
+        for (number, blog) in keys.blog.iter().enumerate() {
+            let id = blog.id.as_str();
+            match owners.get(id) {
                 Some(other) if other.name != job.name => {
-                    let message =
-                        format!("the id `{}` is already that of a blog of job `{}`", blog.id, other.name);
+                    let message = format!("the id `{id}` is already that of a blog of job `{}`", other.name);
                     problems.push(job.section.problem(&format!("blog.{number}.id"), message));
                 }
                 _ => {
-                    owners.insert(blog.id, job);
+                    owners.insert(id, job);
                 }
             }
         }

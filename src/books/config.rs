@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::decide::MOST_RETRIES;
 use super::google;
-use crate::config::value::{BadValue, HttpUrl, Span};
+use crate::config::value::{BadValue, HttpUrl, Span, checked};
 use crate::config::{EnvOverride, Job, Problems, Secret, Section};
 
 /// Keys of every job that mean nothing here, and why.
@@ -31,7 +31,7 @@ pub struct Keys {
     /// What to search for. Several queries are one search that finds what any of them finds.
     pub queries: Vec<String>,
     /// How many volumes a run takes at most.
-    #[serde(default = "max_per_run")]
+    #[serde(default = "max_per_run", deserialize_with = "read_max_per_run")]
     pub max_per_run: u32,
     /// How many books a digest has at most.
     #[serde(default = "mail_limit")]
@@ -205,6 +205,10 @@ fn max_per_run() -> u32 {
     20
 }
 
+fn read_max_per_run<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    checked(deserializer, |count| (*count > 0).then_some(()).ok_or("`max_per_run` is at least 1"))
+}
+
 fn mail_limit() -> u32 {
     5
 }
@@ -232,10 +236,7 @@ const MAX_TOKEN_DAYS: u32 = 3650;
 
 /// What is wrong with the table of a books job, beyond what serde can know.
 pub fn check(section: &Section) -> Problems {
-    match section.read::<Keys>() {
-        Ok(keys) => keys.list_problems(section),
-        Err(problems) => problems,
-    }
+    section.keys::<Keys>().map(|keys| keys.list_problems(section)).unwrap_or_default()
 }
 
 /// What should be better with a books job, though it can be run.
@@ -249,7 +250,7 @@ pub fn list_warnings(job: &Job) -> Problems {
 
 /// Whether Google is asked without a key; another service at `api_url` may want none.
 pub fn lacks_key(section: &Section) -> bool {
-    let Ok(keys) = section.read::<Keys>() else { return false };
+    let Ok(keys) = section.keys::<Keys>() else { return false };
     let asked = google::volumes_url(keys.google_books.api_url.as_ref().map(HttpUrl::url));
     let is_google =
         asked.host_str().is_some_and(|host| host == "googleapis.com" || host.ends_with(".googleapis.com"));
@@ -272,11 +273,9 @@ impl Keys {
                 problems.push(section.problem(&format!("queries.{number}"), "the query is empty"));
             }
         }
-        for (key, value, most) in [
-            ("max_per_run", self.max_per_run, u32::MAX),
-            ("mail_limit", self.mail_limit, MAX_MAIL_LIMIT),
-            ("token_days", self.token_days, MAX_TOKEN_DAYS),
-        ] {
+        for (key, value, most) in
+            [("mail_limit", self.mail_limit, MAX_MAIL_LIMIT), ("token_days", self.token_days, MAX_TOKEN_DAYS)]
+        {
             if value == 0 {
                 problems.push(section.problem(key, format!("`{key}` is at least 1")));
             } else if value > most {

@@ -82,7 +82,7 @@ impl Books {
     pub fn new(job: &Job, env: &JobEnv) -> Result<Self, Problems> {
         let allow_private = AllowPrivate::parse(&job.allow_private)
             .map_err(|error| job.section.problem("allow_private", error.to_string()));
-        let keys: Keys = job.section.read()?;
+        let keys: Keys = job.section.keys().cloned()?;
         let mut problems = keys.list_problems(&job.section);
         let allow_private = problems.note(allow_private).unwrap_or_else(AllowPrivate::none);
         let zone = env.app.timezone.clone();

@@ -122,23 +122,23 @@ impl Channel {
     pub fn read(section: &Section, zone: &Zone) -> Result<Self, Problems> {
         let (settings, place) = match section.kind.as_str() {
             "mastodon" => {
-                let config: MastodonConfig = section.read()?;
+                let config: MastodonConfig = section.keys().cloned()?;
                 let settings = config.settings(section, zone);
                 let (settings, place) = Problems::both(settings, mastodon::Mastodon::new(config, section))?;
                 (settings, Backend::Mastodon(place))
             }
             "email" => {
-                let config: EmailConfig = section.read()?;
+                let config: EmailConfig = section.keys().cloned()?;
                 let settings = config.settings(section, zone);
                 let (settings, place) = Problems::both(settings, email::Email::new(config, section))?;
                 (settings, Backend::Email(Box::new(place)))
             }
             "slack" => {
-                let config: SlackConfig = section.read()?;
+                let config: SlackConfig = section.keys().cloned()?;
                 (config.settings(section, zone)?, Backend::Slack(slack::Slack::new(config)))
             }
             "webhook" => {
-                let config: WebhookConfig = section.read()?;
+                let config: WebhookConfig = section.keys().cloned()?;
                 (config.settings(section, zone)?, Backend::Webhook(webhook::Webhook::new(config)))
             }
             other => {
@@ -248,8 +248,8 @@ impl ChannelSet {
     /// Reads every `[channel.NAME]` table; `zone` is that of `[app]`.
     pub fn read(sections: &[Section], zone: &Zone) -> Result<Self, Problems> {
         let mut problems = Problems::default();
-        let channels =
-            sections.iter().filter_map(|section| problems.note(Channel::read(section, zone))).collect();
+        let whole = sections.iter().filter(|section| section.is_whole());
+        let channels = whole.filter_map(|section| problems.note(Channel::read(section, zone))).collect();
         if problems.is_empty() { Ok(Self(channels)) } else { Err(problems) }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 
 use super::outbox::OnUnknown;
-use crate::config::value::QuietHours;
+use crate::config::value::{QuietHours, checked};
 use crate::fetch::AllowPrivate;
 
 /// How a channel is used, whatever its kind.
@@ -64,6 +64,7 @@ macro_rules! channel_config {
             /// The least time between two messages, such as `"10s"`.
             pub pace: Option<crate::config::value::Span>,
             /// The most messages in a calendar day; the rest waits until tomorrow.
+            #[serde(default, deserialize_with = "crate::channel::settings::read_max_per_day")]
             pub max_per_day: Option<u32>,
             /// Local hours in which nothing is sent, such as `"22:00-07:00"`; what is due waits.
             pub quiet_hours: Option<crate::config::value::QuietHours>,
@@ -72,6 +73,7 @@ macro_rules! channel_config {
             /// How long one send may take; default `"30s"`. A mail server has ten minutes to answer the end of the text.
             pub timeout: Option<crate::config::value::Span>,
             /// How often a message is tried before it counts as failed; default 8.
+            #[serde(default, deserialize_with = "crate::channel::settings::read_max_attempts")]
             pub max_attempts: Option<u32>,
             /// What to do when nobody can tell whether a message was sent: `"resend"` (default) or `"hold"`.
             pub on_unknown: Option<crate::channel::outbox::OnUnknown>,
@@ -86,15 +88,7 @@ macro_rules! channel_config {
                 zone: &crate::config::value::Zone,
             ) -> Result<crate::channel::settings::Settings, crate::config::Problems> {
                 let defaults = crate::channel::settings::Settings::default();
-                let zero = |key: &str| section.problem(key, "0 would send nothing at all");
                 let mut problems = crate::config::Problems::default();
-                if self.max_attempts == Some(0) {
-                    problems.push(zero("max_attempts"));
-                }
-                if self.max_per_day == Some(0) {
-                    let hint = "remove the channel from `deliver` instead";
-                    problems.push(zero("max_per_day").with_hint(hint));
-                }
                 let private = self.allow_private.as_deref().unwrap_or_default();
                 let allow_private = crate::fetch::AllowPrivate::parse(private)
                     .map_err(|error| section.problem("allow_private", error.to_string()));
@@ -114,3 +108,16 @@ macro_rules! channel_config {
     };
 }
 pub(super) use channel_config;
+
+pub(super) fn read_max_attempts<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u32>, D::Error> {
+    checked(deserializer, |count| (*count != Some(0)).then_some(()).ok_or("0 would send nothing at all"))
+}
+
+pub(super) fn read_max_per_day<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u32>, D::Error> {
+    let words = "0 would send nothing at all\nhint: remove the channel from `deliver` instead";
+    checked(deserializer, |count| (*count != Some(0)).then_some(()).ok_or(words))
+}

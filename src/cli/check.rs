@@ -34,13 +34,13 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
         if let Err(error) = context.preview(config).await {
             match error.message {
                 Message::Problems(more) => {
-                    problems.extend(more.into_iter().filter(|problem| !problem.is_of_stand_in()));
+                    problems.extend(more);
                 }
                 _ => problems.push(Problem::of_file(&path, error.plain(config::Colour::Never))),
             }
         }
         // Nothing but `serve` listens, so nothing else refuses it.
-        if let Ok(Err(error)) = config.web.read().map(|read| web::refuse_open(&read)) {
+        if let Ok(Err(error)) = config.web.keys().map(web::refuse_open) {
             problems.push(config.web.problem("listen", error.to_string()).with_hint(error.hint()));
         }
         problems.extend(config.list_needed_setup().into_iter().map(|(missing, problem)| {
@@ -57,8 +57,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let (errors, needed) = (count(Severity::Error), count(Severity::Setup));
     let is_wrong = errors > 0 || (args.strict && needed > 0);
     let exit = if is_wrong { Exit::Config } else { Exit::Fine };
-    let is_named = |job: &&config::Job| !job.section.problem("name", "").is_of_stand_in();
-    let jobs = config.iter().flat_map(|config| &config.jobs).filter(is_named);
+    let jobs = config.iter().flat_map(|config| &config.jobs);
     let jobs: Vec<&str> = jobs.map(|job| job.name.as_str()).collect();
     if context.out.is_json() {
         context.out.json(&Checked { path: path.display().to_string(), jobs, problems: &problems })?;

@@ -163,7 +163,7 @@ async fn filter_of(args: &Args, what: What, context: &Context) -> Result<Filter>
     };
     if let (What::Commits, Some(name)) = (what, &args.job) {
         let job = config.find_job(name).filter(|job| job.kind == crate::commits::KIND);
-        let keys = job.and_then(|job| job.section.read::<CommitKeys>().ok()).ok_or_else(|| {
+        let keys = job.and_then(|job| job.section.keys::<CommitKeys>().ok()).ok_or_else(|| {
             Error::usage(format!("there is no commits job `{name}`")).hint("`tsuzuki job ls` lists the jobs")
         })?;
         filter.host = Some(host_of(&keys.gitlab));

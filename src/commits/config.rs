@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::config::value::HttpUrl;
+use crate::config::value::{HttpUrl, checked};
 use crate::config::{self, Problems, Secret, Section};
 use crate::time::Timestamp;
 
@@ -42,7 +42,7 @@ pub struct Keys {
     /// Commits before this day ("2024-01-01", in the job's time zone) or moment are not stored.
     pub since: Option<Since>,
     /// Branches collected at the same time, 1 to 16.
-    #[serde(default = "concurrency")]
+    #[serde(default = "concurrency", deserialize_with = "read_concurrency")]
     pub concurrency: usize,
     /// Store a fingerprint of each author's e-mail address instead of the address. Addresses are never shown.
     #[serde(default)]
@@ -51,6 +51,11 @@ pub struct Keys {
 
 fn concurrency() -> usize {
     CONCURRENCY
+}
+
+fn read_concurrency<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    let words = format!("`concurrency` is 1 to {MOST_CONCURRENCY}");
+    checked(deserializer, |count| (1..=MOST_CONCURRENCY).contains(count).then_some(()).ok_or(words))
 }
 
 /// A project or group, as GitLab knows it: a path or a number.
@@ -173,12 +178,8 @@ impl JsonSchema for Since {
 impl Keys {
     /// Reads and checks the keys of `job`.
     pub fn read(job: &config::Job) -> Result<Self, Problems> {
-        let keys: Self = job.section.read()?;
+        let keys: Self = job.section.keys().cloned()?;
         let mut problems = Problems::default();
-        if !(1..=MOST_CONCURRENCY).contains(&keys.concurrency) {
-            let message = format!("`concurrency` is 1 to {MOST_CONCURRENCY}");
-            problems.push(job.section.problem("concurrency", message));
-        }
         for (number, branch) in keys.branches.iter().enumerate() {
             if branch.trim().is_empty() || branch.contains(|c: char| c.is_whitespace() || c.is_control()) {
                 let key = format!("branches.{number}");
@@ -194,7 +195,7 @@ impl Keys {
 
 /// What should be better about the table of a commits job: one that names nothing to collect is told how to.
 pub fn check(section: &Section) -> Problems {
-    let Ok(keys) = section.read::<Keys>() else { return Problems::default() };
+    let Ok(keys) = section.keys::<Keys>() else { return Problems::default() };
     if !keys.projects.is_empty() || keys.group.is_some() {
         return Problems::default();
     }

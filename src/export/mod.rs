@@ -162,15 +162,18 @@ pub async fn render_opml(config: &Config, db: Option<&Db>, job: Option<&str>) ->
     let mut left_out = 0;
     let jobs = config.jobs.iter().filter(|of| of.kind == blogs::KIND);
     for of in jobs.filter(|of| job.is_none_or(|name| of.name.as_str() == name)) {
-        let Ok(keys) = of.section.read::<BlogKeys>() else { continue };
-        for blog in keys.blog {
-            let feed =
-                blog.feed.map(|feed| feed.as_str().to_owned()).or_else(|| found.get(&blog.id).cloned());
+        let Ok(keys) = of.section.keys::<BlogKeys>() else { continue };
+        for blog in &keys.blog {
+            let feed = blog
+                .feed
+                .as_ref()
+                .map(|feed| feed.as_str().to_owned())
+                .or_else(|| found.get(&blog.id).cloned());
             match feed {
                 None => left_out += 1,
                 Some(url) => feeds.push(opml::Feed {
                     url,
-                    title: Some(blog.id),
+                    title: Some(blog.id.clone()),
                     page: Some(blog.url.as_str().to_owned()),
                     folders: vec![of.name.as_str().into()],
                 }),

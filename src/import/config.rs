@@ -8,8 +8,8 @@ use crate::config::{Config, Document, EditError, Pairs};
 /// The blogs that the config watches, of every job.
 pub fn list_blogs(config: &Config) -> Vec<Known> {
     let jobs = config.jobs.iter().filter(|job| job.kind == blogs::KIND);
-    let keys = jobs.filter_map(|job| job.section.read::<blogs::config::Keys>().ok());
-    keys.flat_map(|keys| keys.blog)
+    let keys = jobs.filter_map(|job| job.section.keys::<blogs::config::Keys>().ok());
+    keys.flat_map(|keys| keys.blog.iter().cloned())
         .map(|blog| Known { id: blog.id, url: blog.url.into(), feed: blog.feed.map(Into::into) })
         .collect()
 }

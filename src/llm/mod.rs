@@ -32,7 +32,7 @@ pub use budget::Budget;
 pub use config::{BudgetKeys, GeminiConfig, OpenAiConfig, Thinking};
 pub use set::LlmSet;
 
-use crate::config::Kind;
+use crate::config::{Kind, TableKind};
 use crate::db::{self, Db};
 use crate::fail;
 use crate::fetch::{AllowPrivate, Clients};
@@ -48,7 +48,10 @@ use prompt::Prompt;
 use refusal::Blame;
 
 /// The kinds of LLMs, for the config file.
-pub const KINDS: &[Kind] = &[Kind::llm::<GeminiConfig>("gemini"), Kind::llm::<OpenAiConfig>("openai")];
+pub const KINDS: &[Kind] = &[
+    Kind::llm::<GeminiConfig>("gemini").naming(&[("quota", TableKind::Quota)]),
+    Kind::llm::<OpenAiConfig>("openai").naming(&[("quota", TableKind::Quota)]),
+];
 
 /// A model provider of the config file, ready to be asked.
 pub struct Llm {

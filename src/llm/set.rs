@@ -50,10 +50,9 @@ impl LlmSet {
         clients: &Clients,
         problems: &mut Problems,
     ) -> Self {
-        let llms = sections
-            .iter()
-            .filter_map(|section| problems.note(read_one(section, quotas, zone, db, clients)))
-            .collect();
+        let whole = sections.iter().filter(|section| section.is_whole());
+        let llms =
+            whole.filter_map(|section| problems.note(read_one(section, quotas, zone, db, clients))).collect();
         Self { llms, names: sections.iter().map(|section| section.name.clone()).collect() }
     }
 
@@ -98,7 +97,7 @@ fn read_one(
     };
     match section.kind.as_str() {
         "gemini" => {
-            let keys: GeminiConfig = section.read()?;
+            let keys: GeminiConfig = section.keys().cloned()?;
             let pacific: Zone = "America/Los_Angeles".parse().unwrap_or_else(|_| zone.clone());
             let budget = Budget {
                 keys: keys.budget.clone(),
@@ -125,7 +124,7 @@ fn read_one(
             ))
         }
         "openai" => {
-            let keys: OpenAiConfig = section.read()?;
+            let keys: OpenAiConfig = section.keys().cloned()?;
             let budget =
                 Budget { keys: keys.budget.clone(), ..budget(section, keys.quota.as_deref(), quotas, zone)? };
             let screen = keys.screen_model.clone();

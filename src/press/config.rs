@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::decide::{Limits, NotValuable};
-use crate::config::value::{ByteSize, HttpUrl, Span};
+use crate::config::value::{ByteSize, HttpUrl, Span, checked};
 use crate::config::{Job, Problems};
 use crate::llm::LlmSet;
 use crate::parse::html;
@@ -32,7 +32,7 @@ pub struct Keys {
     #[serde(default = "wait_for_page")]
     pub wait_for_page: Span,
     /// How many steps a run takes; a step is one screening or one summary.
-    #[serde(default = "one")]
+    #[serde(default = "one", deserialize_with = "read_items_per_run")]
     pub items_per_run: u32,
     /// What becomes of an item that is not worth a summary: `"defer"` (look again later) or `"close"`.
     #[serde(default)]
@@ -48,7 +48,7 @@ pub struct Keys {
     #[serde(default)]
     pub on_budget: OnBudget,
     /// The most characters of a summary.
-    #[serde(default = "summary_chars")]
+    #[serde(default = "summary_chars", deserialize_with = "read_summary_chars")]
     pub summary_chars: u32,
     /// Instructions for screening in place of ours; the wanted form of the answer is added by us.
     pub screen_prompt: Option<String>,
@@ -109,10 +109,20 @@ fn summary_chars() -> u32 {
     300
 }
 
+fn read_items_per_run<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let words = "0 would look at nothing at all\nhint: write `enabled = false` to stop the job";
+    checked(deserializer, |count| (*count > 0).then_some(()).ok_or(words))
+}
+
+fn read_summary_chars<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let words = "a summary has 20 to 5000 characters";
+    checked(deserializer, |count| (20..=5000).contains(count).then_some(()).ok_or(words))
+}
+
 impl Keys {
     /// Reads a job's table and checks what serde cannot know; answers the name of its LLM, too.
     pub fn read(job: &Job, llms: &LlmSet) -> Result<(Self, String), Problems> {
-        let mut keys: Self = job.section.read()?;
+        let mut keys: Self = job.section.keys().cloned()?;
         let mut problems = Problems::default();
         let section = &job.section;
         let names: Vec<&str> = llms.names().collect();
@@ -140,13 +150,6 @@ impl Keys {
             && let Err(bad) = html::check_selector(selector)
         {
             problems.push(section.problem("content", bad.to_string()));
-        }
-        if keys.items_per_run == 0 {
-            let problem = section.problem("items_per_run", "0 would look at nothing at all");
-            problems.push(problem.with_hint("write `enabled = false` to stop the job"));
-        }
-        if !(20..=5000).contains(&keys.summary_chars) {
-            problems.push(section.problem("summary_chars", "a summary has 20 to 5000 characters"));
         }
         if let Some(template) = &keys.post
             && let Err(why) = super::post::check_template(template)

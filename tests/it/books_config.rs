@@ -1,6 +1,6 @@
 //! The keys of a books job, and the environment that stands above them.
 
-use tsuzuki::app::{self, App};
+use tsuzuki::app;
 use tsuzuki::books::{self, config::Keys};
 use tsuzuki::channel::EmailConfig;
 use tsuzuki::config::{self, Config, Env, Problems};
@@ -11,7 +11,7 @@ fn read(text: &str, env: &Env) -> Result<Config, Problems> {
 
 fn keys(config: &Config) -> Keys {
     let section = &config.jobs[0].section;
-    let keys = section.read().and_then(|keys| books::config::check(section).unless_any(keys));
+    let keys = section.keys().cloned().and_then(|keys| books::config::check(section).unless_any(keys));
     keys.unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)))
 }
 
@@ -51,19 +51,10 @@ fn what_is_wrong_is_told_with_its_place() {
 
 #[test]
 fn an_unknown_quota_is_told() {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(async {
-        let db = tsuzuki::db::Db::open(
-            tsuzuki::db::DbUrl::Memory,
-            tsuzuki::db::Open::Create,
-            tsuzuki::time::Clock::system(),
-        );
-        let text = format!("[quota.mine]\nper_day = 3\n{JOB}quota = \"mien\"\n");
-        let error = App::new(&read(&text, &Env::of([])).unwrap(), db.await.unwrap()).err().unwrap();
-        let app::Error::Config(problems) = error else { panic!("{error}") };
-        let said = problems.render(config::Colour::Never);
-        assert!(said.contains("there is no quota `mien`") && said.contains("did you mean `mine`"), "{said}");
-    });
+    let text = format!("[quota.mine]\nper_day = 3\n{JOB}quota = \"mien\"\n");
+    let said = read(&text, &Env::of([])).unwrap_err().render(config::Colour::Never);
+    assert!(said.contains("there is no quota `mien`") && said.contains("did you mean `mine`"), "{said}");
+    assert!(read(&format!("{JOB}quota = \"google_books\"\n"), &Env::of([])).is_ok(), "it needs no table");
 }
 
 #[test]
@@ -78,7 +69,7 @@ fn the_environment_of_the_seed_stands_above_the_file() {
     assert_eq!(keys.google_books.lang_restrict.as_deref(), Some("ja"), "what the file says besides stays");
     assert_eq!(keys.google_books.api_key.unwrap().reveal().unwrap().expose(), "s3cret-key");
     assert_eq!(config.quotas["google_books"].per_day, 7);
-    let web: config::Web = config.web.read().unwrap();
+    let web: config::Web = config.web.keys().cloned().unwrap();
     assert_eq!(web.prompt_url("t"), "https://copy.example/base/p/t");
     let said = read(JOB, &Env::of([("COPY_PAGE_BASE_URL", "copy.example")]))
         .unwrap_err()
@@ -96,16 +87,16 @@ fn the_mail_variables_count_for_the_only_email_channel() {
         ("MAIL_TO", "a@example.com, b@example.com"),
     ]);
     let one = "[channel.m]\nkind = \"email\"\nsmtp = \"localhost:25\"\nfrom = \"f@example.com\"\nto = [\"x@example.com\"]\n";
-    let email: EmailConfig = read(one, &env).unwrap().channels[0].read().unwrap();
+    let email: EmailConfig = read(one, &env).unwrap().channels[0].keys().cloned().unwrap();
     assert_eq!((email.smtp.as_str(), email.user.as_deref()), ("mail.example:2525", Some("me")));
     assert_eq!(email.to, ["a@example.com", "b@example.com"]);
     assert_eq!(email.password.unwrap().reveal().unwrap().expose(), "s3cret-pass");
     let host_only = Env::of([("SMTP_HOST", "mail.example")]);
-    let email: EmailConfig = read(one, &host_only).unwrap().channels[0].read().unwrap();
+    let email: EmailConfig = read(one, &host_only).unwrap().channels[0].keys().cloned().unwrap();
     assert_eq!(email.smtp, "mail.example:25");
     let two = format!("{one}{}", one.replace("[channel.m]", "[channel.n]"));
     for channel in read(&two, &env).unwrap().channels {
-        let email: EmailConfig = channel.read().unwrap();
+        let email: EmailConfig = channel.keys().cloned().unwrap();
         assert_eq!((email.smtp.as_str(), email.user), ("localhost:25", None), "of two, none is meant");
     }
     assert!(read("", &env).is_ok(), "without an email channel they mean nothing");

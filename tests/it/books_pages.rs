@@ -62,7 +62,7 @@ async fn serve(
     more: &str,
 ) -> (Vec<SocketAddr>, CancellationToken, tokio::task::JoinHandle<()>) {
     let text = format!("[web]\nlisten = \"127.0.0.1:0\"\nprompt_listen = \"127.0.0.1:0\"\n{more}");
-    let web: Web = parse(&text).web.read().unwrap();
+    let web: Web = parse(&text).web.keys().cloned().unwrap();
     let bound = web::bind(&web, &Pages::new(fixture.db.clone(), Language::Ja)).await.unwrap();
     let (addresses, stop) = (bound.addresses(), CancellationToken::new());
     let stopping = stop.clone();

@@ -154,9 +154,9 @@ fn the_full_file_is_read_without_a_word() {
     assert_eq!(config.quotas["gemini"].zone.name(), "Asia/Tokyo");
     assert_eq!(config.quotas["google_books"].zone.name(), "America/Los_Angeles");
     assert_eq!(config.channels.len(), 2);
-    let web: Web = config.web.read().unwrap();
+    let web: &Web = config.web.keys().unwrap();
     assert!(web.auth.is_some());
-    let channel: Mastodon = find_channel(&config, "mastodon").read().unwrap();
+    let channel: &Mastodon = find_channel(&config, "mastodon").keys().unwrap();
     assert_eq!(channel.pace.unwrap().to_string(), "30s");
 }
 
@@ -320,12 +320,12 @@ fn secrets_are_looked_up_late_and_beside_the_file() {
         ("CREDENTIALS_DIRECTORY", credentials.path().to_str().unwrap()),
     ]);
     let config = config::parse(text, &path, KINDS, &env).unwrap();
-    let token = |name: &str| find_channel(&config, name).read::<Mastodon>().unwrap().token;
+    let token = |name: &str| find_channel(&config, name).keys::<Mastodon>().unwrap().token.clone();
     assert_eq!(token("a").reveal().unwrap().expose(), "file-secret-77");
     assert_eq!(token("b").reveal().unwrap().expose(), "Bearer env-secret-77");
     assert_eq!(token("c").reveal().unwrap().expose(), "literal-secret-77");
-    let web: Web = config.web.read().unwrap();
-    assert_eq!(web.auth.unwrap().password.reveal().unwrap().expose(), "cred-secret-77");
+    let web: &Web = config.web.keys().unwrap();
+    assert_eq!(web.auth.as_ref().unwrap().password.reveal().unwrap().expose(), "cred-secret-77");
     assert!(token("d").reveal().unwrap_err().to_string().contains("gone"));
 
     let said = format!("{:?} {} {:?}", token("c"), token("b"), token("c").reveal());
@@ -381,7 +381,7 @@ fn missing_secrets_are_reported_with_their_places_and_badly_kept_ones_too() {
 #[test]
 fn an_owner_adds_checks_of_its_own() {
     fn ids_differ(section: &Section) -> Problems {
-        let blogs: Blogs = section.read().unwrap();
+        let blogs: &Blogs = section.keys().unwrap();
         let mut problems = Problems::default();
         for (index, blog) in blogs.blog.iter().enumerate() {
             if blogs.blog[..index].iter().any(|other| other.id == blog.id) {

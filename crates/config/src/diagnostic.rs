@@ -140,14 +140,6 @@ impl Problem {
         self
     }
 
-    /// Whether it is about a value that is not in the file but stood in for one that is missing or wrong.
-    ///
-    /// Stand-ins have their places behind the end of the text.
-    pub fn is_of_stand_in(&self) -> bool {
-        let end = self.source.text.len();
-        self.span.as_ref().is_some_and(|span| *span == (end..end))
-    }
-
     /// The file.
     pub fn file(&self) -> &Path {
         &self.source.path

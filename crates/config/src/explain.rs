@@ -2,28 +2,26 @@
 
 use std::ops::Range;
 
-use super::diagnostic::{Problem, Source};
+use super::diagnostic::Problem;
 use super::kind::{Kind, TableKind};
 use super::reading::Misfit;
 use super::schema::list_tables;
+use super::section::Section;
 use super::tree::Table;
 use stdx::text::nearest;
 
 /// What is known about the table that an error comes from.
 pub(super) struct Explainer<'a> {
-    pub(super) source: &'a Source,
-    pub(super) header: &'a Range<usize>,
+    pub(super) section: &'a Section,
     pub(super) table: &'a Table,
-    pub(super) place: TableKind,
-    pub(super) kind: &'a str,
+    /// Keys that someone else reads.
     pub(super) taken: &'static [&'static str],
-    pub(super) kinds: &'static [Kind],
 }
 
 /// The problem behind a deserialisation error, with a suggestion where one can be made.
 pub(super) fn explain(err: &Misfit, about: &Explainer<'_>) -> Problem {
-    let span = err.span().unwrap_or_else(|| about.header.clone());
-    let problem = |message: String| Problem::at(about.source, span.clone(), message);
+    let span = err.span().unwrap_or_else(|| about.section.span.clone());
+    let problem = |message: String| Problem::at(&about.section.file.source, span.clone(), message);
     let (message, hint) = match err.message().split_once("\nhint: ") {
         Some((message, hint)) => (message, Some(hint)),
         None => (err.message(), None),
@@ -40,9 +38,6 @@ pub(super) fn explain(err: &Misfit, about: &Explainer<'_>) -> Problem {
             None => problem,
         };
     }
-    if let Some(rest) = message.strip_prefix("missing field ") {
-        return problem(format!("the key {rest} is missing")).with_label(format!("{rest} belongs here"));
-    }
     for prefix in ["invalid type: ", "invalid value: "] {
         if let Some((found, expected)) =
             message.strip_prefix(prefix).and_then(|rest| rest.rsplit_once(", expected "))
@@ -55,6 +50,12 @@ pub(super) fn explain(err: &Misfit, about: &Explainer<'_>) -> Problem {
         Some(hint) => problem(message.to_owned()).with_hint(hint),
         None => problem(message.to_owned()),
     }
+}
+
+/// The problem of a table at `span` that lacks a key.
+pub(super) fn missing_key(section: &Section, span: &Range<usize>, key: &str) -> Problem {
+    Problem::at(&section.file.source, span.clone(), format!("the key `{key}` is missing"))
+        .with_label(format!("`{key}` belongs here"))
 }
 
 fn unknown_key(
@@ -73,20 +74,21 @@ fn unknown_key(
     if let Some(near) = nearest(key, candidates.iter().copied()) {
         return problem.with_label(format!("did you mean `{near}`?"));
     }
-    let place = about.place;
-    let own = about.kinds.iter().find(|kind| kind.place == place && kind.name == about.kind);
+    let (place, kinds) = (about.section.place, about.section.file.kinds);
+    let is_own = |kind: &&Kind| kind.place == place && kind.name == about.section.kind;
+    let own = kinds.iter().find(is_own);
     if !outermost && (about.taken.contains(&key) || own.is_some_and(|own| own.has_key(key))) {
         return problem.with_hint(format!(
             "`{key}` belongs to the {} itself: move it up, before any line that opens a table inside it",
             place.word()
         ));
     }
-    let others = about.kinds.iter().filter(|kind| kind.place == place && kind.name != about.kind);
+    let others = kinds.iter().filter(|kind| kind.place == place && !is_own(kind));
     let owners: Vec<&str> = others.filter(|kind| kind.has_key(key)).map(|kind| kind.name).collect();
     if outermost && !owners.is_empty() {
         return problem.with_hint(format!("`{key}` belongs to kind = \"{}\"", owners.join("\" or \"")));
     }
-    match list_homes(key, about.kinds).as_slice() {
+    match list_homes(key, kinds).as_slice() {
         homes if homes.is_empty() || !outermost => problem.with_hint(list_keys(&candidates)),
         homes => problem.with_hint(format!("`{key}` belongs in {}", homes.join(" or "))),
     }

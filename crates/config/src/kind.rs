@@ -1,11 +1,15 @@
 //! The kinds of jobs, channels and LLMs that exist, each with the struct that its owner reads.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
 use super::SecretUse;
 use super::diagnostic::{Problem, Problems};
-use super::lenient::{Attempt, read_lenient};
+use super::lenient::{Lenient, read_lenient};
+use super::model::HEAD_KEYS;
 use super::overrides::EnvOverride;
 use super::section::Section;
 use super::tree::Table;
@@ -58,6 +62,15 @@ impl TableKind {
         }
     }
 
+    /// The keys that are not the owner's.
+    pub(super) fn taken(self) -> &'static [&'static str] {
+        match self {
+            TableKind::Job => HEAD_KEYS,
+            TableKind::Channel | TableKind::Llm => &["kind"],
+            _ => &[],
+        }
+    }
+
     /// The word for one of them.
     pub fn word(self) -> &'static str {
         match self {
@@ -89,33 +102,54 @@ pub struct Kind {
     /// Variables of the environment that stand above its keys.
     pub(super) env: &'static [EnvOverride],
     schema: fn(&mut SchemaGenerator) -> Schema,
-    read: fn(&Section) -> Attempt<()>,
+    read: fn(&Section, &Table) -> Lenient<Keys>,
     check: Option<fn(&Section) -> Problems>,
+    /// Keys that name another table of the file.
+    pub(super) names: &'static [(&'static str, TableKind)],
+    /// A quota that is there without a table of its own.
+    pub(super) quota: Option<&'static str>,
 }
+
+type Keys = Arc<dyn Any + Send + Sync>;
+
+/// What a struct must be for the keys of a kind.
+pub trait KeysOfKind: DeserializeOwned + JsonSchema + Send + Sync + 'static {}
+
+impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> KeysOfKind for T {}
 
 impl Kind {
     /// A kind of job whose own keys are the fields of `T`.
-    pub const fn job<T: DeserializeOwned + JsonSchema>(name: &'static str) -> Self {
+    pub const fn job<T: KeysOfKind>(name: &'static str) -> Self {
         Self::new::<T>(TableKind::Job, name)
     }
 
     /// A kind of channel whose keys are the fields of `T`.
-    pub const fn channel<T: DeserializeOwned + JsonSchema>(name: &'static str) -> Self {
+    pub const fn channel<T: KeysOfKind>(name: &'static str) -> Self {
         Self::new::<T>(TableKind::Channel, name)
     }
 
     /// A kind of LLM whose keys are the fields of `T`.
-    pub const fn llm<T: DeserializeOwned + JsonSchema>(name: &'static str) -> Self {
+    pub const fn llm<T: KeysOfKind>(name: &'static str) -> Self {
         Self::new::<T>(TableKind::Llm, name)
     }
 
     /// The `[web]` table, whose keys are the fields of `T`.
-    pub const fn web<T: DeserializeOwned + JsonSchema>() -> Self {
+    pub const fn web<T: KeysOfKind>() -> Self {
         Self::new::<T>(TableKind::Web, "")
     }
 
-    const fn new<T: DeserializeOwned + JsonSchema>(place: TableKind, name: &'static str) -> Self {
-        Self { place, name, unused: &[], env: &[], schema: T::json_schema, read: read::<T>, check: None }
+    const fn new<T: KeysOfKind>(place: TableKind, name: &'static str) -> Self {
+        Self {
+            place,
+            name,
+            unused: &[],
+            env: &[],
+            schema: T::json_schema,
+            read: read::<T>,
+            check: None,
+            names: &[],
+            quota: None,
+        }
     }
 
     /// The schema of the struct.
@@ -131,7 +165,7 @@ impl Kind {
 
     /// The same kind with a check of what serde cannot know, such as two keys that do not go together.
     ///
-    /// It is asked about tables that `T` can be read from.
+    /// It is asked about every table of the kind, also about one that has other problems and so no [`Section::keys`].
     pub const fn with_check(mut self, check: fn(&Section) -> Problems) -> Self {
         self.check = Some(check);
         self
@@ -151,6 +185,18 @@ impl Kind {
         self
     }
 
+    /// The same kind, some keys of which name another table: the key, and where that table stands.
+    pub const fn naming(mut self, names: &'static [(&'static str, TableKind)]) -> Self {
+        self.names = names;
+        self
+    }
+
+    /// The same kind, which has a quota of that name even if the file has no table for it.
+    pub const fn with_quota(mut self, quota: &'static str) -> Self {
+        self.quota = Some(quota);
+        self
+    }
+
     /// An error for each key of `own`, the table as it is written, that means nothing to this kind.
     pub(super) fn list_unused(&self, section: &Section, own: &Table) -> Vec<Problem> {
         let set = self.unused.iter().filter(|(key, _)| own.find(key).is_some());
@@ -161,28 +207,17 @@ impl Kind {
         .collect()
     }
 
-    /// Reads the table as its owner would.
-    pub(super) fn check(&self, section: Section) -> Checked {
-        let Attempt { value, secrets, mut problems, repaired } = (self.read)(&section);
-        let section = value.map(|()| section.with_mended(repaired));
-        if let (Some(check), Some(section)) = (self.check, &section) {
-            problems.extend(check(section).into_iter().filter(|problem| !problem.is_of_stand_in()));
-        }
-        Checked { section, secrets, problems }
+    /// Reads `table` for its owner into `section`; answers the secrets in it, and what is wrong.
+    pub(super) fn read(&self, section: &mut Section, table: &Table) -> (Vec<SecretUse>, Problems) {
+        let Lenient { value, is_shifted, secrets, mut problems } = (self.read)(section, table);
+        section.keys = value.filter(|_| !is_shifted);
+        problems.extend(self.check.map(|check| check(section)).into_iter().flatten());
+        (secrets, problems)
     }
 }
 
-/// What came of a table.
-pub(super) struct Checked {
-    /// The table as its owner can read it: without what is wrong, if anything is. `None` when that cannot be done.
-    pub(super) section: Option<Section>,
-    /// The secrets in it.
-    pub(super) secrets: Vec<SecretUse>,
-    /// Errors and warnings.
-    pub(super) problems: Problems,
-}
-
-fn read<T: DeserializeOwned>(section: &Section) -> Attempt<()> {
-    let Attempt { value, secrets, problems, repaired } = read_lenient::<T>(section);
-    Attempt { value: value.map(drop), secrets, problems, repaired }
+fn read<T: KeysOfKind>(section: &Section, table: &Table) -> Lenient<Keys> {
+    let Lenient { value, is_shifted, secrets, problems } =
+        read_lenient::<T>(section, table, section.place.taken());
+    Lenient { value: value.map(|keys| Arc::new(keys) as Keys), is_shifted, secrets, problems }
 }

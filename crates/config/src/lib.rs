@@ -39,7 +39,6 @@ mod redact;
 mod reference;
 mod schema;
 mod secret;
-mod secret_context;
 mod secret_url;
 mod section;
 mod tree;

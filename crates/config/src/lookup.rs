@@ -2,18 +2,42 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
+use super::env::Env;
 use super::secret::MissingSecret;
 
 /// The longest secret we read from a file.
 const MAX_FILE_BYTES: u64 = 64 * 1024;
 
-/// A piece of a secret's text: words, or the name of something to be filled in.
-#[derive(Clone, PartialEq, Eq)]
+/// Where secrets are looked up: beside the config file and in the environment.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// The directory that `${file:path}` is relative to.
+    pub directory: PathBuf,
+    /// The environment that `${NAME}` is looked up in.
+    pub env: Env,
+}
+
+/// A piece of a secret's text: words, or the name of something to be filled in and where it leads.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Part {
     Text(String),
-    Env(String),
-    File(PathBuf),
-    Credential(String),
+    Env { name: String, value: Option<String> },
+    File { written: String, path: PathBuf },
+    Credential { name: String, path: Option<PathBuf> },
+}
+
+impl Part {
+    pub(super) fn load(&self) -> Result<String, MissingSecret> {
+        match self {
+            Part::Text(text) => Ok(text.clone()),
+            Part::Env { name, value } => value.clone().ok_or_else(|| MissingSecret::Env(name.clone())),
+            Part::File { path, .. } => load_secret_file(path),
+            Part::Credential { name, path: None } => Err(MissingSecret::NoCredentials(name.clone())),
+            Part::Credential { path: Some(path), .. } => load_secret_file(path),
+        }
+    }
 }
 
 /// A `${…}` that names nothing we know.
@@ -32,7 +56,7 @@ impl BadReference {
     }
 }
 
-pub(super) fn parse_parts(text: &str) -> Result<Vec<Part>, BadReference> {
+pub(super) fn parse_parts(text: &str, context: &Surroundings) -> Result<Vec<Part>, BadReference> {
     let bad = |message: String| Err(BadReference { message });
     if text.is_empty() {
         return bad("a secret cannot be empty".to_owned());
@@ -56,11 +80,16 @@ pub(super) fn parse_parts(text: &str) -> Result<Vec<Part>, BadReference> {
             parts.push(Part::Text(std::mem::take(&mut plain)));
         }
         parts.push(match name.split_once(':') {
-            Some(("file", path)) if !path.is_empty() => Part::File(PathBuf::from(path)),
-            Some(("cred", name)) if !name.is_empty() && !name.contains('/') && name != ".." => {
-                Part::Credential(name.to_owned())
+            Some(("file", path)) if !path.is_empty() => {
+                Part::File { written: path.to_owned(), path: context.directory.join(path) }
             }
-            None if is_variable_name(name) => Part::Env(name.to_owned()),
+            Some(("cred", name)) if !name.is_empty() && !name.contains('/') && name != ".." => {
+                let directory = context.env.find("CREDENTIALS_DIRECTORY").map(PathBuf::from);
+                Part::Credential { name: name.to_owned(), path: directory.map(|path| path.join(name)) }
+            }
+            None if is_variable_name(name) => {
+                Part::Env { name: name.to_owned(), value: context.env.find(name) }
+            }
             _ => return bad(format!("`${{{name}}}` is no reference that is known")),
         });
         rest = &rest[at + close + 1..];
@@ -79,11 +108,12 @@ fn is_variable_name(name: &str) -> bool {
 
 /// Whether a text names something to be filled in.
 pub(super) fn has_reference(text: &str) -> bool {
-    text.contains("${")
-        && parse_parts(text).is_ok_and(|parts| parts.iter().any(|part| !matches!(part, Part::Text(_))))
+    let nowhere = || Surroundings { directory: PathBuf::new(), env: Env::of([]) };
+    let is_reference = |part: &Part| !matches!(part, Part::Text(_));
+    text.contains("${") && parse_parts(text, &nowhere()).is_ok_and(|parts| parts.iter().any(is_reference))
 }
 
-pub(super) fn load_secret_file(path: &Path) -> Result<String, MissingSecret> {
+fn load_secret_file(path: &Path) -> Result<String, MissingSecret> {
     use std::io::Read;
     let missing = |why: String| MissingSecret::File { path: path.display().to_string(), why };
     let mut text = String::new();
@@ -119,11 +149,12 @@ mod tests {
     fn parts(text: &str) -> Result<Vec<String>, BadReference> {
         let word = |part: Part| match part {
             Part::Text(text) => format!("text {text}"),
-            Part::Env(name) => format!("env {name}"),
-            Part::File(path) => format!("file {}", path.display()),
-            Part::Credential(name) => format!("cred {name}"),
+            Part::Env { name, .. } => format!("env {name}"),
+            Part::File { path, .. } => format!("file {}", path.display()),
+            Part::Credential { name, .. } => format!("cred {name}"),
         };
-        Ok(parse_parts(text)?.into_iter().map(word).collect())
+        let nowhere = Surroundings { directory: PathBuf::new(), env: Env::of([]) };
+        Ok(parse_parts(text, &nowhere)?.into_iter().map(word).collect())
     }
 
     #[test]

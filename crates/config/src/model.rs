@@ -137,11 +137,12 @@ pub(super) const HEAD_KEYS: &[&str] = &[
 pub(super) struct JobHead {
     /// The name: letters, digits, `-`, `_` and `.`; unique in the file. What the job remembers stands under it: a job
     /// that is renamed begins anew.
-    #[schemars(with = "String")]
-    pub(super) name: JobName,
+    #[schemars(with = "String", required)]
+    pub(super) name: Option<JobName>,
     /// What the job does.
     #[allow(dead_code, reason = "its section knows it; here it is required and documented")]
-    pub(super) kind: String,
+    #[schemars(with = "String", required)]
+    pub(super) kind: Option<serde::de::IgnoredAny>,
     /// How often it runs, on a grid that starts at local midnight. Default: 5m for press, 1h for others.
     pub(super) every: Option<Span>,
     /// When it runs, instead of `every`.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::diagnostic::{Problem, Problems, Source};
 use super::env::Env;
 use super::kind::{Kind, TableKind};
-use super::secret_context::Surroundings;
+use super::lookup::Surroundings;
 use super::secret_url::SecretUrl;
 use super::tree::{Data, Entry, Table, Value};
 use super::value::{BadValue, Zone};
@@ -56,8 +56,8 @@ const OF_ALL: &[EnvOverride] = &[
     EnvOverride::new("APP_TZ", "app.timezone", |value, _| value.parse().map(|_: Zone| value.into()))
         .from_top(),
     EnvOverride::new("TSUZUKI_STORE_URL", "store.url", |value, _| {
-        let url = SecretUrl::parse(value, &Surroundings::default())
-            .map_err(|err| BadValue::new(err.to_string()))?;
+        let nowhere = Surroundings { directory: ".".into(), env: Env::of([]) };
+        let url = SecretUrl::parse(value, &nowhere).map_err(|err| BadValue::new(err.to_string()))?;
         url.check().map_err(|err| BadValue::new(err.to_string()))?;
         Ok(value.into())
     })
@@ -108,7 +108,7 @@ pub(super) fn write(root: &mut Table, kinds: &[Kind], env: &Env) -> Problems {
 fn list_tables<'a>(root: &'a mut Table, kind: Option<&Kind>) -> Vec<(&'a mut Table, Range<usize>)> {
     let Some(kind) = kind else { return vec![(root, 0..0)] };
     let of_kind = |value: &'a mut Value| match &mut value.data {
-        Data::Table(table) if text_of(table, "kind") == Some(kind.name) => Some((table, value.span.clone())),
+        Data::Table(table) if table.find_text("kind") == Some(kind.name) => Some((table, value.span.clone())),
         _ => None,
     };
     let key = kind.place.key();
@@ -141,7 +141,7 @@ fn write_one(
     let Some(table) = steps.try_fold(table, |table, step| inner_table(table, step, span)) else {
         return Ok(());
     };
-    let value = over.make_value(value, text_of(table, last))?;
+    let value = over.make_value(value, table.find_text(last))?;
     put(table, last, data_of(value, span), span);
     Ok(())
 }
@@ -154,13 +154,6 @@ fn data_of(value: toml::Value, span: &Range<usize>) -> Data {
             Data::Array(items.into_iter().map(item).collect())
         }
         plain => Data::Plain(plain.to_string().into()),
-    }
-}
-
-fn text_of<'a>(table: &'a Table, key: &str) -> Option<&'a str> {
-    match &table.find(key)?.data {
-        Data::Text(text) => Some(text),
-        _ => None,
     }
 }
 

@@ -1,13 +1,17 @@
 //! Lets serde read a table of the tree where it stands, without a copy, and keeps the place of what does not fit.
 
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Range;
 
+use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
-use toml::Spanned;
-use toml::de::{DeValue, ValueDeserializer};
+use toml::de::DeValue;
 
+use super::lookup::Surroundings;
+use super::mask;
+use super::secret::{Found, Hides, SECRET, SECRET_URL, Secret};
 use super::tree::{Data, Entry, Table, Value};
 
 /// What serde says about a value that does not fit, and where that value stands.
@@ -15,6 +19,10 @@ use super::tree::{Data, Entry, Table, Value};
 pub(super) struct Misfit {
     message: String,
     span: Option<Range<usize>>,
+    /// The place of the key, or of the item of a list, without which the rest can be read on.
+    skip: Option<Range<usize>>,
+    /// The struct that lacks a key.
+    lacking: Option<&'static str>,
 }
 
 impl Misfit {
@@ -22,13 +30,18 @@ impl Misfit {
         &self.message
     }
 
-    /// The key that is missing, if that is what does not fit.
-    pub(super) fn missing_key(&self) -> Option<&str> {
-        self.message.strip_prefix("missing field `")?.strip_suffix('`')
+    /// The struct that lacks a key, if that is what does not fit.
+    pub(super) fn lacking(&self) -> Option<&'static str> {
+        self.lacking
     }
 
     pub(super) fn span(&self) -> Option<Range<usize>> {
         self.span.clone()
+    }
+
+    /// What to pass over for the rest to be read; `None` when the table cannot be read at all.
+    pub(super) fn skip(self) -> Option<Range<usize>> {
+        self.skip
     }
 
     /// The same, standing at `span` unless a place inside it is known.
@@ -36,11 +49,17 @@ impl Misfit {
         self.span.get_or_insert_with(|| span.clone());
         self
     }
+
+    /// The same, to be got past without what stands at `skip` unless something inside it will do.
+    fn without(mut self, skip: &Range<usize>) -> Self {
+        self.skip.get_or_insert_with(|| skip.clone());
+        self
+    }
 }
 
 impl de::Error for Misfit {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self { message: message.to_string(), span: None }
+        Self { message: message.to_string(), span: None, skip: None, lacking: None }
     }
 }
 
@@ -52,32 +71,77 @@ impl fmt::Display for Misfit {
     }
 }
 
-impl From<toml::de::Error> for Misfit {
-    fn from(err: toml::de::Error) -> Self {
-        Self { message: err.message().to_owned(), span: err.span() }
+/// What a table is read with, and the secrets that were met in it.
+pub(super) struct Reading<'a> {
+    pub(super) context: &'a Surroundings,
+    /// The places of keys and items of lists that are passed over: what is wrong with them has been told.
+    pub(super) skipped: &'a [Range<usize>],
+    pub(super) secrets: RefCell<Vec<SeenSecret>>,
+    /// Whether an item of a list was passed over, so that those after it no longer have their numbers.
+    pub(super) is_shifted: Cell<bool>,
+}
+
+/// A secret and its place.
+pub(super) struct SeenSecret {
+    pub(super) span: Range<usize>,
+    /// Whether it stands in the file itself.
+    pub(super) literal: bool,
+    pub(super) secret: Secret,
+}
+
+impl Reading<'_> {
+    fn is_skipped(&self, span: &Range<usize>) -> bool {
+        self.skipped.contains(span)
+    }
+
+    /// The secret that `value` names, noted.
+    fn find_secret(&self, value: &Value, name: &str) -> Result<Found, Misfit> {
+        let text = match &value.data {
+            Data::Text(text) => text,
+            Data::Plain(_) => return Err(de::Error::custom("a secret is a text: put it in quotes")),
+            Data::Array(_) => return Err(de::Error::custom("expected a secret in quotes, found an array")),
+            Data::Table(_) => return Err(de::Error::custom("expected a secret in quotes, found a table")),
+        };
+        let parse = || Found::parse(text, self.context).map_err(|err| de::Error::custom(err.with_hint()));
+        let found: Found = parse()?;
+        let is_url = name == SECRET_URL;
+        let hides = if is_url { Hides::Password } else { Hides::Whole };
+        let secret = Secret::of(found.parts, hides);
+        let literal = if is_url { mask::blot_secrets(text) != **text } else { secret.is_literal() };
+        self.secrets.borrow_mut().push(SeenSecret { span: value.span.clone(), literal, secret });
+        parse()
     }
 }
 
 /// A table as serde sees it: all its keys but those that someone else reads.
 #[derive(Clone, Copy)]
-pub(super) struct Reading<'a> {
-    table: &'a Table,
-    span: &'a Range<usize>,
-    taken: &'a [&'a str],
+pub(super) struct TableAt<'a> {
+    pub(super) table: &'a Table,
+    pub(super) span: &'a Range<usize>,
+    pub(super) taken: &'a [&'a str],
+    pub(super) reading: &'a Reading<'a>,
 }
 
-impl<'a> Reading<'a> {
-    pub(super) fn new(table: &'a Table, span: &'a Range<usize>, taken: &'a [&'a str]) -> Self {
-        Self { table, span, taken }
-    }
-}
-
-impl<'de> Deserializer<'de> for Reading<'de> {
+impl<'de> Deserializer<'de> for TableAt<'de> {
     type Error = Misfit;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
-        let pairs = Pairs { rest: self.table.list().iter(), taken: self.taken, value: None };
+        let pairs = Pairs { rest: self.table.list().iter(), of: self, entry: None };
         visitor.visit_map(pairs).map_err(|misfit| misfit.within(self.span))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Misfit> {
+        self.deserialize_any(visitor).map_err(|mut misfit| {
+            if misfit.lacking.is_none() && misfit.message.starts_with("missing field ") {
+                misfit.lacking = Some(name);
+            }
+            misfit
+        })
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
@@ -94,69 +158,100 @@ impl<'de> Deserializer<'de> for Reading<'de> {
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct enum identifier ignored_any
+        tuple_struct map enum identifier ignored_any
     }
 }
 
 /// The pairs of a table, one after the other.
 struct Pairs<'a> {
     rest: std::slice::Iter<'a, Entry>,
-    taken: &'a [&'a str],
-    value: Option<&'a Value>,
+    of: TableAt<'a>,
+    entry: Option<&'a Entry>,
 }
 
 impl<'de> MapAccess<'de> for Pairs<'de> {
     type Error = Misfit;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Misfit> {
-        let Some(entry) = self.rest.by_ref().find(|entry| !self.taken.contains(&&*entry.key)) else {
-            return Ok(None);
-        };
-        self.value = Some(&entry.value);
-        let key = Spanned::new(entry.key_span.clone(), DeValue::String((&*entry.key).into()));
-        Ok(Some(seed.deserialize(ValueDeserializer::from(key))?))
+        let TableAt { taken, reading, .. } = self.of;
+        let is_read = |entry: &&Entry| !taken.contains(&&*entry.key) && !reading.is_skipped(&entry.key_span);
+        let Some(entry) = self.rest.by_ref().find(is_read) else { return Ok(None) };
+        self.entry = Some(entry);
+        let key = seed.deserialize(StrDeserializer::<Misfit>::new(&entry.key));
+        key.map(Some).map_err(|misfit| misfit.within(&entry.key_span).without(&entry.key_span))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Misfit> {
-        let value = self.value.take().expect("serde asks for a value after its key");
-        seed.deserialize(value).map_err(|misfit| misfit.within(&value.span))
+        let Entry { key_span, value, .. } = self.entry.take().expect("serde asks for a value after its key");
+        let at = ValueAt { value, reading: self.of.reading };
+        seed.deserialize(at).map_err(|misfit| misfit.within(&value.span).without(key_span))
     }
 }
 
 /// The items of an array, one after the other.
-struct Items<'a>(std::slice::Iter<'a, Value>);
+struct Items<'a> {
+    rest: std::slice::Iter<'a, Value>,
+    reading: &'a Reading<'a>,
+}
 
 impl<'de> SeqAccess<'de> for Items<'de> {
     type Error = Misfit;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Misfit> {
-        self.0.next().map(|item| seed.deserialize(item)).transpose()
+        let reading = self.reading;
+        let item = self.rest.by_ref().find(|item| {
+            let is_skipped = reading.is_skipped(&item.span);
+            reading.is_shifted.set(reading.is_shifted.get() || is_skipped);
+            !is_skipped
+        });
+        let read = |value: &'de Value| {
+            seed.deserialize(ValueAt { value, reading })
+                .map_err(|misfit| misfit.within(&value.span).without(&value.span))
+        };
+        item.map(read).transpose()
     }
 }
 
-/// Tables and arrays are walked here; a single value, and what is rare, is left to the `toml` crate.
-impl<'de> Deserializer<'de> for &'de Value {
+/// A value as serde sees it.
+#[derive(Clone, Copy)]
+struct ValueAt<'a> {
+    value: &'a Value,
+    reading: &'a Reading<'a>,
+}
+
+impl<'de> Deserializer<'de> for ValueAt<'de> {
     type Error = Misfit;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
-        let outcome = match &self.data {
-            Data::Table(table) => Reading::new(table, &self.span, &[]).deserialize_any(visitor),
-            Data::Array(items) => visitor.visit_seq(Items(items.iter())),
-            Data::Text(_) | Data::Plain(_) => self.as_single().deserialize_any(visitor).map_err(Misfit::from),
-        };
-        outcome.map_err(|misfit| misfit.within(&self.span))
+        let Self { value: Value { span, data }, reading } = self;
+        match data {
+            Data::Table(table) => TableAt { table, span, taken: &[], reading }.deserialize_any(visitor),
+            Data::Array(items) => visitor.visit_seq(Items { rest: items.iter(), reading }),
+            Data::Text(text) => visitor.visit_borrowed_str(text),
+            Data::Plain(text) => {
+                let value = DeValue::parse(text).map_err(|err| de::Error::custom(err.message()))?;
+                value
+                    .into_deserializer()
+                    .deserialize_any(visitor)
+                    .map_err(|err: toml::de::Error| de::Error::custom(err.message()))
+            }
+        }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
-        visitor.visit_some(self).map_err(|misfit| misfit.within(&self.span))
+        visitor.visit_some(self)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
-        _: &'static str,
+        name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Misfit> {
-        visitor.visit_newtype_struct(self).map_err(|misfit| misfit.within(&self.span))
+        if name != SECRET && name != SECRET_URL {
+            return visitor.visit_newtype_struct(self);
+        }
+        let found = serde_json::to_value(self.reading.find_secret(self.value, name)?);
+        found.and_then(|found| visitor.visit_newtype_struct(found)).map_err(de::Error::custom)
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -165,31 +260,31 @@ impl<'de> Deserializer<'de> for &'de Value {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Misfit> {
-        match &self.data {
-            Data::Text(_) | Data::Plain(_) => {
-                Ok(self.as_single().deserialize_struct(name, fields, visitor)?)
+        match &self.value.data {
+            Data::Table(table) => {
+                TableAt { table, span: &self.value.span, taken: &[], reading: self.reading }
+                    .deserialize_struct(name, fields, visitor)
             }
-            Data::Array(_) | Data::Table(_) => self.deserialize_any(visitor),
+            _ => self.deserialize_any(visitor),
         }
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
         self,
-        name: &'static str,
-        variants: &'static [&'static str],
+        _: &'static str,
+        _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Misfit> {
-        Ok(self.as_single().deserialize_enum(name, variants, visitor)?)
+        match &self.value.data {
+            Data::Text(text) => visitor.visit_enum((&**text).into_deserializer()),
+            _ => {
+                Err(de::Error::custom(format!("expected a text in quotes, found {}", self.value.type_name())))
+            }
+        }
     }
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
         tuple_struct map identifier ignored_any
-    }
-}
-
-impl<'de> Value {
-    fn as_single(&'de self) -> ValueDeserializer<'de> {
-        self.to_parsed().into_deserializer()
     }
 }

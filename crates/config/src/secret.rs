@@ -1,14 +1,12 @@
 //! Secrets: named in the config file, looked up when needed, never printed.
 
 use std::fmt;
-use std::path::Path;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::lookup::{BadReference, Part, is_world_readable, load_secret_file, parse_parts};
+use super::lookup::{BadReference, Part, Surroundings, is_world_readable, parse_parts};
 use super::redact;
-use super::secret_context::{Seen, Surroundings, current_surroundings, note_seen};
 
 /// What stands where a secret would.
 pub(super) const REDACTED: &str = "[redacted]";
@@ -26,7 +24,24 @@ const SURELY_TELLING: usize = 16;
 pub struct Secret {
     parts: Vec<Part>,
     hides: Hides,
-    secret_context: Surroundings,
+}
+
+/// How a secret, and an address with one, asks the reader of a table for its [`Found`]: by the name of a newtype,
+/// for serde hands no context to a value.
+pub(super) const SECRET: &str = "$secret";
+pub(super) const SECRET_URL: &str = "$secret-url";
+
+/// The text of a secret, and where its parts lead.
+#[derive(serde::Serialize, serde::Deserialize)]
+pub(super) struct Found {
+    pub(super) text: String,
+    pub(super) parts: Vec<Part>,
+}
+
+impl Found {
+    pub(super) fn parse(text: &str, context: &Surroundings) -> Result<Self, BadReference> {
+        Ok(Self { text: text.to_owned(), parts: parse_parts(text, context)? })
+    }
 }
 
 /// What of a text must not be seen.
@@ -64,15 +79,11 @@ pub enum MissingSecret {
 impl Secret {
     /// A secret from its text in the config file.
     pub fn parse(text: &str, secret_context: &Surroundings) -> Result<Self, BadReference> {
-        Self::parse_hiding(text, Hides::Whole, secret_context)
+        Found::parse(text, secret_context).map(|found| Self::of(found.parts, Hides::Whole))
     }
 
-    pub(super) fn parse_hiding(
-        text: &str,
-        hides: Hides,
-        secret_context: &Surroundings,
-    ) -> Result<Self, BadReference> {
-        Ok(Self { parts: parse_parts(text)?, hides, secret_context: secret_context.clone() })
+    pub(super) fn of(parts: Vec<Part>, hides: Hides) -> Self {
+        Self { parts, hides }
     }
 
     /// Whether the secret itself stands in the file.
@@ -82,7 +93,7 @@ impl Secret {
 
     /// Looks the secret up and makes every log writer hide it from now on.
     pub fn reveal(&self) -> Result<Revealed, MissingSecret> {
-        let values = self.parts.iter().map(|part| self.look_up(part)).collect::<Result<Vec<_>, _>>()?;
+        let values = self.parts.iter().map(Part::load).collect::<Result<Vec<_>, _>>()?;
         let whole = values.concat();
         match (self.hides, url::Url::parse(&whole)) {
             (Hides::Password, Ok(address)) => register_passwords(&address),
@@ -105,7 +116,7 @@ impl Secret {
     /// Everything that it names and that cannot be had; [`Secret::reveal`] stops at the first.
     pub fn list_missing(&self) -> Vec<MissingSecret> {
         let mut missing: Vec<MissingSecret> =
-            self.parts.iter().filter_map(|part| self.look_up(part).err()).collect();
+            self.parts.iter().filter_map(|part| part.load().err()).collect();
         missing.dedup();
         missing
     }
@@ -114,14 +125,13 @@ impl Secret {
     pub fn list_warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for part in &self.parts {
-            if let Part::File(path) = part {
-                let path = self.secret_context.directory.join(path);
-                if is_world_readable(&path) {
-                    warnings.push(format!(
-                        "everyone on this machine can read the secret file `{0}`; `chmod 600 {0}` ends that",
-                        path.display()
-                    ));
-                }
+            if let Part::File { path, .. } = part
+                && is_world_readable(path)
+            {
+                warnings.push(format!(
+                    "everyone on this machine can read the secret file `{0}`; `chmod 600 {0}` ends that",
+                    path.display()
+                ));
             }
         }
         if self.hides == Hides::Whole
@@ -138,28 +148,13 @@ impl Secret {
         warnings
     }
 
-    fn look_up(&self, part: &Part) -> Result<String, MissingSecret> {
-        match part {
-            Part::Text(text) => Ok(text.clone()),
-            Part::Env(name) => {
-                self.secret_context.env.find(name).ok_or_else(|| MissingSecret::Env(name.clone()))
-            }
-            Part::File(path) => load_secret_file(&self.secret_context.directory.join(path)),
-            Part::Credential(name) => {
-                let directory = self.secret_context.env.find("CREDENTIALS_DIRECTORY");
-                let directory = directory.ok_or_else(|| MissingSecret::NoCredentials(name.clone()))?;
-                load_secret_file(&Path::new(&directory).join(name))
-            }
-        }
-    }
-
     /// The text as it may be shown: references as written, everything else hidden.
     fn shown(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {
             Part::Text(_) => REDACTED.to_owned(),
-            Part::Env(name) => format!("${{{name}}}"),
-            Part::File(path) => format!("${{file:{}}}", path.display()),
-            Part::Credential(name) => format!("${{cred:{name}}}"),
+            Part::Env { name, .. } => format!("${{{name}}}"),
+            Part::File { written, .. } => format!("${{file:{written}}}"),
+            Part::Credential { name, .. } => format!("${{cred:{name}}}"),
         });
         parts.collect()
     }
@@ -204,11 +199,10 @@ impl fmt::Display for Revealed {
 
 impl<'de> serde::Deserialize<'de> for Secret {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = deserializer.deserialize_str(SecretTextVisitor)?;
-        let secret = Secret::parse(&text, &current_surroundings())
-            .map_err(|err| serde::de::Error::custom(err.with_hint()))?;
-        note_seen(Seen { literal: secret.is_literal(), text, secret: secret.clone() });
-        Ok(secret)
+        #[derive(serde::Deserialize)]
+        #[serde(rename = "$secret")]
+        struct Asked(Found);
+        Asked::deserialize(deserializer).map(|Asked(found)| Self::of(found.parts, Hides::Whole))
     }
 }
 
@@ -222,33 +216,6 @@ impl JsonSchema for Secret {
             "type": "string",
             "description": "A secret: \"${ENV}\", \"${file:path}\" or \"${cred:name}\"",
         })
-    }
-}
-
-/// Reads a text without ever repeating a wrong value in the error, as serde's own visitors would.
-pub(super) struct SecretTextVisitor;
-
-impl serde::de::Visitor<'_> for SecretTextVisitor {
-    type Value = String;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a secret in quotes")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<String, E> {
-        Ok(text.to_owned())
-    }
-
-    fn visit_i64<E: serde::de::Error>(self, _: i64) -> Result<String, E> {
-        Err(E::custom("a secret is a text: put it in quotes"))
-    }
-
-    fn visit_u64<E: serde::de::Error>(self, _: u64) -> Result<String, E> {
-        Err(E::custom("a secret is a text: put it in quotes"))
-    }
-
-    fn visit_f64<E: serde::de::Error>(self, _: f64) -> Result<String, E> {
-        Err(E::custom("a secret is a text: put it in quotes"))
     }
 }
 
@@ -291,11 +258,12 @@ mod tests {
 
     #[test]
     fn the_telling_pieces_of_a_secret_address_are_hidden() {
+        let nowhere = Surroundings { directory: ".".into(), env: super::super::env::Env::of([]) };
         for address in [
             "https://hooks.example.com/services/T0PIECES/B0PIECES/xyzPIECES",
             "https://hook-user:pw-of-pieces@example.com/catch/1/piece%2Fof%20ten?sig=q_PIECES-value&v=2016-06-01",
         ] {
-            Secret::parse(address, &Surroundings::default()).unwrap().reveal().unwrap();
+            Secret::parse(address, &nowhere).unwrap().reveal().unwrap();
         }
         for (said, shown) in [
             ("Cannot POST /services/T0PIECES/B0PIECES/xyzPIECES", "Cannot POST /[redacted]"),

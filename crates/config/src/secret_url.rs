@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::env::Env;
-use super::lookup::BadReference;
+use super::lookup::{BadReference, Surroundings};
 use super::mask;
 use super::model::Store;
-use super::secret::{Hides, MissingSecret, Revealed, Secret, SecretTextVisitor};
-use super::secret_context::{Seen, Surroundings, current_surroundings, note_seen};
+use super::secret::{Found, Hides, MissingSecret, Revealed, Secret};
 
 /// An address such as `postgres://u:${PGPASS}@h/db` or `sqlite:tsuzuki.db`.
 ///
@@ -49,10 +48,11 @@ pub enum BadLocation {
 impl SecretUrl {
     /// An address from its text in the config file.
     pub fn parse(text: &str, secret_context: &Surroundings) -> Result<Self, BadReference> {
-        Ok(Self {
-            text: text.to_owned(),
-            secret: Secret::parse_hiding(text, Hides::Password, secret_context)?,
-        })
+        Found::parse(text, secret_context).map(Self::of)
+    }
+
+    fn of(found: Found) -> Self {
+        Self { text: found.text, secret: Secret::of(found.parts, Hides::Password) }
     }
 
     /// The address with its secrets filled in; the password is hidden in logs from now on.
@@ -155,11 +155,12 @@ impl serde::Serialize for SecretUrl {
 
 impl<'de> serde::Deserialize<'de> for SecretUrl {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = deserializer.deserialize_str(SecretTextVisitor)?;
-        let url = Self::parse(&text, &current_surroundings())
-            .map_err(|err| serde::de::Error::custom(err.with_hint()))?;
+        #[derive(serde::Deserialize)]
+        #[serde(rename = "$secret-url")]
+        struct Asked(Found);
+        let Asked(found) = Asked::deserialize(deserializer)?;
+        let url = Self::of(found);
         url.check().map_err(serde::de::Error::custom)?;
-        note_seen(Seen { literal: url.has_literal_password(), text, secret: url.secret.clone() });
         Ok(url)
     }
 }

@@ -1,26 +1,57 @@
 //! A table of the config file, handed to its owner with everything needed for good messages.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::de::DeserializeOwned;
+use toml::de::DeTable;
 
 use super::SecretUse;
 use super::diagnostic::{Problem, Problems, Source};
-use super::explain::Explainer;
 use super::kind::{Kind, TableKind};
-use super::lenient::read_lenient;
-use super::lookup::has_reference;
-use super::secret_context::{Seen, Surroundings};
-use super::tree::Table;
+use super::lookup::Surroundings;
+use super::model::HEAD_KEYS;
+use super::reading::SeenSecret;
+use super::tree::{Data, Table};
+use super::value::BadValue;
+
+/// The file that sections are tables of.
+pub(super) struct File {
+    pub(super) source: Source,
+    pub(super) kinds: &'static [Kind],
+    pub(super) secret_context: Surroundings,
+    /// The parsed file while it is read. Afterwards only messages need it, and a long file takes less room as text.
+    tree: Mutex<Option<Arc<Table>>>,
+}
+
+impl File {
+    pub(super) fn new(
+        source: Source,
+        kinds: &'static [Kind],
+        secret_context: Surroundings,
+        tree: Table,
+    ) -> Self {
+        Self { source, kinds, secret_context, tree: Mutex::new(Some(Arc::new(tree))) }
+    }
+
+    pub(super) fn tree(&self) -> Arc<Table> {
+        let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
+        let parse =
+            || Arc::new(Table::from_parsed(DeTable::parse_recoverable(self.source.text()).0.into_inner()));
+        Arc::clone(tree.get_or_insert_with(parse))
+    }
+
+    pub(super) fn forget_tree(&self) {
+        *self.tree.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
 
 /// One table of the file: a job, a channel, an LLM, or `[web]`.
 ///
-/// The owner reads it into a plain struct with [`Section::read`] and reports what serde cannot know
-/// with [`Section::problem`].
+/// The owner finds what it says with [`Section::keys`] and reports what serde cannot know with [`Section::problem`].
 #[derive(Clone)]
 pub struct Section {
     /// The name: of a job its `name`, of `[channel.NAME]` and `[llm.NAME]` the last part of the header.
@@ -28,44 +59,70 @@ pub struct Section {
     /// The value of `kind`; empty for tables that have no kinds.
     pub kind: String,
     pub(super) place: TableKind,
-    pub(super) source: Source,
+    pub(super) file: Arc<File>,
     /// The header line, for what is missing.
     pub(super) span: Range<usize>,
-    /// All keys, also those that are not the owner's.
-    pub(super) table: Arc<Table>,
-    /// Keys that someone else reads.
-    pub(super) taken: &'static [&'static str],
-    pub(super) kinds: &'static [Kind],
-    pub(super) secret_context: Surroundings,
+    /// The owner's struct; `None` when it cannot be made.
+    pub(super) keys: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Section {
-    /// The owner's keys as `T`, a plain struct with `deny_unknown_fields`; or every problem that they have.
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Problems> {
-        read_lenient(self).into_result()
+    /// The owner's keys, as its kind has read them. Of a table with problems, which have been told, there may be none.
+    ///
+    /// # Panics
+    ///
+    /// If `T` is not the struct of the section's kind.
+    pub fn keys<T: 'static>(&self) -> Result<&T, Problems> {
+        let keys = self.keys.as_deref().ok_or_else(Problems::default)?;
+        Ok(keys.downcast_ref().expect("a section is asked for the struct of its kind"))
     }
 
-    /// The same section with what was read in place of the owner's keys.
-    pub(super) fn with_mended(mut self, repaired: Option<Table>) -> Self {
-        if let Some(repaired) = repaired {
-            let mut table = self.table.only(|key| self.taken.contains(&key));
-            repaired.list().iter().for_each(|entry| table.put(entry.clone()));
-            self.table = Arc::new(table);
+    /// Whether it has [`Section::keys`].
+    pub fn is_whole(&self) -> bool {
+        self.keys.is_some()
+    }
+
+    /// The place of the value at a path; what a job does not say itself, `[defaults]` may.
+    fn find_span(&self, path: &str) -> Option<Range<usize>> {
+        let root = self.file.tree();
+        let own = self.find_table(&root).and_then(|table| table.find_span(path));
+        let is_shared = || {
+            self.place == TableKind::Job && path.split('.').next().is_some_and(|key| HEAD_KEYS.contains(&key))
+        };
+        own.or_else(|| root.find_table(TableKind::Defaults.key()).filter(|_| is_shared())?.find_span(path))
+    }
+
+    fn find_table<'a>(&self, root: &'a Table) -> Option<&'a Table> {
+        match self.place {
+            TableKind::Job => match &root.find(self.place.key())?.data {
+                Data::Array(jobs) => jobs.iter().find(|job| job.span == self.span)?.as_table(),
+                _ => None,
+            },
+            place @ (TableKind::Quota | TableKind::Llm | TableKind::Channel) => {
+                root.find_table(place.key())?.find_table(&self.name)
+            }
+            place => root.find_table(place.key()),
         }
-        self
     }
 
     /// An error about the value of `key`, which may be a path such as `deliver.0` or `blog.2.url`.
     ///
     /// Points at the header when there is no such key.
     pub fn problem(&self, key: &str, message: impl Into<String>) -> Problem {
-        let span = self.table.find_span(key).unwrap_or_else(|| self.span.clone());
-        Problem::at(&self.source, span, message)
+        let span = self.find_span(key).unwrap_or_else(|| self.span.clone());
+        Problem::at(&self.file.source, span, message)
+    }
+
+    /// An error about a value of `key` that cannot be read.
+    pub fn bad_value(&self, key: &str, bad: &BadValue) -> Problem {
+        let mut problem = self.problem(key, bad.message());
+        problem.hint = bad.hint().map(str::to_owned);
+        problem
     }
 
     /// An error about the section as a whole.
     pub fn header_problem(&self, message: impl Into<String>) -> Problem {
-        Problem::at(&self.source, self.span.clone(), message)
+        Problem::at(&self.file.source, self.span.clone(), message)
     }
 
     /// An error about a name that stands at `key` but is not among `known`, with the nearest one suggested.
@@ -85,26 +142,40 @@ impl Section {
         }
     }
 
+    /// The tables of the list `list` that say the same at `key` as one before: the text, and the numbers of both. Works
+    /// on tables with problems, too.
+    pub fn list_repeats(&self, list: &str, key: &str) -> Vec<(String, [usize; 2])> {
+        let root = self.file.tree();
+        let Some(Data::Array(items)) =
+            self.find_table(&root).and_then(|own| own.find(list)).map(|value| &value.data)
+        else {
+            return Vec::new();
+        };
+        let mut seen = HashMap::new();
+        let repeats = items.iter().enumerate().filter_map(|(number, item)| {
+            let text = item.as_table()?.find_text(key)?;
+            seen.insert(text, number).map(|before| (text.to_owned(), [before, number]))
+        });
+        repeats.collect()
+    }
+
     /// The owner's keys as the file has them, with literal secrets blotted out.
     pub fn to_json(&self) -> serde_json::Value {
-        let masked = self.source.masked();
-        let shown = |span: &Range<usize>, text: &str| self.source.shown(&masked, span, text);
-        self.table.only(|key| !self.taken.contains(&key)).to_json(&shown)
+        let masked = self.file.source.masked();
+        let shown = |span: &Range<usize>, text: &str| self.file.source.shown(&masked, span, text);
+        let root = self.file.tree();
+        let own = self.find_table(&root).map(|table| table.only(|key| !self.place.taken().contains(&key)));
+        own.unwrap_or_default().to_json(&shown)
     }
 
     /// A path that the file names: a relative one begins in the directory of the file.
     pub fn resolve(&self, path: &Path) -> PathBuf {
-        self.secret_context.directory.join(path)
-    }
-
-    /// Whether the file sets the key at a path such as `google_books.api_key`.
-    pub fn has_path(&self, path: &str) -> bool {
-        self.table.find_span(path).is_some()
+        self.file.secret_context.directory.join(path)
     }
 
     /// Whether the file sets `key` in this table.
     pub fn has(&self, key: &str) -> bool {
-        self.table.find(key).is_some()
+        self.find_table(&self.file.tree()).is_some_and(|table| table.find(key).is_some())
     }
 
     /// The header as it stands in the file: `[[job]]`, `[channel.mail]`.
@@ -112,55 +183,13 @@ impl Section {
         self.place.header(&self.name)
     }
 
-    pub(super) fn explainer(&self) -> Explainer<'_> {
-        Explainer {
-            source: &self.source,
-            header: &self.span,
-            table: &self.table,
-            place: self.place,
-            kind: &self.kind,
-            taken: self.taken,
-            kinds: self.kinds,
-        }
-    }
-
-    /// References in keys of `table` that are no secrets, with their places. They are not filled in; saying so beats
-    /// using `${NAME}` as it stands.
-    pub(super) fn list_stray_references(
-        &self,
-        table: &Table,
-        secrets: &[Seen],
-    ) -> Vec<(Range<usize>, Problem)> {
-        let mut stray = Vec::new();
-        for entry in table.list().iter().filter(|entry| !self.taken.contains(&&*entry.key)) {
-            entry.value.each_text(&mut |span, text| {
-                if has_reference(text) && !secrets.iter().any(|seen| seen.text == text) {
-                    let message = "`${…}` is filled in only where a secret belongs";
-                    let problem = Problem::at(&self.source, span.clone(), message)
-                        .with_hint("write the value itself; it is no secret");
-                    stray.push((span.clone(), problem));
-                }
-            });
-        }
-        stray
-    }
-
-    pub(super) fn list_secret_uses(&self, secrets: Vec<Seen>) -> Vec<SecretUse> {
-        if secrets.is_empty() {
-            return Vec::new();
-        }
-        let mut places: HashMap<&str, &Range<usize>> = HashMap::new();
-        self.table.each_text(&mut |span, text| {
-            places.entry(text).or_insert(span);
-        });
-        let in_file = |seen: Seen| {
-            let span = (*places.get(seen.text.as_str())?).clone();
-            let path = self.table.find_path_at(&span)?;
+    pub(super) fn list_secret_uses(&self, table: &Table, secrets: Vec<SeenSecret>) -> Vec<SecretUse> {
+        let in_file = |SeenSecret { span, literal, secret }: SeenSecret| {
+            let path = table.find_path_at(&span)?;
             let (owner, key) = match self.kind.is_empty() {
                 true => (self.place.key().to_owned(), format!("{}.{path}", self.place.key())),
                 false => (self.name.clone(), path.rsplit('.').next().unwrap_or_default().to_owned()),
             };
-            let Seen { literal, secret, .. } = seen;
             Some(SecretUse { span, literal, secret, place: self.place, kind: self.kind.clone(), owner, key })
         };
         secrets.into_iter().filter_map(in_file).collect()

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::Value as Json;
 use toml::Spanned;
-use toml::de::{DeArray, DeString, DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
 /// A value and its place.
 #[derive(Clone)]
@@ -37,6 +37,13 @@ pub(super) struct Entry {
     pub(super) value: Value,
 }
 
+impl Entry {
+    /// Whether its key stands at one of these places.
+    pub(super) fn is_at(&self, spans: &[Range<usize>]) -> bool {
+        spans.contains(&self.key_span)
+    }
+}
+
 impl Value {
     fn find_path_at(&self, key: &str, span: &Range<usize>) -> Option<String> {
         match &self.data {
@@ -60,16 +67,6 @@ impl Table {
         entries.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         entries.shrink_to_fit();
         Self { entries }
-    }
-
-    /// The table in the form that the `toml` crate reads, borrowing from this one.
-    fn to_parsed(&self) -> DeTable<'_> {
-        let mut table = DeTable::new();
-        for entry in &self.entries {
-            let key = Spanned::new(entry.key_span.clone(), (&*entry.key).into());
-            table.insert(key, entry.value.to_parsed());
-        }
-        table
     }
 
     /// The path of keys to the text that stands at `span`: `url`, `auth.password`.
@@ -104,11 +101,6 @@ impl Table {
     /// The value of a key, to be changed.
     pub(super) fn find_mut(&mut self, key: &str) -> Option<&mut Value> {
         self.place_of(key).ok().map(|place| &mut self.entries[place].value)
-    }
-
-    /// Takes the value of a key out.
-    pub(super) fn take(&mut self, key: &str) -> Option<Value> {
-        self.place_of(key).ok().map(|place| self.entries.remove(place).value)
     }
 
     /// Sets a key, in place of what it had.
@@ -147,40 +139,38 @@ impl Table {
         Some(value.span.clone())
     }
 
-    /// Removes the entry whose key or value stands exactly at `span` from this table, which stands at `own`, or from one
-    /// inside it; answers the place of its table and its key, which is `[]` for an array item.
-    pub(super) fn remove_at(
-        &mut self,
-        own: &Range<usize>,
-        span: &Range<usize>,
-    ) -> Option<(Range<usize>, String)> {
-        let is_hit = |entry: &Entry| entry.key_span == *span || entry.value.span == *span;
-        if let Some(place) = self.entries.iter().position(is_hit) {
-            return Some((own.clone(), self.entries.remove(place).key.into_string()));
-        }
-        self.entries.iter_mut().find_map(|entry| entry.value.remove_inside(span))
-    }
-
-    /// Puts an entry into the table that stands at `span`: this one, which stands at `own`, or one inside it. Answers
-    /// whether there is such a table.
-    pub(super) fn put_at(&mut self, own: &Range<usize>, span: &Range<usize>, entry: Entry) -> bool {
-        let table = if own == span { Some(self) } else { self.find_table_at(span) };
-        table.map(|table| table.put(entry)).is_some()
-    }
-
-    fn find_table_at(&mut self, span: &Range<usize>) -> Option<&mut Table> {
-        self.entries.iter_mut().find_map(|entry| entry.value.find_table_at(span))
-    }
-
     /// The table as JSON; `shown` says how a text at its place is written.
     pub(super) fn to_json(&self, shown: &dyn Fn(&Range<usize>, &str) -> String) -> Json {
         let pair = |entry: &Entry| (entry.key.to_string(), entry.value.to_json(shown));
         Json::Object(self.entries.iter().map(pair).collect())
     }
 
-    /// Hands every text in the table, at any depth, to `take`, with its place.
-    pub(super) fn each_text<'a>(&'a self, take: &mut dyn FnMut(&'a Range<usize>, &'a str)) {
-        self.entries.iter().for_each(|entry| entry.value.each_text(take));
+    /// Hands every text in the table, at any depth, to `take`, with its place, but for entries that are `left_out`.
+    pub(super) fn each_text(
+        &self,
+        left_out: &dyn Fn(&Entry) -> bool,
+        take: &mut dyn FnMut(&Range<usize>, &str),
+    ) {
+        let taken = self.entries.iter().filter(|entry| !left_out(entry));
+        taken.for_each(|entry| entry.value.each_text(left_out, take));
+    }
+
+    /// The table that stands at `span` inside this one.
+    pub(super) fn find_table_at(&self, span: &Range<usize>) -> Option<&Table> {
+        self.entries.iter().find_map(|entry| entry.value.find_table_at(span))
+    }
+
+    /// The table at a key.
+    pub(super) fn find_table(&self, key: &str) -> Option<&Table> {
+        self.find(key)?.as_table()
+    }
+
+    /// The text at a key.
+    pub(super) fn find_text(&self, key: &str) -> Option<&str> {
+        match &self.find(key)?.data {
+            Data::Text(text) => Some(text),
+            _ => None,
+        }
     }
 }
 
@@ -197,24 +187,6 @@ impl Value {
             DeValue::Datetime(at) => Data::Plain(at.to_string().into()),
         };
         Self { span, data }
-    }
-
-    /// The value in the form that the `toml` crate reads, borrowing from this one.
-    pub(super) fn to_parsed(&self) -> Spanned<DeValue<'_>> {
-        let value = match &self.data {
-            Data::Text(text) => DeValue::String((&**text).into()),
-            Data::Plain(text) => match DeValue::parse(text) {
-                Ok(value) => value.into_inner(),
-                Err(_) => DeValue::String((&**text).into()),
-            },
-            Data::Array(items) => {
-                let mut array = DeArray::new();
-                items.iter().for_each(|item| array.push(item.to_parsed()));
-                DeValue::Array(array)
-            }
-            Data::Table(table) => DeValue::Table(table.to_parsed()),
-        };
-        Spanned::new(self.span.clone(), value)
     }
 
     fn to_json(&self, shown: &dyn Fn(&Range<usize>, &str) -> String) -> Json {
@@ -236,41 +208,27 @@ impl Value {
         }
     }
 
-    fn find_table_at(&mut self, span: &Range<usize>) -> Option<&mut Table> {
-        let is_hit = self.span == *span;
-        match &mut self.data {
-            Data::Table(inner) => {
-                if is_hit {
-                    Some(inner)
-                } else {
-                    inner.find_table_at(span)
-                }
-            }
-            Data::Array(items) => items.iter_mut().find_map(|item| item.find_table_at(span)),
+    pub(super) fn as_table(&self) -> Option<&Table> {
+        match &self.data {
+            Data::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    fn find_table_at(&self, span: &Range<usize>) -> Option<&Table> {
+        match &self.data {
+            Data::Table(inner) if self.span == *span => Some(inner),
+            Data::Table(inner) => inner.find_table_at(span),
+            Data::Array(items) => items.iter().find_map(|item| item.find_table_at(span)),
             Data::Text(_) | Data::Plain(_) => None,
         }
     }
 
-    fn remove_inside(&mut self, span: &Range<usize>) -> Option<(Range<usize>, String)> {
-        match &mut self.data {
-            Data::Table(inner) => inner.remove_at(&self.span, span),
-            Data::Array(items) => match items.iter().position(|item| item.span == *span) {
-                Some(index) => {
-                    items.remove(index);
-                    Some((self.span.clone(), "[]".to_owned()))
-                }
-                None => items.iter_mut().find_map(|item| item.remove_inside(span)),
-            },
-            Data::Text(_) | Data::Plain(_) => None,
-        }
-    }
-
-    /// The same for one value.
-    pub(super) fn each_text<'a>(&'a self, take: &mut dyn FnMut(&'a Range<usize>, &'a str)) {
+    fn each_text(&self, left_out: &dyn Fn(&Entry) -> bool, take: &mut dyn FnMut(&Range<usize>, &str)) {
         match &self.data {
             Data::Text(text) => take(&self.span, text),
-            Data::Array(items) => items.iter().for_each(|item| item.each_text(take)),
-            Data::Table(inner) => inner.each_text(take),
+            Data::Array(items) => items.iter().for_each(|item| item.each_text(left_out, take)),
+            Data::Table(inner) => inner.each_text(left_out, take),
             Data::Plain(_) => {}
         }
     }

@@ -22,6 +22,7 @@ use super::notice::{MailBody, News};
 use super::outbox::Row;
 use super::settings::channel_config;
 use super::{Channel, ChannelEnv, Check, Progress};
+use crate::config::value::{BadValue, checked};
 use crate::config::{Problem, Problems, Secret, Section};
 use crate::fail;
 pub(super) use env::ENV;
@@ -37,6 +38,7 @@ channel_config! {
     /// `[channel.NAME] kind = "email"`: mails to one or more recipients.
     pub struct EmailConfig {
         /// Where mail is handed in: `"smtp.example.com:587"`; `"file:DIRECTORY"`, seen from this file, and `"memory:"` for trying things out.
+        #[serde(deserialize_with = "read_smtp")]
         pub smtp: String,
         /// `"starttls"`, `"tls"` or `"none"`; default: `"tls"` on port 465, else `"starttls"`.
         pub tls: Option<Tls>,
@@ -47,8 +49,10 @@ channel_config! {
         /// A PEM file of a certificate authority to trust besides the machine's own, seen from this file.
         pub ca_file: Option<PathBuf>,
         /// The sender, such as `"tsuzuki <tsuzuki@example.com>"`.
+        #[serde(deserialize_with = "read_address")]
         pub from: String,
         /// The recipients; each gets a mail of its own.
+        #[serde(deserialize_with = "read_addresses")]
         pub to: Vec<String>,
         /// Where answers go, if not to the sender.
         pub reply_to: Option<String>,
@@ -104,10 +108,7 @@ impl std::fmt::Debug for Transport {
 impl Email {
     pub(super) fn new(mut config: EmailConfig, section: &Section) -> Result<Self, Problems> {
         let mailbox = |key: &str, text: &str| {
-            text.trim().parse::<Mailbox>().map_err(|_| {
-                let problem = section.problem(key, format!("`{text}` is not a mail address"));
-                Problems::from(problem.with_hint("write `name@example.com` or `Name <name@example.com>`"))
-            })
+            parse_address(text).map_err(|bad| Problems::from(section.bad_value(key, &bad)))
         };
         let mut problems = Problems::default();
         if config.to.is_empty() {
@@ -346,26 +347,12 @@ fn too_long(section: &Section, key: &str) -> Problem {
 }
 
 fn read_transport(config: &EmailConfig, section: &Section) -> Result<Transport, Problems> {
-    if let Some(directory) = config.smtp.strip_prefix("file:") {
-        return match directory.is_empty() {
-            true => Err(section.problem("smtp", "`file:` is followed by a directory").into()),
-            false => Ok(Transport::File(section.resolve(Path::new(directory)))),
-        };
-    }
-    if config.smtp == "memory:" {
-        return Ok(Transport::Memory(Mutex::default()));
-    }
-    let bad = || {
-        let problem = section.problem("smtp", format!("`{}` is not a mail server", config.smtp));
-        Problems::from(problem.with_hint("write `smtp.example.com:587`, `file:DIRECTORY` or `memory:`"))
+    let (host, port) = match parse_smtp(&config.smtp).map_err(|bad| section.bad_value("smtp", &bad))? {
+        Smtp::File(directory) => return Ok(Transport::File(section.resolve(Path::new(directory)))),
+        Smtp::Memory => return Ok(Transport::Memory(Mutex::default())),
+        Smtp::Server(host, port) => (host, port),
     };
-    let (host, port) = match config.smtp.rsplit_once(':') {
-        Some((host, port)) => (host, port.parse::<u16>().ok().filter(|port| *port != 0).ok_or_else(bad)?),
-        None => (config.smtp.as_str(), if config.tls == Some(Tls::Tls) { 465 } else { 587 }),
-    };
-    if host.is_empty() || host.contains('/') || host.chars().any(char::is_whitespace) {
-        return Err(bad());
-    }
+    let port = port.unwrap_or(if config.tls == Some(Tls::Tls) { 465 } else { 587 });
     let tls = config.tls.unwrap_or(if port == 465 { Tls::Tls } else { Tls::Starttls });
     if tls == Tls::None && config.user.is_some() && !is_loopback(host) {
         return Err(section
@@ -375,6 +362,50 @@ fn read_transport(config: &EmailConfig, section: &Section) -> Result<Transport, 
     }
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
     Ok(Transport::Smtp(Server { host, port, tls }, Mutex::default()))
+}
+
+/// What `smtp` names.
+enum Smtp<'a> {
+    File(&'a str),
+    Memory,
+    Server(&'a str, Option<u16>),
+}
+
+fn parse_smtp(text: &str) -> Result<Smtp<'_>, BadValue> {
+    match text.strip_prefix("file:") {
+        Some("") => return Err(BadValue::new("`file:` is followed by a directory")),
+        Some(directory) => return Ok(Smtp::File(directory)),
+        None if text == "memory:" => return Ok(Smtp::Memory),
+        None => {}
+    }
+    let (host, port) = text.rsplit_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
+    let port = port.map(|port| port.parse::<u16>().unwrap_or_default());
+    if port == Some(0) || host.is_empty() || host.contains('/') || host.chars().any(char::is_whitespace) {
+        let hint = "write `smtp.example.com:587`, `file:DIRECTORY` or `memory:`";
+        return Err(BadValue::new(format!("`{text}` is not a mail server")).with_hint(hint));
+    }
+    Ok(Smtp::Server(host, port))
+}
+
+fn parse_address(text: &str) -> Result<Mailbox, BadValue> {
+    let hint = "write `name@example.com` or `Name <name@example.com>`";
+    let bad = |_| BadValue::new(format!("`{text}` is not a mail address")).with_hint(hint);
+    text.trim().parse().map_err(bad)
+}
+
+fn read_smtp<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    checked(deserializer, |text: &String| parse_smtp(text).map(drop).map_err(|bad| bad.for_serde()))
+}
+
+fn read_address<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    checked(deserializer, |text: &String| parse_address(text).map(drop).map_err(|bad| bad.for_serde()))
+}
+
+fn read_addresses<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(serde::Deserialize)]
+    struct Address(#[serde(deserialize_with = "read_address")] String);
+    let addresses: Vec<Address> = serde::Deserialize::deserialize(deserializer)?;
+    Ok(addresses.into_iter().map(|Address(text)| text).collect())
 }
 
 fn is_loopback(host: &str) -> bool {

@@ -29,7 +29,7 @@ pub(super) async fn mic_bot(file: PathBuf, how: &How, times: &Times, context: &C
         return Err(Error::usage("which job do the items belong to?")
             .hint("name it with --job; a press job of that name should stand in the config file"));
     };
-    let keys = job.and_then(|job| job.section.read::<press::Keys>().ok());
+    let keys = job.and_then(|job| job.section.keys::<press::Keys>().ok());
     let feed = keys.map(|keys| keys.feed.url().to_string());
     let (db, _dir) = open_db(how, context).await?;
     let report = import::mic_bot::import(&db, file, name, feed, options(how, times, context)?).await;
@@ -162,7 +162,7 @@ pub(super) async fn gitlab_analyzer(
     let config = context.config().await?;
     check_name(how, &BTreeSet::new(), IfNew::IsAwaited, context).await?;
     let job = find_job(how, commits::KIND, config)?;
-    let keys = job.and_then(|job| job.section.read::<CommitKeys>().ok());
+    let keys = job.and_then(|job| job.section.keys::<CommitKeys>().ok());
     let address = match (gitlab, &keys) {
         (Some(text), _) => text.parse::<HttpUrl>().map_err(|error| Error::usage(error.message()))?,
         (None, Some(keys)) => keys.gitlab.clone(),

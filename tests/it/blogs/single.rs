@@ -396,7 +396,7 @@ on_both_databases! {
 
 #[test]
 fn mistakes_in_the_config_are_named_with_their_place() {
-    use tsuzuki::config::{self, Colour, Env};
+    let problems = |text: &str| crate::test_env::said(&crate::test_env::TestEnv::new(text).run(&["check"]));
     let text = config_text(
         "warn_after = 0",
         &[
@@ -405,18 +405,15 @@ fn mistakes_in_the_config_are_named_with_their_place() {
             "id = \"c\"\nurl = \"https://c.example\"\ndetect = []".into(),
         ],
     );
-    let path = std::path::Path::new("tsuzuki.toml");
-    let config = config::parse(&text, path, tsuzuki::app::kinds(), &Env::of_process()).ok().unwrap();
-    let problems = tsuzuki::blogs::config::read(&config.jobs[0]).unwrap_err().render(Colour::Never);
+    let told = problems(&text);
     for expected in
         ["of no use without", "already that of blog number 1", "main[", "at least one of", "warning needs"]
     {
-        assert!(problems.contains(expected), "{expected:?} in {problems}");
+        assert!(told.contains(expected), "{expected:?} in {told}");
     }
     let twice = format!(
         "{text}\n[[job]]\nname = \"more\"\nkind = \"blogs\"\nblog = [{{ id = \"c\", url = \"https://d.example\" }}]"
     );
-    let config = config::parse(&twice, path, tsuzuki::app::kinds(), &Env::of_process()).ok().unwrap();
-    let problems = tsuzuki::blogs::config::check_ids(&config.jobs).render(Colour::Never);
-    assert!(problems.contains("already that of a blog of job `blogs`"), "{problems}");
+    let told = problems(&twice);
+    assert!(told.contains("already that of a blog of job `blogs`"), "{told}");
 }

@@ -6,42 +6,37 @@ use std::sync::Arc;
 use super::Reader;
 use crate::Config;
 use crate::diagnostic::Problem;
+use crate::explain::missing_key;
 use crate::kind::TableKind;
 use crate::model::{Defaults, HEAD_KEYS, Job, JobHead, ScheduleSpec};
 use crate::section::Section;
-use crate::tree::{Data, Table};
+use crate::tree::{Data, Table, Value};
 use stdx::id::JobName;
 
 impl Reader {
     pub(super) fn read_jobs(&mut self, config: &Config) -> Vec<Job> {
-        let defaults = self.find_section(TableKind::Defaults);
-        self.check_one_schedule(&defaults.table);
-        let defaults = match self.read_mended::<Defaults>(&defaults) {
-            (Some(_), repaired) => defaults.with_mended(repaired).table,
-            (None, _) => Arc::default(),
+        let (section, defaults) = self.find_section(TableKind::Defaults);
+        self.check_one_schedule(&defaults);
+        self.read_section::<Defaults>(&section, &defaults);
+        let defaults = defaults.only(|key| HEAD_KEYS.contains(&key) && !matches!(key, "name" | "kind"));
+        let root = Arc::clone(&self.root);
+        let Some(jobs) = root.find(TableKind::Job.key()) else { return Vec::new() };
+        let wrong = |value: &Value, message: &str| {
+            Problem::at(&section.file.source, value.span.clone(), message)
+                .with_hint("write each job as `[[job]]`")
         };
-        let tables = self.list_job_tables();
-        tables.into_iter().filter_map(|(span, table)| self.read_job(config, &defaults, span, table)).collect()
-    }
-
-    fn list_job_tables(&mut self) -> Vec<(Range<usize>, Table)> {
-        let Some(value) = self.root.take(TableKind::Job.key()) else { return Vec::new() };
-        let wrong = |span: &Range<usize>, message: &str| {
-            Problem::at(&self.source, span.clone(), message).with_hint("write each job as `[[job]]`")
+        let Data::Array(items) = &jobs.data else {
+            self.problems.push(wrong(jobs, "`job` is a list of tables"));
+            return Vec::new();
         };
-        let mut tables = Vec::new();
-        match value.data {
-            Data::Array(items) => {
-                for item in items {
-                    match item.data {
-                        Data::Table(table) => tables.push((item.span, table)),
-                        _ => self.problems.push(wrong(&item.span, "a job is a table")),
-                    }
-                }
+        let read = |item: &Value| match item.as_table() {
+            Some(table) => self.read_job(config, &defaults, item.span.clone(), table),
+            None => {
+                self.problems.push(wrong(item, "a job is a table"));
+                None
             }
-            _ => self.problems.push(wrong(&value.span, "`job` is a list of tables")),
-        }
-        tables
+        };
+        items.iter().filter_map(read).collect()
     }
 
     fn read_job(
@@ -49,47 +44,36 @@ impl Reader {
         config: &Config,
         defaults: &Table,
         span: Range<usize>,
-        mut table: Table,
+        table: &Table,
     ) -> Option<Job> {
-        self.check_one_schedule(&table);
+        self.check_one_schedule(table);
+        let mut section = self.make_section(TableKind::Job, String::new(), span.clone(), table);
         let own = table.only(|key| HEAD_KEYS.contains(&key));
-        let has_schedule = ["every", "cron"].iter().any(|key| table.find(key).is_some());
+        let mut shared = own.clone();
+        let has_schedule = ["every", "cron"].iter().any(|key| own.find(key).is_some());
         for entry in defaults.list() {
-            if !(has_schedule && matches!(&*entry.key, "every" | "cron")) && table.find(&entry.key).is_none()
-            {
-                table.put(entry.clone());
+            if !(has_schedule && matches!(&*entry.key, "every" | "cron")) && own.find(&entry.key).is_none() {
+                shared.put(entry.clone());
             }
         }
-        let head_table = table.only(|key| HEAD_KEYS.contains(&key));
-        let head = Section {
-            taken: &[],
-            kinds: &[],
-            ..self.make_section(TableKind::Job, String::new(), span.clone(), head_table)
-        };
-        if !head.has("kind") {
-            // The same words as the head's own, and the kinds there are.
-            self.check_kind(head.clone());
+        if own.find("name").is_none() {
+            self.problems.push(missing_key(&section, &span, "name"));
         }
-        let (head, repaired): (Option<JobHead>, _) = self.read_mended(&head);
-        if let Some(repaired) = repaired {
-            table = table.only(|key| !HEAD_KEYS.contains(&key));
-            repaired.list().iter().for_each(|entry| table.put(entry.clone()));
+        let head: Option<JobHead> = self.read_section(&section, &shared);
+        let name = head.as_ref().and_then(|head| head.name.clone());
+        section.name = name.as_ref().map(JobName::to_string).unwrap_or_default();
+        // All is checked, so that one pass reports what is wrong with either.
+        let has_kind = self.check_kind(&mut section, table);
+        if has_kind {
+            self.check_unused(&section, &own);
+            section = self.read_by_kind(section, table);
         }
-        let name = head.as_ref().map(|head| head.name.to_string()).unwrap_or_default();
-        let section = self.make_section(TableKind::Job, name, span, table);
-        // Both are checked, so that one pass reports what is wrong with either.
-        let has_kind = !section.problem("kind", "").is_of_stand_in();
-        let known = has_kind.then(|| self.check_kind(section.clone())).flatten();
-        if let Some(known) = &known {
-            self.check_unused(known, &own);
-        }
-        let section_of_kind = known.and_then(|section| self.check_by_kind(section));
         let head = head?;
         self.check_deliver(&section, &head.deliver, config);
-        self.check_unique(&section, &head.name);
-        let section = section_of_kind?;
-        Some(Job {
-            name: head.name,
+        let name = name?;
+        self.check_unique(&section, &name);
+        has_kind.then(|| Job {
+            name,
             kind: section.kind.clone(),
             schedule: match (head.every, head.cron) {
                 (Some(every), _) => ScheduleSpec::Every(every),
@@ -109,7 +93,7 @@ impl Reader {
     fn check_one_schedule(&mut self, table: &Table) {
         let (Some(_), Some(cron)) = (table.find("every"), table.find("cron")) else { return };
         let message = "a job has either `every` or `cron`, not both";
-        let problem = Problem::at(&self.source, cron.span.clone(), message);
+        let problem = Problem::at(&self.file.source, cron.span.clone(), message);
         self.problems.push(problem.with_label("remove this or `every`"));
     }
 
@@ -128,9 +112,6 @@ impl Reader {
 
     fn check_unique(&mut self, section: &Section, name: &JobName) {
         let problem = section.problem("name", format!("two jobs are named `{name}`"));
-        if problem.is_of_stand_in() {
-            return;
-        }
         match self.names.get(name) {
             Some(first) => {
                 let label = format!("first used in line {}", first.line());
@@ -139,14 +120,6 @@ impl Reader {
             None => {
                 self.names.insert(name.clone(), problem);
             }
-        }
-    }
-
-    /// The names that the file uses, also of tables that have problems of their own.
-    fn list_names(&self, place: TableKind) -> Vec<String> {
-        match self.root.find(place.key()).map(|value| &value.data) {
-            Some(Data::Table(table)) => table.list().iter().map(|entry| entry.key.to_string()).collect(),
-            _ => Vec::new(),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use toml::de::DeTable;
 
@@ -13,10 +14,10 @@ use crate::env::Env;
 use crate::explain::list_homes;
 use crate::kind::{Kind, TableKind};
 use crate::lenient::read_lenient;
-use crate::model::{App, HEAD_KEYS, Quota, QuotaTable, Store, StoreTable};
-use crate::secret_context::Surroundings;
+use crate::lookup::Surroundings;
+use crate::model::{App, Quota, QuotaTable, Store, StoreTable};
 use crate::secret_url::SecretUrl;
-use crate::section::Section;
+use crate::section::{File, Section};
 use crate::tree::{Data, Table, Value};
 use crate::{Config, SecretUse, overrides};
 use stdx::id::JobName;
@@ -42,16 +43,18 @@ pub(crate) fn read_file(source: Source, kinds: &'static [Kind], env: &Env) -> (O
         Surroundings { directory: directory.unwrap_or(Path::new(".")).to_owned(), env: env.clone() };
     let problems = overrides::write(&mut root, kinds, env);
     let mut reader = Reader {
-        root,
-        source,
-        kinds,
-        secret_context,
+        root: Arc::default(),
+        file: Arc::new(File::new(source, kinds, secret_context, root)),
         problems,
         warnings: Problems::default(),
         secrets: Vec::new(),
         names: BTreeMap::new(),
     };
+    reader.root = reader.file.tree();
     let config = reader.read_root();
+    if reader.problems.is_empty() {
+        reader.file.forget_tree();
+    }
     let config = Config { warnings: reader.warnings.in_order().bounded(), secrets: reader.secrets, ..config };
     (Some(config), reader.problems.in_order().bounded())
 }
@@ -79,10 +82,8 @@ fn syntax_error(source: &Source, err: &toml::de::Error) -> Problem {
 }
 
 struct Reader {
-    root: Table,
-    source: Source,
-    kinds: &'static [Kind],
-    secret_context: Surroundings,
+    root: Arc<Table>,
+    file: Arc<File>,
     problems: Problems,
     warnings: Problems,
     secrets: Vec<SecretUse>,
@@ -96,27 +97,27 @@ impl Reader {
         let app: App = self.read_table(TableKind::App).unwrap_or_default();
         self.check_header_texts(&app);
         let store: StoreTable = self.read_table(TableKind::Store).unwrap_or_default();
-        let fallback = || SecretUrl::parse("sqlite:tsuzuki.db", &self.secret_context).ok();
+        let context = &self.file.secret_context;
+        let fallback = || SecretUrl::parse("sqlite:tsuzuki.db", context).ok();
         let mut config = Config {
-            path: self.source.path().to_owned(),
+            path: self.file.source.path().to_owned(),
             app,
             store: Store {
                 url: store.url.or_else(fallback).expect("the fallback has no reference that could be wrong"),
-                directory: self.secret_context.directory.clone(),
+                directory: context.directory.clone(),
                 keep_history: store.keep_history,
             },
-            web: self.find_section(TableKind::Web),
+            web: self.make_section(TableKind::Web, String::new(), 0..0, &Table::default()),
             quotas: BTreeMap::new(),
             llms: Vec::new(),
             channels: Vec::new(),
             jobs: Vec::new(),
             warnings: Problems::default(),
             secrets: Vec::new(),
-            source: self.source.clone(),
+            source: self.file.source.clone(),
         };
-        if let Some(web) = self.check_by_kind(config.web.clone()) {
-            config.web = web;
-        }
+        let (section, table) = self.find_section(TableKind::Web);
+        config.web = self.read_by_kind(section, &table);
         config.quotas = self.read_quotas(&config.app);
         config.llms = self.read_named(TableKind::Llm);
         config.channels = self.read_named(TableKind::Channel);
@@ -126,7 +127,7 @@ impl Reader {
 
     /// What goes into a request header has to fit into one.
     fn check_header_texts(&mut self, app: &App) {
-        let section = self.find_section(TableKind::App);
+        let section = self.find_section(TableKind::App).0;
         for (key, text) in [("user_agent", &app.user_agent), ("contact", &app.contact)] {
             let Some(text) = text else { continue };
             if text.trim().is_empty() || !text.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
@@ -144,11 +145,12 @@ impl Reader {
         if let Some(entry) = unknown.get(MOST_UNKNOWN_KEYS) {
             let count = unknown.len() - MOST_UNKNOWN_KEYS;
             let message = format!("{count} more keys from here on are unknown");
-            self.problems.push(Problem::at(&self.source, entry.key_span.clone(), message));
+            self.problems.push(Problem::at(&self.file.source, entry.key_span.clone(), message));
         }
         for entry in unknown.into_iter().take(MOST_UNKNOWN_KEYS) {
             let key = &*entry.key;
-            let problem = Problem::at(&self.source, entry.key_span.clone(), format!("unknown key `{key}`"));
+            let problem =
+                Problem::at(&self.file.source, entry.key_span.clone(), format!("unknown key `{key}`"));
             let problem = match nearest(key, known) {
                 Some(near) => {
                     let place = TableKind::ALL.into_iter().find(|place| place.key() == near);
@@ -157,7 +159,7 @@ impl Reader {
                         .with_label(format!("did you mean `{near}`?"))
                         .with_hint(format!("write `{header}`"))
                 }
-                None => match list_homes(key, self.kinds).as_slice() {
+                None => match list_homes(key, self.file.kinds).as_slice() {
                     [] => problem.with_hint(format!("tables that belong here: {}", known.join(", "))),
                     homes => problem.with_hint(format!("`{key}` belongs in {}", homes.join(" or "))),
                 },
@@ -166,88 +168,62 @@ impl Reader {
         }
     }
 
-    fn read_table<T: DeserializeOwned>(&mut self, place: TableKind) -> Option<T> {
-        let section = self.find_section(place);
-        self.read_section(&section)
+    fn read_table<T: DeserializeOwned + JsonSchema>(&mut self, place: TableKind) -> Option<T> {
+        let (section, table) = self.find_section(place);
+        self.read_section(&section, &table)
     }
 
-    fn read_section<T: DeserializeOwned>(&mut self, section: &Section) -> Option<T> {
-        self.read_mended(section).0
-    }
-
-    /// The same, with the keys that it was read from, if anything was wrong with the section.
-    fn read_mended<T: DeserializeOwned>(&mut self, section: &Section) -> (Option<T>, Option<Table>) {
-        let read = read_lenient(section);
+    fn read_section<T: DeserializeOwned + JsonSchema>(
+        &mut self,
+        section: &Section,
+        table: &Table,
+    ) -> Option<T> {
+        let read = read_lenient(section, table, &[]);
         self.problems.extend(read.problems);
         self.note_secrets(read.secrets);
-        (read.value, read.repaired)
+        read.value
     }
 
     /// The table at the top of the file; an empty one when it is not there.
-    fn find_section(&mut self, place: TableKind) -> Section {
+    fn find_section(&mut self, place: TableKind) -> (Section, Table) {
         let (span, table) = match self.root.find(place.key()) {
             None => (0..0, Table::default()),
             Some(Value { span, data: Data::Table(table) }) => (span.clone(), table.clone()),
             Some(value) => {
                 let message = format!("`{}` is a table, not {}", place.key(), value.type_name());
                 let hint = format!("write `{}` and its keys below", place.header("NAME"));
-                self.problems.push(Problem::at(&self.source, value.span.clone(), message).with_hint(hint));
+                self.problems
+                    .push(Problem::at(&self.file.source, value.span.clone(), message).with_hint(hint));
                 (0..0, Table::default())
             }
         };
-        self.make_section(place, String::new(), span, table)
+        (self.make_section(place, String::new(), span, &table), table)
     }
 
-    fn make_section(&self, place: TableKind, name: String, span: Range<usize>, table: Table) -> Section {
-        let kind = match table.find("kind").map(|value| &value.data) {
-            Some(Data::Text(kind)) => kind.to_string(),
-            _ => String::new(),
-        };
-        let taken: &[&str] = match place {
-            TableKind::Job => HEAD_KEYS,
-            TableKind::Channel | TableKind::Llm => &["kind"],
-            _ => &[],
-        };
-        Section {
-            name,
-            kind,
-            place,
-            source: self.source.clone(),
-            span,
-            table: Arc::new(table),
-            taken,
-            kinds: self.kinds,
-            secret_context: self.secret_context.clone(),
-        }
+    fn make_section(&self, place: TableKind, name: String, span: Range<usize>, table: &Table) -> Section {
+        let kind = table.find_text("kind").unwrap_or_default().to_owned();
+        Section { name, kind, place, file: Arc::clone(&self.file), span, keys: None }
     }
 
     /// The tables `[place.NAME]`.
-    fn list_named(&mut self, place: TableKind) -> Vec<Section> {
-        let outer = self.find_section(place);
+    fn list_named(&mut self, place: TableKind) -> Vec<(Section, Table)> {
+        let (_, outer) = self.find_section(place);
         let mut sections = Vec::new();
-        for entry in outer.table.list() {
+        for entry in outer.list() {
             let name = &entry.key;
-            let Data::Table(table) = &entry.value.data else {
-                let message = format!("`{name}` stands directly in `[{}]`", place.key());
-                self.problems.push(
-                    Problem::at(&self.source, entry.key_span.clone(), message).with_hint(format!(
-                        "give the {} a name: `{}`",
-                        place.word(),
-                        place.header("NAME")
-                    )),
-                );
+            let problem = |message: String| Problem::at(&self.file.source, entry.key_span.clone(), message);
+            let Some(table) = entry.value.as_table() else {
+                let problem = problem(format!("`{name}` stands directly in `[{}]`", place.key()));
+                let hint = format!("give the {} a name: `{}`", place.word(), place.header("NAME"));
+                self.problems.push(problem.with_hint(hint));
                 continue;
             };
             if let Err(err) = name.parse::<JobName>() {
-                self.problems.push(Problem::at(&self.source, entry.key_span.clone(), err.to_string()));
+                self.problems.push(problem(err.to_string()));
                 continue;
             }
-            sections.push(self.make_section(
-                place,
-                name.to_string(),
-                entry.value.span.clone(),
-                table.clone(),
-            ));
+            let section = self.make_section(place, name.to_string(), entry.value.span.clone(), table);
+            sections.push((section, table.clone()));
         }
         sections
     }
@@ -255,65 +231,59 @@ impl Reader {
     fn read_quotas(&mut self, app: &App) -> BTreeMap<String, Quota> {
         let sections = self.list_named(TableKind::Quota);
         let mut quotas = BTreeMap::new();
-        for section in sections {
-            if let Some(table) = self.read_section::<QuotaTable>(&section) {
-                let zone = table.timezone.unwrap_or_else(|| app.timezone.clone());
-                let quota = Quota { per_day: table.per_day, day_starts: table.day_starts, zone };
+        for (section, table) in sections {
+            if let Some(keys) = self.read_section::<QuotaTable>(&section, &table) {
+                let zone = keys.timezone.unwrap_or_else(|| app.timezone.clone());
+                let quota = Quota { per_day: keys.per_day, day_starts: keys.day_starts, zone };
                 quotas.insert(section.name, quota);
             }
         }
         quotas
     }
 
+    /// The tables `[place.NAME]`, also those with problems: others may name them.
     fn read_named(&mut self, place: TableKind) -> Vec<Section> {
         let sections = self.list_named(place);
-        let checked = |section: Section| match self.check_kind(section.clone()) {
-            Some(section) => {
-                self.check_unused(&section, &section.table);
-                self.check_by_kind(section)
+        let read = |(mut section, table): (Section, Table)| {
+            if self.check_kind(&mut section, &table) {
+                self.check_unused(&section, &table);
+                section = self.read_by_kind(section, &table);
             }
-            None => self.stand_in_for(section),
+            section
         };
-        sections.into_iter().filter_map(checked).collect()
+        sections.into_iter().map(read).collect()
     }
 
-    /// A section of any kind in place of one whose kind is not known, for those who name it.
-    fn stand_in_for(&self, section: Section) -> Option<Section> {
-        let kind = self.kinds.iter().find(|kind| kind.place == section.place)?;
-        let empty = Section { kind: kind.name.to_owned(), table: Arc::default(), ..section };
-        kind.check(empty).section
-    }
-
-    /// The section, if it names a kind that exists, or one that is clearly meant.
-    fn check_kind(&mut self, mut section: Section) -> Option<Section> {
+    /// Whether the section names a kind that exists, or one that is clearly meant, which it is given.
+    fn check_kind(&mut self, section: &mut Section, table: &Table) -> bool {
         let kinds: Vec<&str> =
-            self.kinds.iter().filter(|kind| kind.place == section.place).map(|kind| kind.name).collect();
+            self.file.kinds.iter().filter(|kind| kind.place == section.place).map(|kind| kind.name).collect();
         let word = section.place.word();
         if section.kind.is_empty() {
-            let problem = match section.table.find("kind") {
+            let problem = match table.find("kind") {
                 Some(_) => {
                     section.problem("kind", format!("the kind of a {word} is a text that is not empty"))
                 }
-                None => section.problem("kind", "the key `kind` is missing"),
+                None => section.header_problem("the key `kind` is missing"),
             };
             self.problems.push(problem.with_hint(format!("kinds of {word}: {}", kinds.join(", "))));
-            return None;
+            return false;
         }
-        if self.kinds.is_empty() || kinds.contains(&section.kind.as_str()) {
-            return Some(section);
+        if self.file.kinds.is_empty() || kinds.contains(&section.kind.as_str()) {
+            return true;
         }
         let problem = section.problem("kind", format!("there is no kind of {word} `{}`", section.kind));
         let Some(near) = nearest(&section.kind, kinds.iter().copied()) else {
             self.problems.push(problem.with_hint(format!("kinds of {word}: {}", kinds.join(", "))));
-            return None;
+            return false;
         };
         self.problems.push(problem.with_label(format!("did you mean `{near}`?")));
         section.kind = near.to_owned();
-        Some(section)
+        true
     }
 
     fn find_kind(&self, section: &Section) -> Option<&'static Kind> {
-        self.kinds.iter().find(|kind| kind.place == section.place && kind.name == section.kind)
+        self.file.kinds.iter().find(|kind| kind.place == section.place && kind.name == section.kind)
     }
 
     /// Refuses what `own`, the table as it is written, sets without effect.
@@ -323,16 +293,33 @@ impl Reader {
         }
     }
 
-    /// The section as its owner will read it.
-    fn check_by_kind(&mut self, section: Section) -> Option<Section> {
-        let Some(kind) = self.find_kind(&section) else { return Some(section) };
-        let checked = kind.check(section);
-        self.note_secrets(checked.secrets);
+    /// The section with what its owner will find in it.
+    fn read_by_kind(&mut self, mut section: Section, table: &Table) -> Section {
+        let Some(kind) = self.find_kind(&section) else { return section };
+        let (secrets, problems) = kind.read(&mut section, table);
+        self.note_secrets(secrets);
         let (errors, warnings): (Vec<_>, Vec<_>) =
-            checked.problems.into_iter().partition(|problem| problem.severity == Severity::Error);
+            problems.into_iter().partition(|problem| problem.severity == Severity::Error);
         self.problems.extend(errors);
         self.warnings.extend(warnings);
-        checked.section
+        for (key, place) in kind.names {
+            let known = self.list_names(*place);
+            if let Some(name) = table.find_text(key).filter(|name| !known.iter().any(|known| known == name)) {
+                let known = known.iter().map(String::as_str);
+                self.problems.push(section.unknown_name(key, place.word(), name, known));
+            }
+        }
+        section
+    }
+
+    /// The names of tables that the file has, also of those with problems, and of quotas that kinds bring along.
+    fn list_names(&self, place: TableKind) -> Vec<String> {
+        let entries = self.root.find_table(place.key()).map(Table::list).unwrap_or_default();
+        let in_file =
+            entries.iter().filter(|entry| entry.value.as_table().is_some()).map(|entry| &*entry.key);
+        let brought =
+            self.file.kinds.iter().filter_map(|kind| kind.quota.filter(|_| place == TableKind::Quota));
+        in_file.chain(brought).map(str::to_owned).collect()
     }
 
     fn note_secrets(&mut self, secrets: Vec<SecretUse>) {
@@ -340,7 +327,7 @@ impl Reader {
             // What the environment sets has no place in the file.
             if used.literal && !used.span.is_empty() {
                 self.warnings.push(
-                    Problem::at(&self.source, used.span.clone(), "a secret stands in the file itself")
+                    Problem::at(&self.file.source, used.span.clone(), "a secret stands in the file itself")
                         .as_warning()
                         .with_hint("name it instead: \"${ENV_NAME}\", \"${file:path}\" or \"${cred:name}\""),
                 );

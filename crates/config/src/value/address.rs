@@ -8,8 +8,10 @@ use url::Url;
 use super::{BadValue, text_value};
 
 /// An `http` or `https` address with a host and without credentials.
+///
+/// Behind a pointer, for thousands of tables may have several keys for one that they do not set.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct HttpUrl(Url);
+pub struct HttpUrl(Box<Url>);
 
 impl HttpUrl {
     /// The address for requests.
@@ -25,7 +27,7 @@ impl HttpUrl {
 
 impl From<HttpUrl> for Url {
     fn from(address: HttpUrl) -> Self {
-        address.0
+        *address.0
     }
 }
 
@@ -67,7 +69,7 @@ impl FromStr for HttpUrl {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(bad("it carries a user name or password, which would be printed with it"));
         }
-        Ok(Self(url))
+        Ok(Self(url.into()))
     }
 }
 

@@ -48,12 +48,24 @@ impl BadValue {
     }
 
     /// Message and hint in the form that config diagnostics take apart again.
-    fn for_serde(&self) -> String {
+    pub fn for_serde(&self) -> String {
         match &self.hint {
             Some(hint) => format!("{}\nhint: {hint}", self.message),
             None => self.message.clone(),
         }
     }
+}
+
+/// For `#[serde(deserialize_with)]`: a value that `check` takes; its error is told at the place of the value.
+///
+/// The words of an error may end in a hint after `"\nhint: "`.
+pub fn checked<'de, D: serde::Deserializer<'de>, T: serde::Deserialize<'de>, E: std::fmt::Display>(
+    deserializer: D,
+    check: impl FnOnce(&T) -> Result<(), E>,
+) -> Result<T, D::Error> {
+    let value = T::deserialize(deserializer)?;
+    check(&value).map_err(serde::de::Error::custom)?;
+    Ok(value)
 }
 
 /// Gives a type that is read from text with `FromStr` and printed with `Display` its serde and schema.
