@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "the structs stand for those of owners, and are read for their errors")]
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use schemars::JsonSchema;
@@ -376,6 +377,27 @@ fn missing_secrets_are_reported_with_their_places_and_badly_kept_ones_too() {
         ["the secret is too short to be hidden in logs", "the secret begins or ends with white space"]
     );
     assert_eq!(config::redact("everyone-reads-77"), "[redacted]");
+}
+
+#[test]
+fn a_table_is_read_once_and_every_owner_gets_that_value() {
+    static READ: AtomicUsize = AtomicUsize::new(0);
+    fn counted<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+        READ.fetch_add(1, Ordering::Relaxed);
+        String::deserialize(deserializer)
+    }
+    #[derive(Deserialize, JsonSchema)]
+    struct Counted {
+        #[serde(deserialize_with = "counted")]
+        text: String,
+    }
+    const COUNTED: &[Kind] = &[Kind::job::<Counted>("counted")];
+    let text = "[[job]]\nname = \"a\"\nkind = \"counted\"\ntext = \"x\"\n";
+    let config = config::parse(text, Path::new("t.toml"), COUNTED, &Env::of([])).unwrap();
+    let section = &config.jobs[0].section;
+    let (one, other): (&Counted, &Counted) = (section.keys().unwrap(), section.keys().unwrap());
+    assert!(std::ptr::eq(one, other) && one.text == "x");
+    assert_eq!(READ.load(Ordering::Relaxed), 1);
 }
 
 #[test]

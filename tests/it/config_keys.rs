@@ -71,6 +71,20 @@ fn a_key_without_effect_is_refused_where_it_is_written_and_nowhere_else() {
 }
 
 #[test]
+fn the_config_itself_names_no_kind_and_none_of_their_variables() {
+    let kinds = app::kinds().iter().map(|kind| kind.name).filter(|name| !name.is_empty());
+    let words: Vec<&str> = kinds.chain(["google_books", "SMTP_", "MAIL_TO", "BOOKS_API"]).collect();
+    for file in
+        rust_files(&root().join("crates/config/src")).iter().filter(|file| !file.ends_with("tests.rs"))
+    {
+        let code = code_of(file);
+        for word in &words {
+            assert!(!code.contains(&format!("\"{word}")), "{} names {word}", file.display());
+        }
+    }
+}
+
+#[test]
 fn defaults_may_set_what_some_kinds_do_not_use() {
     for kind in app::job_kinds() {
         let text = format!("[defaults]\nhold_above = 10\nfirst_run = \"all\"\n{}", job(kind, ""));

@@ -5,11 +5,12 @@ use std::ops::Range;
 
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
+use serde::de::value::MapAccessDeserializer;
 
 use super::SecretUse;
 use super::diagnostic::{Problem, Problems};
 use super::explain::{Explainer, explain, missing_key};
-use super::reading::{Misfit, Reading, SeenSecret, TableAt};
+use super::reading::{Misfit, Pairs, Reading, SeenSecret};
 use super::section::Section;
 use super::tree::Table;
 
@@ -44,8 +45,7 @@ pub(super) fn read_lenient<T: DeserializeOwned + JsonSchema>(
             secrets: RefCell::default(),
             is_shifted: Cell::new(false),
         };
-        let at = TableAt { table, span: &section.span, taken, reading: &reading };
-        let outcome = T::deserialize(at);
+        let outcome = T::deserialize(MapAccessDeserializer::new(Pairs::new(table, taken, &reading)));
         let (seen, is_shifted) = (reading.secrets.into_inner(), reading.is_shifted.get());
         let (value, skip) = match outcome {
             Ok(value) => (Some(value), None),
@@ -72,13 +72,13 @@ pub(super) fn read_lenient<T: DeserializeOwned + JsonSchema>(
 
 /// What a misfit tells: all keys that its table lacks, or the one thing that does not fit.
 fn list_problems<T: JsonSchema>(misfit: &Misfit, about: &Explainer<'_>) -> Vec<Problem> {
-    let Some(name) = misfit.lacking() else { return vec![explain(misfit, about)] };
+    let Some(of) = misfit.lacking() else { return vec![explain(misfit, about)] };
     let span = misfit.span().unwrap_or_else(|| about.section.span.clone());
     let mut generator = SchemaGenerator::default();
     let outermost = T::json_schema(&mut generator).to_value();
-    let (schema, table) = match span == about.section.span {
-        true => (Some(&outermost), Some(about.table)),
-        false => (generator.definitions().get(name), about.table.find_table_at(&span)),
+    let (schema, table) = match of {
+        None => (Some(&outermost), Some(about.table)),
+        Some(name) => (generator.definitions().get(name), about.table.find_table_at(&span)),
     };
     let required = schema.and_then(|schema| schema["required"].as_array()).into_iter().flatten();
     let has = |key: &str| table.is_some_and(|table| table.find(key).is_some());

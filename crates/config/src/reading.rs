@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use serde::de::value::StrDeserializer;
-use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 use toml::de::DeValue;
 
@@ -21,8 +21,8 @@ pub(super) struct Misfit {
     span: Option<Range<usize>>,
     /// The place of the key, or of the item of a list, without which the rest can be read on.
     skip: Option<Range<usize>>,
-    /// The struct that lacks a key.
-    lacking: Option<&'static str>,
+    /// The struct that it stands in; `None` for the table itself.
+    of: Option<&'static str>,
 }
 
 impl Misfit {
@@ -30,9 +30,9 @@ impl Misfit {
         &self.message
     }
 
-    /// The struct that lacks a key, if that is what does not fit.
-    pub(super) fn lacking(&self) -> Option<&'static str> {
-        self.lacking
+    /// Whether a key is missing; if so, of which struct inside the table, or of the table itself.
+    pub(super) fn lacking(&self) -> Option<Option<&'static str>> {
+        self.message.starts_with("missing field ").then_some(self.of)
     }
 
     pub(super) fn span(&self) -> Option<Range<usize>> {
@@ -57,9 +57,9 @@ impl Misfit {
     }
 }
 
-impl de::Error for Misfit {
+impl serde::de::Error for Misfit {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self { message: message.to_string(), span: None, skip: None, lacking: None }
+        Self { message: message.to_string(), span: None, skip: None, of: None }
     }
 }
 
@@ -98,82 +98,41 @@ impl Reading<'_> {
     fn find_secret(&self, value: &Value, name: &str) -> Result<Found, Misfit> {
         let text = match &value.data {
             Data::Text(text) => text,
-            Data::Plain(_) => return Err(de::Error::custom("a secret is a text: put it in quotes")),
-            Data::Array(_) => return Err(de::Error::custom("expected a secret in quotes, found an array")),
-            Data::Table(_) => return Err(de::Error::custom("expected a secret in quotes, found a table")),
+            Data::Plain(_) => return Err(Misfit::custom("a secret is a text: put it in quotes")),
+            _ => {
+                let found = value.type_name();
+                return Err(Misfit::custom(format!("expected a secret in quotes, found {found}")));
+            }
         };
-        let parse = || Found::parse(text, self.context).map_err(|err| de::Error::custom(err.with_hint()));
-        let found: Found = parse()?;
+        let found = Found::parse(text, self.context).map_err(|err| Misfit::custom(err.with_hint()))?;
         let is_url = name == SECRET_URL;
         let hides = if is_url { Hides::Password } else { Hides::Whole };
-        let secret = Secret::of(found.parts, hides);
+        let secret = Secret::of(found.parts.clone(), hides);
         let literal = if is_url { mask::blot_secrets(text) != **text } else { secret.is_literal() };
         self.secrets.borrow_mut().push(SeenSecret { span: value.span.clone(), literal, secret });
-        parse()
+        Ok(found)
     }
 }
 
-/// A table as serde sees it: all its keys but those that someone else reads.
-#[derive(Clone, Copy)]
-pub(super) struct TableAt<'a> {
-    pub(super) table: &'a Table,
-    pub(super) span: &'a Range<usize>,
-    pub(super) taken: &'a [&'a str],
-    pub(super) reading: &'a Reading<'a>,
-}
-
-impl<'de> Deserializer<'de> for TableAt<'de> {
-    type Error = Misfit;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
-        let pairs = Pairs { rest: self.table.list().iter(), of: self, entry: None };
-        visitor.visit_map(pairs).map_err(|misfit| misfit.within(self.span))
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Misfit> {
-        self.deserialize_any(visitor).map_err(|mut misfit| {
-            if misfit.lacking.is_none() && misfit.message.starts_with("missing field ") {
-                misfit.lacking = Some(name);
-            }
-            misfit
-        })
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Misfit> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map enum identifier ignored_any
-    }
-}
-
-/// The pairs of a table, one after the other.
-struct Pairs<'a> {
+/// The pairs of a table, one after the other, but for those that someone else reads.
+pub(super) struct Pairs<'a> {
     rest: std::slice::Iter<'a, Entry>,
-    of: TableAt<'a>,
+    taken: &'a [&'a str],
+    reading: &'a Reading<'a>,
     entry: Option<&'a Entry>,
+}
+
+impl<'a> Pairs<'a> {
+    pub(super) fn new(table: &'a Table, taken: &'a [&'a str], reading: &'a Reading<'a>) -> Self {
+        Self { rest: table.list().iter(), taken, reading, entry: None }
+    }
 }
 
 impl<'de> MapAccess<'de> for Pairs<'de> {
     type Error = Misfit;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Misfit> {
-        let TableAt { taken, reading, .. } = self.of;
+        let (taken, reading) = (self.taken, self.reading);
         let is_read = |entry: &&Entry| !taken.contains(&&*entry.key) && !reading.is_skipped(&entry.key_span);
         let Some(entry) = self.rest.by_ref().find(is_read) else { return Ok(None) };
         self.entry = Some(entry);
@@ -183,7 +142,7 @@ impl<'de> MapAccess<'de> for Pairs<'de> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Misfit> {
         let Entry { key_span, value, .. } = self.entry.take().expect("serde asks for a value after its key");
-        let at = ValueAt { value, reading: self.of.reading };
+        let at = ValueAt { value, reading: self.reading };
         seed.deserialize(at).map_err(|misfit| misfit.within(&value.span).without(key_span))
     }
 }
@@ -223,17 +182,17 @@ impl<'de> Deserializer<'de> for ValueAt<'de> {
     type Error = Misfit;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
-        let Self { value: Value { span, data }, reading } = self;
-        match data {
-            Data::Table(table) => TableAt { table, span, taken: &[], reading }.deserialize_any(visitor),
+        let reading = self.reading;
+        match &self.value.data {
+            Data::Table(table) => visitor.visit_map(Pairs::new(table, &[], reading)),
             Data::Array(items) => visitor.visit_seq(Items { rest: items.iter(), reading }),
             Data::Text(text) => visitor.visit_borrowed_str(text),
             Data::Plain(text) => {
-                let value = DeValue::parse(text).map_err(|err| de::Error::custom(err.message()))?;
+                let value = DeValue::parse(text).map_err(|err| Misfit::custom(err.message()))?;
                 value
                     .into_deserializer()
                     .deserialize_any(visitor)
-                    .map_err(|err: toml::de::Error| de::Error::custom(err.message()))
+                    .map_err(|err: toml::de::Error| Misfit::custom(err.message()))
             }
         }
     }
@@ -251,22 +210,21 @@ impl<'de> Deserializer<'de> for ValueAt<'de> {
             return visitor.visit_newtype_struct(self);
         }
         let found = serde_json::to_value(self.reading.find_secret(self.value, name)?);
-        found.and_then(|found| visitor.visit_newtype_struct(found)).map_err(de::Error::custom)
+        found.and_then(|found| visitor.visit_newtype_struct(found)).map_err(Misfit::custom)
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
-        fields: &'static [&'static str],
+        _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Misfit> {
-        match &self.value.data {
-            Data::Table(table) => {
-                TableAt { table, span: &self.value.span, taken: &[], reading: self.reading }
-                    .deserialize_struct(name, fields, visitor)
+        self.deserialize_any(visitor).map_err(|mut misfit| {
+            if misfit.span.is_none() {
+                misfit.of = Some(name);
             }
-            _ => self.deserialize_any(visitor),
-        }
+            misfit
+        })
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -277,9 +235,7 @@ impl<'de> Deserializer<'de> for ValueAt<'de> {
     ) -> Result<V::Value, Misfit> {
         match &self.value.data {
             Data::Text(text) => visitor.visit_enum((&**text).into_deserializer()),
-            _ => {
-                Err(de::Error::custom(format!("expected a text in quotes, found {}", self.value.type_name())))
-            }
+            _ => Err(Misfit::custom(format!("expected a text in quotes, found {}", self.value.type_name()))),
         }
     }
 
