@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! tsuzuki.toml ──parse──▶ spanned tables ──┬─ [app] [store] [quota.*] [defaults]  read here
-//!   + environment                          ├─ [[job]]      what all kinds share read here, ┐ the rest by its
-//!                                          ├─ [channel.*]                                  ├ owner, through
-//!                                          └─ [llm.*] [web]                                ┘ `Section::read`
+//!   + environment                          ├─ [[job]]      what all kinds share read here, ┐ the rest into the
+//!                                          ├─ [channel.*]                                  ├ struct of its kind,
+//!                                          └─ [llm.*] [web]                                ┘ see `Section::keys`
 //! ```
 //!
 //! Nothing here knows a pipeline. The kinds that exist are handed in as a list of [`Kind`]s; with it the
@@ -84,6 +84,8 @@ pub struct Config {
     pub channels: Vec<Section>,
     /// `[[job]]`, in the order of the file.
     pub jobs: Vec<Job>,
+    /// Whether every `[[job]]` is among `jobs`: one without a name or a kind cannot be.
+    pub has_all_jobs: bool,
     /// What should be better, though the file can be used.
     pub warnings: Problems,
     secrets: Vec<SecretUse>,
@@ -219,8 +221,8 @@ pub fn load(path: &Path, kinds: &'static [Kind], env: &Env) -> Result<Config, Pr
 
 /// Everything that is wrong with the file at `path`, and the config as it would be were that mended.
 ///
-/// What is wrong is left out, or stood in for where something has to be there: enough to see how the rest fits together,
-/// nothing to run. A file that is not TOML has no config.
+/// What is wrong is left out, and a table that lacks a required key has no [`Section::keys`]: enough to see how the rest
+/// fits together, nothing to run. A file that is not TOML has no config.
 pub fn survey(path: &Path, kinds: &'static [Kind], env: &Env) -> (Option<Config>, Problems) {
     match load_text(path) {
         Ok(text) => read::read_file(Source::new(path, text).with_kinds(kinds), kinds, env),

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess, Visitor};
-use serde::forward_to_deserialize_any;
+use serde::{Deserialize, forward_to_deserialize_any};
 use toml::de::DeValue;
 
 use super::lookup::Surroundings;
@@ -233,10 +233,8 @@ impl<'de> Deserializer<'de> for ValueAt<'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Misfit> {
-        match &self.value.data {
-            Data::Text(text) => visitor.visit_enum((&**text).into_deserializer()),
-            _ => Err(Misfit::custom(format!("expected a text in quotes, found {}", self.value.type_name()))),
-        }
+        let text = String::deserialize(self)?;
+        visitor.visit_enum(text.into_deserializer())
     }
 
     forward_to_deserialize_any! {

@@ -1,6 +1,6 @@
 //! Reads the whole file: which tables there are, what they share, and how they refer to each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -112,6 +112,7 @@ impl Reader {
             llms: Vec::new(),
             channels: Vec::new(),
             jobs: Vec::new(),
+            has_all_jobs: true,
             warnings: Problems::default(),
             secrets: Vec::new(),
             source: self.file.source.clone(),
@@ -122,6 +123,9 @@ impl Reader {
         config.llms = self.read_named(TableKind::Llm);
         config.channels = self.read_named(TableKind::Channel);
         config.jobs = self.read_jobs(&config);
+        let tables = self.root.find(TableKind::Job.key()).map(|value| &value.data);
+        config.has_all_jobs =
+            !matches!(tables, Some(Data::Array(tables)) if tables.len() > config.jobs.len());
         config
     }
 
@@ -319,7 +323,7 @@ impl Reader {
             entries.iter().filter(|entry| entry.value.as_table().is_some()).map(|entry| &*entry.key);
         let brought =
             self.file.kinds.iter().filter_map(|kind| kind.quota.filter(|_| place == TableKind::Quota));
-        in_file.chain(brought).map(str::to_owned).collect()
+        in_file.chain(brought).map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     fn note_secrets(&mut self, secrets: Vec<SecretUse>) {
