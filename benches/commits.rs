@@ -19,14 +19,14 @@ use futures_util::stream::{self, StreamExt as _};
 use tokio_util::sync::CancellationToken;
 use tsuzuki::app::{self, App};
 use tsuzuki::commits::Source;
-use tsuzuki::commits::bulk::{Bulk, Ended};
+use tsuzuki::commits::run::decide::Sharing;
+use tsuzuki::commits::run::{Bulk, Ended};
 use tsuzuki::commits::stats::{self, By};
 use tsuzuki::commits::store::reading::Scope;
 use tsuzuki::config::{self, Env};
 use tsuzuki::db::{Db, DbUrl, Open};
 use tsuzuki::demo::gitlab::GitLab;
 use tsuzuki::engine::Progress;
-use tsuzuki::engine::run::decide::Sharing;
 use tsuzuki::time::Clock;
 
 use measure::{Figures, measure, report, run, verdict};

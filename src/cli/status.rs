@@ -11,8 +11,7 @@ use crate::blogs;
 use crate::config::Config;
 use crate::db::{self, Tx};
 use crate::engine::{Job, JobState, runner, store};
-use crate::id::Owner;
-use crate::ledger::{Subject, lease, pause, presence};
+use crate::ledger::{Subject, lease, pause};
 use crate::time::Timestamp;
 
 /// Options of `status`.
@@ -116,13 +115,11 @@ fn list_rows(
     now: Timestamp,
 ) -> db::Result<Vec<Row>> {
     let states = store::list_states(tx)?;
-    let me = Owner::this_process();
     let mut rows = Vec::new();
     for job in jobs {
         let state = states.iter().find(|state| state.job_name == job.name.as_str());
         let rest = pause::find(tx, &Subject::job(&job.name), now)?;
         let holder = lease::find_holder(tx, &runner::lease_name(&job.name))?;
-        let holder = holder.filter(|holder| !presence::is_gone(&holder.owner, &me));
         let last_run_at = state.and_then(|state| state.last_run_at);
         let needs_setup = needs_setup.get(job.name.as_str()).cloned().unwrap_or_default();
         let word = match (&holder, &rest) {

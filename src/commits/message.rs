@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use super::Source;
+use super::run::{self, Summary, TargetStatus};
 use super::store::projects;
 use crate::channel::outbox::{self, Batch, Provenance};
 use crate::channel::{Entry, NotRendered, Notice, Rendered};
 use crate::db;
 use crate::engine::JobEnv;
-use crate::engine::run::{self, RunStatus, Summary, TargetStatus};
 use crate::id::{JobName, RunId};
 use crate::ledger::{Subject, event};
 use crate::text::{Language, and_more};
@@ -87,13 +87,7 @@ async fn tell(env: &JobEnv, run_id: RunId, owner: Option<&str>) -> db::Result<Ve
 type Untold = Option<(Summary, Vec<(String, String)>)>;
 
 fn find_untold(tx: &mut db::Tx<'_>, run_id: RunId) -> db::Result<Untold> {
-    if run::is_announced(tx, &run_id)? {
-        return Ok(None);
-    }
     let Some(summary) = run::find_summary(tx, &run_id)? else { return Ok(None) };
-    if summary.run.status != RunStatus::Completed {
-        return Ok(None);
-    }
     let mut failed = Vec::new();
     for target in run::list_results(tx, &run_id)? {
         if target.status != TargetStatus::Failed {
@@ -133,7 +127,7 @@ fn add_messages(tx: &mut db::Tx<'_>, run_id: RunId, made: &[Made], now: Timestam
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::run::RunRow;
+    use crate::commits::run::{RunRow, RunStatus};
 
     #[test]
     fn the_notice_gives_the_figures_in_both_languages() {
@@ -148,7 +142,8 @@ mod tests {
             success_count: 2,
             job_name: None,
         };
-        let summary = Summary { run, pending_count: 0, new_commits_count: 41 };
+        let summary =
+            Summary { run, state: "completed", workers: Vec::new(), pending_count: 0, new_commits_count: 41 };
         let failed = [("team/app main".to_owned(), "gone".to_owned())];
         let english = render_notice(&summary, &failed, Language::En);
         assert_eq!(english.headline, "Commits: 41 new (2 branches up to date, 1 failed)");

@@ -10,41 +10,36 @@
 //!                                                                       success: rows really inserted
 //! ```
 //!
-//! Completeness comes from the graph, never from dates: see [`history`]. Runs are the engine's: see
-//! [`crate::engine::run`].
+//! Completeness comes from the graph, never from dates: see [`history`]. How targets are shared: see [`run`].
 
-pub mod bulk;
 pub mod collect;
 pub mod config;
 pub mod gitlab;
 pub mod history;
-pub mod jobs_on_host;
 pub mod message;
 pub mod model;
 mod preview;
 pub mod reach;
+pub mod run;
 pub mod stats;
 pub mod store;
-pub mod targets;
+pub mod sync;
 mod unreadable;
 pub mod wire;
-mod worker;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
-use self::bulk::{Bulk, Ended, Outcome};
 use self::config::Keys;
 use self::gitlab::{Access, Client};
-use self::jobs_on_host::HostJob;
+use self::run::decide::{self, HostJob, Sharing};
+use self::run::{Bulk, Ended, Outcome, RunRow};
 use self::wire::Emails;
 use crate::config::Problems;
 use crate::db::{self, Db};
 use crate::engine::job::Boxed;
-use crate::engine::run::decide::Sharing;
-use crate::engine::run::{self, RunRow};
 use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
@@ -133,6 +128,11 @@ impl Source {
     }
 }
 
+/// The `commits` jobs of the config as they see each other, in its order.
+pub fn list_host_jobs(env: &JobEnv) -> Vec<HostJob> {
+    Source::list(env).iter().map(|source| source.host_job()).collect()
+}
+
 /// A `commits` job, ready to run.
 pub struct Commits {
     source: Arc<Source>,
@@ -156,7 +156,7 @@ impl Collector for Commits {
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
         Box::pin(async move {
             let client = self.source.client(&self.env)?;
-            preview::preview(&self.source, &jobs_on_host::list(&self.env), &client, db).await
+            preview::preview(&self.source, &list_host_jobs(&self.env), &client, db).await
         })
     }
 
@@ -271,9 +271,9 @@ impl Commits {
                 ))
             })
             .await?;
-        let jobs_on_host = jobs_on_host::list(&self.env);
+        let jobs_on_host = list_host_jobs(&self.env);
         collected.retain(|target| {
-            jobs_on_host::is_fallback_job(&jobs_on_host, &self.source.host_job(), target.job_name.as_deref())
+            decide::is_fallback_job(&jobs_on_host, &self.source.host_job(), target.job_name.as_deref())
         });
         let mut steps = Vec::new();
         if let Some(run) = running {
@@ -307,15 +307,4 @@ impl Commits {
 
 fn is_of_another_job(run: &RunRow, job: &JobName) -> bool {
     run.job_name.as_deref().is_some_and(|name| name != job.as_str())
-}
-
-impl From<targets::Error> for Failure {
-    fn from(error: targets::Error) -> Self {
-        match error {
-            targets::Error::Db(error) => Failure::Db(error),
-            targets::Error::Gitlab(gitlab::Error::Stopped) => Failure::Interrupted,
-            targets::Error::Gitlab(gitlab::Error::Credentials(why)) => Failure::Credentials(why),
-            targets::Error::Gitlab(error) => Failure::Failed(error.to_string()),
-        }
-    }
 }

@@ -8,9 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::Source;
 use super::gitlab::{self, Client};
-use super::jobs_on_host::{self, HostJob};
+use super::run::decide::{self, HostJob};
+use super::run::targets;
 use super::store::{branches, projects};
-use super::targets::{self, NotFound};
+use super::sync::{self, NotFound};
 use crate::db::Db;
 use crate::engine::{Failure, Preview, PreviewItem};
 
@@ -34,7 +35,7 @@ pub(super) async fn preview(
     db: &Db,
 ) -> Result<Preview, Failure> {
     let stop = CancellationToken::new();
-    let named = targets::fetch_named(source, client, &stop).await.map_err(targets::Error::from)?;
+    let named = sync::fetch_named(source, client, &stop).await?;
     let failed = |missing: NotFound| {
         PreviewItem::failed(missing.what.unwrap_or_else(|| source.host.clone()), missing.why)
     };
@@ -43,9 +44,7 @@ pub(super) async fn preview(
     for project in named.found {
         let default = project.default_branch.as_ref();
         let (names, problem) =
-            targets::fetch_wanted_branches(source, client, project.remote_id, default, &stop)
-                .await
-                .map_err(targets::Error::from)?;
+            targets::fetch_wanted_branches(source, client, project.remote_id, default, &stop).await?;
         items.extend(problem.map(|why| PreviewItem::failed(format!("{} branches", project.path), why)));
         wanted.extend(names.into_iter().map(|name| ((project.remote_id, name), project.path.clone())));
     }
@@ -79,14 +78,14 @@ async fn list_walked(
             let known = projects::list(tx, Some(&host))?;
             let find = |id: i64| known.iter().find(|project| project.project_id == id);
             for known in branches::list_owned(tx, &host)? {
-                if known.is_ignored || !jobs_on_host::may_take(&jobs_on_host, &me, &known.owner) {
+                if known.is_ignored || !decide::may_take(&jobs_on_host, &me, &known.owner) {
                     let remote_id = find(known.project_id).map(|project| project.remote_id);
                     wanted.remove(&(remote_id.unwrap_or(known.project_id), known.branch_name));
                 }
             }
             for target in branches::list_collected(tx, &host)? {
                 if let Some(project) = find(target.project_id)
-                    && jobs_on_host::is_fallback_job(&jobs_on_host, &me, target.job_name.as_deref())
+                    && decide::is_fallback_job(&jobs_on_host, &me, target.job_name.as_deref())
                 {
                     wanted.insert((project.remote_id, target.branch_name), project.path.clone());
                 }

@@ -11,7 +11,6 @@ pub mod daemon;
 pub mod env;
 pub mod job;
 pub mod preview;
-pub mod run;
 pub mod runner;
 pub mod schedule;
 pub mod store;

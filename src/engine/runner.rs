@@ -13,7 +13,7 @@ use super::{Delivery, Failure, Job, Progress, Report, RunContext};
 use crate::db::{self, Db};
 use crate::id::{JobName, Owner};
 use crate::ledger::lease::{self, Claim, Holder, KeptLease, Lease};
-use crate::ledger::{Subject, event, pause, presence};
+use crate::ledger::{Subject, event, pause};
 use crate::time::{Clock, Timestamp};
 
 /// The target of log lines that say how a job ended, for those who tell it themselves.
@@ -270,7 +270,7 @@ pub fn find_obstacle(
         return Ok(Some(skipped));
     }
     let holder = lease::find_holder(tx, &lease_name(&job.name))?;
-    Ok(holder.filter(|holder| !presence::is_gone(&holder.owner, me)).map(Skipped::Held))
+    Ok(holder.filter(|holder| holder.owner != me.as_str()).map(Skipped::Held))
 }
 
 /// What stands against running `job`, other than another process.

@@ -8,10 +8,10 @@ use super::source::{
 };
 use super::{Options, Report, in_one_go};
 use crate::commits::model::{RemoteProject, is_sha};
+use crate::commits::run::{self, ImportedResult, ImportedRun, RunStatus, TargetStatus};
 use crate::commits::store::import::{self as store, ImportedCommit};
 use crate::commits::wire::{Emails, author_of};
 use crate::db::{self, Db, Foreign, Raw, Tx};
-use crate::engine::run::{self, ImportedResult, ImportedRun, RunStatus, TargetStatus};
 use crate::id::{JobName, RunId};
 
 /// Commits that are written at once.

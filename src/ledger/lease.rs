@@ -44,6 +44,12 @@ pub struct Holder {
     pub expires_at: Timestamp,
 }
 
+impl Holder {
+    fn is_alive(&self) -> bool {
+        !presence::is_gone(&self.owner)
+    }
+}
+
 /// Why a leased write did not happen.
 #[derive(Debug, thiserror::Error)]
 pub enum LeasedError {
@@ -60,12 +66,12 @@ pub fn claim(tx: &mut Tx<'_>, name: &str, owner: &Owner, length: Duration) -> db
     if let Some(lease) = take(tx, name, owner, length)? {
         return Ok(Claim::Taken(lease));
     }
-    let Some(holder) = find_holder(tx, name)? else {
+    let Some(holder) = find_unexpired(tx, name)? else {
         // It was released between our two statements; the caller's next try gets it.
         let now = tx.now();
         return Ok(Claim::Held(Holder { owner: "nobody".into(), taken_at: now, expires_at: now }));
     };
-    if !presence::is_gone(&holder.owner, owner) {
+    if holder.is_alive() {
         return Ok(Claim::Held(holder));
     }
     let given_back = sql!("UPDATE leases SET owner = NULL WHERE name = ?1 AND owner = ?2");
@@ -89,8 +95,12 @@ fn take(tx: &mut Tx<'_>, name: &str, owner: &Owner, length: Duration) -> db::Res
     Ok(fence.map(|fence| Lease { name: name.to_owned(), owner: owner.clone(), fence }))
 }
 
-/// Who holds `name` at this moment, if anybody.
+/// Who holds `name` at this moment, if anybody; a process of this machine that has died holds nothing.
 pub fn find_holder(tx: &mut Tx<'_>, name: &str) -> db::Result<Option<Holder>> {
+    Ok(find_unexpired(tx, name)?.filter(Holder::is_alive))
+}
+
+fn find_unexpired(tx: &mut Tx<'_>, name: &str) -> db::Result<Option<Holder>> {
     let now = tx.now();
     tx.find(
         sql!(
@@ -102,10 +112,10 @@ pub fn find_holder(tx: &mut Tx<'_>, name: &str) -> db::Result<Option<Holder>> {
     )
 }
 
-/// Every lease that is held at this moment, by name.
+/// Every lease that is held at this moment, by name; those of processes of this machine that have died are not.
 pub fn list_held(tx: &mut Tx<'_>) -> db::Result<Vec<(String, Holder)>> {
     let now = tx.now();
-    tx.list(
+    let mut held: Vec<(String, Holder)> = tx.list(
         sql!(
             "SELECT name, owner, taken_at, expires_at FROM leases
              WHERE owner IS NOT NULL AND expires_at > ?1 AND taken_at <= ?2 ORDER BY name"
@@ -114,7 +124,9 @@ pub fn list_held(tx: &mut Tx<'_>) -> db::Result<Vec<(String, Holder)>> {
         |row| {
             Ok((row.get(0)?, Holder { owner: row.get(1)?, taken_at: row.get(2)?, expires_at: row.get(3)? }))
         },
-    )
+    )?;
+    held.retain(|(_, holder)| holder.is_alive());
+    Ok(held)
 }
 
 impl Lease {

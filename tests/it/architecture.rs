@@ -169,6 +169,20 @@ fn sql_stands_only_where_it_may() {
 }
 
 #[test]
+fn the_tables_of_runs_are_named_in_one_room() {
+    let names = |path: &str| path.starts_with("src/commits/run/store/");
+    // The tables of another program have the same names.
+    let foreign = |path: &str| path == "src/import/gitlab_analyzer.rs";
+    let naming: Vec<String> = sources()
+        .iter()
+        .filter(|file| code_of(file).contains("bulk_collection_"))
+        .map(|file| path_of(file))
+        .filter(|path| !foreign(path))
+        .collect();
+    assert!(naming.len() > 2 && naming.iter().all(|path| names(path)), "{naming:?}");
+}
+
+#[test]
 fn deciding_and_reading_do_no_input_or_output() {
     const ALONE: [&str; 4] = [
         "src/engine/schedule.rs",

@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use tsuzuki::commits::bulk::Ended;
+use tsuzuki::commits::run::Ended;
+use tsuzuki::commits::run::decide::{Again, Sharing};
+use tsuzuki::commits::run::{self, Target};
 use tsuzuki::commits::stats::{self, By, Stats};
 use tsuzuki::commits::store::reading::Scope;
 use tsuzuki::commits::store::{branches, projects};
 use tsuzuki::db::Db;
 use tsuzuki::demo::gitlab::Fault;
 use tsuzuki::engine::Failure;
-use tsuzuki::engine::run::decide::{Again, Sharing};
-use tsuzuki::engine::run::{self, Target};
 use tsuzuki::id::{Owner, RunId};
 
 use crate::commits::world::{Repo, TOKEN, World, rows};
@@ -376,14 +376,14 @@ on_both_databases! {
         let id = RunId::random();
         fixture.db.write(move |tx| run::register(tx, id, None, &targets)).await.unwrap().unwrap();
         let (mut good, mut bad) = (0, 0);
-        for verdict in [run::Verdict::Success, run::Verdict::Failed("as it must".into())] {
+        for outcome in [Ok(()), Err("as it must")] {
             let (me, host) = (Owner::this_process(), host.clone());
             let claimed = fixture.db.claim(move |tx| run::claim(tx, &id, &host, "code", &me)).await.unwrap().unwrap();
-            match verdict {
-                run::Verdict::Success => good = claimed.project_id,
-                run::Verdict::Failed(_) => bad = claimed.project_id,
+            match outcome {
+                Ok(()) => good = claimed.project_id,
+                Err(_) => bad = claimed.project_id,
             }
-            fixture.db.claim(move |tx| run::complete_target(tx, &claimed, &verdict)).await.unwrap();
+            fixture.db.claim(move |tx| run::complete_target(tx, &claimed, outcome)).await.unwrap();
         }
         assert!(fixture.db.write(move |tx| run::cancel(tx, &id)).await.unwrap());
         let stop = CancellationToken::new();

@@ -5,10 +5,10 @@ use std::path::Path;
 use tokio_util::sync::CancellationToken;
 use tsuzuki::app::{self, App};
 use tsuzuki::channel::outbox::{self, Filter};
+use tsuzuki::commits::run::{self, RunStatus};
 use tsuzuki::config::{self, Env};
 use tsuzuki::db::Db;
 use tsuzuki::demo::gitlab::{Fault, GitLab};
-use tsuzuki::engine::run::{self, RunStatus};
 use tsuzuki::engine::{Finished, Progress, Runner, Selection};
 use tsuzuki::ledger::{Subject, event};
 

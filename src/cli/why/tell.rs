@@ -11,8 +11,8 @@ use crate::books::prompt;
 use crate::books::view::BookView;
 use crate::channel::outbox::{Row, State};
 use crate::commits::model::Project;
+use crate::commits::run::Summary;
 use crate::commits::store::branches::BranchRow;
-use crate::engine::run::Summary;
 use crate::ledger::event::Event;
 use crate::press::Reason;
 use crate::press::view::ItemView;
@@ -285,7 +285,7 @@ fn tell_project(story: &WithEvents<Project>, page: &mut Page<'_>) {
 
 fn tell_run(story: &WithEvents<Summary>, page: &mut Page<'_>) {
     let (run, times) = (&story.thing.run, page.times);
-    page.title(format!("run {}: {}", run.run_id, run.status.word()));
+    page.title(format!("run {}: {}", run.run_id, story.thing.state));
     page.fact("job", run.job_name.clone());
     page.fact("started", times.line(run.started_at_utc));
     page.fact("ended", run.completed_at_utc.map(|at| times.line(at)));

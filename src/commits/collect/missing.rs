@@ -5,12 +5,11 @@ use serde_json::json;
 use super::super::gitlab;
 use super::super::store::{branches, projects};
 use super::{Collector, Halt};
-use crate::engine::run::Verdict;
 use crate::ledger::{Subject, event};
 
 impl Collector {
     /// The branch is not there: find out whether the project, or everything in it, is gone too.
-    pub(super) async fn without_branch(&self) -> Result<Verdict, Halt> {
+    pub(super) async fn without_branch(&self) -> Result<(), Halt> {
         let (path, branch) = (self.project.path.clone(), self.claimed.branch_name.clone());
         let state = self.find_state().await?;
         let was_read = state.complete_head.is_some() || state.walking.is_some();
@@ -24,14 +23,14 @@ impl Collector {
                     Ok(())
                 })
                 .await?;
-                Ok(Verdict::Failed(format!(
+                Err(Halt::Failed(format!(
                     "the project `{path}` is gone, or the token may no longer see it; its commits are kept. \
                      `tsuzuki project sync` looks again"
                 )))
             }
-            Err(error) => self.settle_error(error).map(Verdict::Failed),
-            Ok(project) if project.is_empty && !was_read => Ok(Verdict::Success),
-            Ok(_) if !was_read => Ok(Verdict::Failed(format!(
+            Err(error) => Err(self.halt(error)),
+            Ok(project) if project.is_empty && !was_read => Ok(()),
+            Ok(_) if !was_read => Err(Halt::Failed(format!(
                 "`{path}` has no branch `{branch}`: check `branches` of the job, or `tsuzuki branch rm {path} {branch}`"
             ))),
             Ok(_) => {
@@ -46,13 +45,13 @@ impl Collector {
                     })
                     .await?;
                 // Told once: a branch that stays away is nothing to do about every hour.
-                Ok(match news {
-                    false => Verdict::Success,
-                    true => Verdict::Failed(format!(
+                match news {
+                    false => Ok(()),
+                    true => Err(Halt::Failed(format!(
                         "the branch `{branch}` was deleted from `{path}`; its commits are kept, and it is picked up \
                          again if it comes back. `tsuzuki branch rm {path} {branch}` stops asking"
-                    )),
-                })
+                    ))),
+                }
             }
         }
     }

@@ -11,12 +11,12 @@ use tracing::info;
 use super::gitlab::{self, Client};
 use super::history::{self, FirstPage, Step};
 use super::model::{BranchState, Commit, Page, Project, Walk};
+use super::run::{self, Claimed};
 use super::store::branches;
 use super::store::pages::{self, BranchRef};
 use super::store::unreachable;
 use super::unreadable;
 use crate::db::{self, Db, Tx};
-use crate::engine::run::{self, Claimed, Verdict};
 use crate::id::JobName;
 use crate::ledger::Subject;
 use crate::text::counted;
@@ -45,9 +45,11 @@ pub struct Collector {
     pub stop: CancellationToken,
 }
 
-/// Why a target is given back unsettled.
+/// Why a target did not end well; all but the first give it back as it is.
 #[derive(Debug)]
 pub enum Halt {
+    /// The target itself failed, for this reason.
+    Failed(String),
     /// We were told to stop.
     Stopped,
     /// Another worker has it, or the run was cancelled.
@@ -72,13 +74,10 @@ enum Walked {
     Complete,
     /// The list cannot be had or has holes; only the whole history helps.
     NeedsWhole(String),
-    /// It cannot be had at all.
-    Failed(String),
 }
 
 /// What storing a page did.
 enum Stored {
-    Lost,
     Page,
     /// Every page is stored; what the branch no longer contains is to be found and marked.
     Pages,
@@ -87,13 +86,13 @@ enum Stored {
 }
 
 impl Collector {
-    /// Brings the branch up to date and says how the target ended.
-    pub async fn collect(&self) -> Result<Verdict, Halt> {
+    /// Brings the branch up to date.
+    pub async fn collect(&self) -> Result<(), Halt> {
         let branch = &self.claimed.branch_name;
         let head = match self.client.fetch_head(self.project.remote_id, branch, &self.stop).await {
             Ok(head) => head,
             Err(gitlab::Error::Missing(_)) => return self.without_branch().await,
-            Err(error) => return self.settle_error(error).map(Verdict::Failed),
+            Err(error) => return Err(self.halt(error)),
         };
         let mut whole = None;
         for _ in 0..MOST_WALKS {
@@ -105,7 +104,7 @@ impl Collector {
             let (walk, fresh) = match (whole.take(), history::next_step(&state, &head, self.since)) {
                 (Some(walk), _) | (None, Step::Begin(walk)) => (walk, true),
                 (None, Step::Continue(walk)) => (walk, false),
-                (None, Step::Nothing) => return self.verdict().await,
+                (None, Step::Nothing) => return self.check_left_out().await,
             };
             let walk = if fresh { self.begin(walk).await? } else { walk };
             let was_whole = walk.base.is_none() && fresh;
@@ -116,23 +115,23 @@ impl Collector {
                     let pinned = if fresh { walk } else { Walk::between(None, &head, self.since) };
                     whole = Some(pinned.whole());
                 }
-                Walked::NeedsWhole(why) | Walked::Failed(why) => return Ok(Verdict::Failed(why)),
+                Walked::NeedsWhole(why) => return Err(Halt::Failed(why)),
             }
         }
-        Ok(Verdict::Failed(format!("`{branch}` changes faster than it can be read; run again")))
+        Err(Halt::Failed(format!("`{branch}` changes faster than it can be read; run again")))
     }
 
     /// The end of a target that is up to date: commits that could not be read make it a failure, once.
-    async fn verdict(&self) -> Result<Verdict, Halt> {
+    async fn check_left_out(&self) -> Result<(), Halt> {
         let (branch, run_id) = (self.subject(), self.claimed.run_id);
         let unreadable = self.db.read(move |tx| unreadable::list(tx, &branch, &run_id)).await?;
-        Ok(match unreadable.first() {
-            None => Verdict::Success,
-            Some(first) => Verdict::Failed(format!(
+        match unreadable.first() {
+            None => Ok(()),
+            Some(first) => Err(Halt::Failed(format!(
                 "not stored, for want of a readable date: {}, e.g. {first}; everything else is saved",
                 counted(unreadable.len(), "commit")
-            )),
-        })
+            ))),
+        }
     }
 
     async fn find_state(&self) -> Result<BranchState, Halt> {
@@ -173,7 +172,7 @@ impl Collector {
                     return Ok(Walked::NeedsWhole("GitLab does not list the range".to_owned()));
                 }
                 _ => {
-                    return Ok(Walked::Failed(format!(
+                    return Err(Halt::Failed(format!(
                         "GitLab names {} as the head of the branch but does not list it; run again",
                         walk.head
                     )));
@@ -192,7 +191,6 @@ impl Collector {
                 None => (storing.await?, None),
             };
             match stored {
-                Stored::Lost => return Err(Halt::Lost),
                 Stored::Complete => return Ok(Walked::Complete),
                 Stored::Pages => return self.after_pages(&after, state).await,
                 Stored::Holes(missing) => {
@@ -207,7 +205,7 @@ impl Collector {
             page = match fetched {
                 Some(Ok(page)) => page,
                 Some(Err(error)) => return self.after_page_error(&walk, error),
-                None => return Ok(Walked::Failed("the list ended without an end".to_owned())),
+                None => return Err(Halt::Failed("the list ended without an end".to_owned())),
             };
         }
     }
@@ -229,11 +227,7 @@ impl Collector {
     ) -> Result<Stored, Halt> {
         let (claimed, after, state) = (self.claimed.clone(), after.clone(), state.clone());
         let (subject, now) = (self.subject(), self.clock.now());
-        let stored = self.db.claim(move |tx| {
-            let place = BranchRef { project_id: claimed.project_id, branch_name: &claimed.branch_name };
-            if !run::renew(tx, &claimed, 0)? {
-                return Ok(Stored::Lost);
-            }
+        let stored = self.write(move |tx, place| {
             let new = pages::add_commits(tx, place, &commits, after.since)?;
             if new > 0 {
                 run::renew(tx, &claimed, new)?;
@@ -307,20 +301,20 @@ impl Collector {
             {
                 Ok(Walked::NeedsWhole("GitLab does not list the range".to_owned()))
             }
-            error => self.settle_error(error).map(Walked::Failed),
+            error => Err(self.halt(error)),
         }
     }
 
-    fn settle_error(&self, error: gitlab::Error) -> Result<String, Halt> {
+    fn halt(&self, error: gitlab::Error) -> Halt {
         match error {
-            gitlab::Error::Stopped => Err(Halt::Stopped),
-            gitlab::Error::Credentials(why) => Err(Halt::Credentials(why)),
-            gitlab::Error::Later { until, why } => Err(Halt::Later(until, why)),
-            gitlab::Error::Forbidden(why) => Ok(format!(
+            gitlab::Error::Stopped => Halt::Stopped,
+            gitlab::Error::Credentials(why) => Halt::Credentials(why),
+            gitlab::Error::Later { until, why } => Halt::Later(until, why),
+            gitlab::Error::Forbidden(why) => Halt::Failed(format!(
                 "GitLab refuses access to the repository of `{}` ({why}): the token's user needs the role Reporter",
                 self.project.path
             )),
-            other => Ok(other.to_string()),
+            other => Halt::Failed(other.to_string()),
         }
     }
 

@@ -1,9 +1,9 @@
 //! Branches: which are collected, how far each has been read, and how its books balance.
 
-use crate::commits::jobs_on_host::Owner;
 use crate::commits::model::{BranchState, Walk};
+use crate::commits::run::Target;
+use crate::commits::run::decide::Owner;
 use crate::db::{self, Row, Tx};
-use crate::engine::run::Target;
 use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -227,7 +227,7 @@ pub fn list_collected(tx: &mut Tx<'_>, host: &str) -> db::Result<Vec<Target>> {
              ORDER BY w.project_id, w.branch_name"
         )),
         params![host],
-        Target::read,
+        Target::from_row,
     )
 }
 

@@ -6,14 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::Source;
-use super::bulk::{Bulk, Step};
-use super::collect::{Collector, Halt};
-use super::gitlab::Client;
-use super::store::projects;
+use super::super::Source;
+use super::super::collect::{Collector, Halt};
+use super::super::gitlab::Client;
+use super::super::store::projects;
+use super::{Bulk, Claimed, LEASE, RunRow, RunStatus, Step, store};
 use crate::db;
 use crate::engine::Update;
-use crate::engine::run::{self, Claimed, RunRow, RunStatus, TargetCompletion, Verdict};
 use crate::id::{JobName, RunId};
 use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
@@ -120,12 +119,12 @@ impl Worker {
         let (run_id, source, owner) = (self.run_id, Arc::clone(&self.source), self.bulk.owner.clone());
         let db = &self.bulk.env.db;
         let claimed =
-            db.claim(move |tx| run::claim(tx, &run_id, &source.host, source.job.as_str(), &owner)).await?;
+            db.claim(move |tx| store::claim(tx, &run_id, &source.host, source.job.as_str(), &owner)).await?;
         let Some(claimed) = claimed else { return Ok(false) };
         let project_id = claimed.project_id;
         let Some(project) = db.read(move |tx| projects::find(tx, project_id)).await? else {
-            let gone = Verdict::Failed(format!("project {project_id} is not in the database"));
-            return self.complete_target(&claimed, gone, "").await;
+            let gone = format!("project {project_id} is not in the database");
+            return self.complete_target(&claimed, Err(gone), "").await;
         };
         let path = project.path.clone();
         self.report_step(|step| step.target = format!("{path} {}", claimed.branch_name));
@@ -144,72 +143,62 @@ impl Worker {
         let lost = kept.stop.is_cancelled() && !self.stop.is_cancelled();
         drop(kept);
         match ended {
-            Ok(verdict) => {
-                crate::fail::point("commits.collected");
-                self.complete_target(&claimed, verdict, &path).await
-            }
+            Ok(()) => self.complete_target(&claimed, Ok(()), &path).await,
+            Err(Halt::Failed(why)) => self.complete_target(&claimed, Err(why), &path).await,
             Err(Halt::Lost) => self.after_loss().await,
             Err(Halt::Stopped) if lost => self.after_loss().await,
             Err(halt) => {
                 self.note(halt)?;
-                db.write(move |tx| run::release(tx, &claimed)).await?;
+                db.write(move |tx| store::release(tx, &claimed)).await?;
                 Ok(true)
             }
         }
     }
 
-    async fn complete_target(&self, claimed: &Claimed, verdict: Verdict, path: &str) -> db::Result<bool> {
-        let (claimed, wanted) = (claimed.clone(), verdict.clone());
-        let subject = Subject::branch(path, &claimed.branch_name);
-        let (branch, job) = (claimed.branch_name.clone(), self.source.job.clone());
-        let completion = self.bulk.env.db.claim(move |tx| {
-            let completion = run::complete_target(tx, &claimed, &wanted)?;
-            if let TargetCompletion::Done { stored, completed_run } = completion {
-                let now = tx.now();
-                let run_id = claimed.run_id.to_string();
-                match &wanted {
-                    Verdict::Failed(why) => {
-                        let detail = json!({ "run": run_id, "why": why, "new_commits": stored });
-                        event::add(tx, Some(&job), &subject, "collect_failed", &detail, now)?;
-                    }
-                    Verdict::Success if stored > 0 => {
-                        let detail = json!({ "run": run_id, "new_commits": stored });
-                        event::add(tx, Some(&job), &subject, "collected", &detail, now)?;
-                    }
-                    Verdict::Success => {}
-                }
-                if completed_run {
-                    event::add(
-                        tx,
-                        Some(&job),
-                        &Subject::run(&claimed.run_id),
-                        "run_completed",
-                        &json!({}),
-                        now,
-                    )?;
-                }
+    /// Ends a target, well or for the reason given; `false` when nothing is left to do.
+    async fn complete_target(
+        &self,
+        claimed: &Claimed,
+        outcome: Result<(), String>,
+        path: &str,
+    ) -> db::Result<bool> {
+        crate::fail::point("commits.collected");
+        let branch = &claimed.branch_name;
+        let (claimed, wanted) = (claimed.clone(), outcome.clone());
+        let (subject, job) = (Subject::branch(path, branch), self.source.job.clone());
+        let completed = self.bulk.env.db.claim(move |tx| {
+            let wanted = wanted.as_ref().copied().map_err(String::as_str);
+            let completed = store::complete_target(tx, &claimed, wanted)?;
+            let Some(store::Completed { stored, is_last }) = completed else { return Ok(None) };
+            let (now, run_id) = (tx.now(), claimed.run_id.to_string());
+            if let Err(why) = wanted {
+                let detail = json!({ "run": run_id, "why": why, "new_commits": stored });
+                event::add(tx, Some(&job), &subject, "collect_failed", &detail, now)?;
+            } else if stored > 0 {
+                let detail = json!({ "run": run_id, "new_commits": stored });
+                event::add(tx, Some(&job), &subject, "collected", &detail, now)?;
             }
-            Ok(completion)
+            if is_last {
+                let run = Subject::run(&claimed.run_id);
+                event::add(tx, Some(&job), &run, "run_completed", &json!({}), now)?;
+            }
+            Ok(Some(stored))
         });
-        let completion = completion.await?;
+        let completed = completed.await?;
         crate::fail::point("commits.settled");
-        match completion {
-            TargetCompletion::Lost => self.after_loss().await,
-            TargetCompletion::Done { stored, .. } => {
-                let has_failed = matches!(verdict, Verdict::Failed(_));
-                if let Verdict::Failed(why) = verdict {
-                    lock(&self.findings).fail(&format!("{path} {branch}"), why);
-                }
-                self.bulk.progress.report(&self.label, Update::Done(1));
-                self.report_step(|step| {
-                    step.done += 1;
-                    step.failed += i64::from(has_failed);
-                    step.new_commits += stored;
-                    step.target = format!("{path} {branch}");
-                });
-                Ok(true)
-            }
+        let Some(stored) = completed else { return self.after_loss().await };
+        let has_failed = outcome.is_err();
+        if let Err(why) = outcome {
+            lock(&self.findings).fail(&format!("{path} {branch}"), why);
         }
+        self.bulk.progress.report(&self.label, Update::Done(1));
+        self.report_step(|step| {
+            step.done += 1;
+            step.failed += i64::from(has_failed);
+            step.new_commits += stored;
+            step.target = format!("{path} {branch}");
+        });
+        Ok(true)
     }
 
     /// Notes how far the run is and tells whoever watches.
@@ -231,7 +220,7 @@ impl Worker {
     /// The target is no longer ours: if the run was cancelled there is nothing more to do in it.
     async fn after_loss(&self) -> db::Result<bool> {
         let run_id = self.run_id;
-        let run = self.bulk.env.db.read(move |tx| run::find_run(tx, &run_id)).await?;
+        let run = self.bulk.env.db.read(move |tx| store::find_run(tx, &run_id)).await?;
         let running = run.is_some_and(|run| run.status == RunStatus::Running);
         Ok(running)
     }
@@ -240,7 +229,7 @@ impl Worker {
     fn note(&self, halt: Halt) -> db::Result<()> {
         let mut findings = lock(&self.findings);
         match halt {
-            Halt::Stopped | Halt::Lost => findings.stopped |= self.bulk.stop.is_cancelled(),
+            Halt::Stopped | Halt::Lost | Halt::Failed(_) => findings.stopped |= self.bulk.stop.is_cancelled(),
             Halt::Credentials(why) => findings.refuse(&self.source.job, &why),
             Halt::Later(until, why) => {
                 findings.waiting_until = findings.waiting_until.max(Some(until));
@@ -267,11 +256,11 @@ impl Kept {
             loop {
                 tokio::select! {
                     () = done.cancelled() => return,
-                    () = tokio::time::sleep(run::LEASE / 3) => {}
+                    () = tokio::time::sleep(LEASE / 3) => {}
                 }
                 let claimed = claimed.clone();
                 // A database that cannot be reached for a while is no lost lease: the fence decides at the next write.
-                if let Ok(false) = db.claim(move |tx| run::renew(tx, &claimed, 0)).await {
+                if let Ok(false) = db.claim(move |tx| store::renew(tx, &claimed, 0)).await {
                     stop.cancel();
                     return;
                 }

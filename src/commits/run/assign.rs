@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::super::jobs_on_host::{self, Fate};
-use super::super::worker::Findings;
-use super::Bulk;
+use super::super::list_host_jobs;
+use super::worker::Findings;
+use super::{Bulk, decide, store};
 use crate::db;
-use crate::engine::run;
 use crate::id::{JobName, RunId};
 use crate::ledger::{Subject, event};
 use crate::text::counted;
@@ -21,24 +20,24 @@ impl Bulk {
         run_id: RunId,
         leads: bool,
     ) -> db::Result<(BTreeSet<JobName>, Vec<String>)> {
-        let jobs_on_host = jobs_on_host::list(&self.env);
+        let jobs_on_host = list_host_jobs(&self.env);
         let asked: Vec<JobName> = self.sources.iter().map(|source| source.job.clone()).collect();
         let label = self.sources.first().map(|source| source.job.clone());
         let shared = self.env.db.write(move |tx| {
             let (mut jobs, mut given_up) = (BTreeSet::new(), Vec::new());
             let asked: Vec<&JobName> = asked.iter().collect();
-            for (host, job) in run::list_pending_jobs(tx, &run_id)? {
-                match jobs_on_host::find_fate(&jobs_on_host, &asked, &host, job.as_deref()) {
-                    Fate::Collect(fallback_job) => {
+            for (host, job) in store::list_pending_jobs(tx, &run_id)? {
+                match decide::find_collector(&jobs_on_host, &asked, &host, job.as_deref()) {
+                    Ok(fallback_job) => {
                         if leads && job.as_deref() != Some(fallback_job.as_str()) {
-                            run::reassign(tx, &run_id, &host, job.as_deref(), fallback_job.as_str())?;
+                            store::reassign(tx, &run_id, &host, job.as_deref(), fallback_job.as_str())?;
                         }
                         jobs.insert(fallback_job.clone());
                     }
-                    Fate::GiveUp(why) if leads => {
+                    Err(why) if leads => {
                         given_up.extend(give_up(tx, run_id, &host, job.as_deref(), &why, label.as_ref())?);
                     }
-                    Fate::GiveUp(_) => {}
+                    Err(_) => {}
                 }
             }
             Ok((jobs, given_up))
@@ -56,7 +55,7 @@ impl Bulk {
         let refused = findings.refused.clone();
         let given_up = self.env.db.write(move |tx| {
             let mut given_up = Vec::new();
-            for (host, job) in run::list_pending_jobs(tx, &run_id)? {
+            for (host, job) in store::list_pending_jobs(tx, &run_id)? {
                 let Some((job, why)) = refused.iter().find(|(name, _)| Some(name.as_str()) == job.as_deref())
                 else {
                     continue;
@@ -79,7 +78,7 @@ fn give_up(
     why: &str,
     teller: Option<&JobName>,
 ) -> db::Result<Option<String>> {
-    let (failed, completed_run) = run::give_up(tx, &run_id, host, job, why)?;
+    let (failed, completed_run) = store::give_up(tx, &run_id, host, job, why)?;
     if failed == 0 {
         return Ok(None);
     }

@@ -1,6 +1,6 @@
 //! Runs and results of another program, added as they ended.
 
-use super::rows::{RunStatus, TargetStatus};
+use super::super::model::{RunStatus, TargetStatus};
 use crate::db::{self, Tx};
 use crate::id::RunId;
 use crate::time::Timestamp;

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use super::LEASE;
-use super::rows::{RunRow, Target, TargetStatus, find_run, find_running};
+use super::super::LEASE;
+use super::super::model::{RunRow, Target, TargetStatus};
+use super::runs::{find_run, find_running};
 use crate::db::{self, ToValue, Tx};
 use crate::id::{Owner, RunId};
+use crate::ledger::presence;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -30,27 +32,13 @@ pub struct Claimed {
     fence: i64,
 }
 
-/// How a target ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Well.
-    Success,
-    /// Not, for this reason.
-    Failed(String),
-}
-
-/// What settling a target did.
+/// A target that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TargetCompletion {
-    /// It is settled; `stored` commits were new, and the run may have ended with it.
-    Done {
-        /// Commits that the run stored for this target.
-        stored: i64,
-        /// Whether it was the last target of the run.
-        completed_run: bool,
-    },
-    /// The lease was lost: nothing was written.
-    Lost,
+pub struct Completed {
+    /// Commits that the run stored for it.
+    pub stored: i64,
+    /// Whether it was the last target of the run.
+    pub is_last: bool,
 }
 
 /// Registers a run with all its targets; the running one instead, if there is one.
@@ -191,28 +179,37 @@ pub fn release(tx: &mut Tx<'_>, claimed: &Claimed) -> db::Result<()> {
     Ok(())
 }
 
-/// Gives back every target of a run that `owner`, who is gone, held.
-pub fn release_owner(tx: &mut Tx<'_>, run_id: &RunId, owner: &str) -> db::Result<u64> {
-    tx.execute(
+/// Gives back every target of a run that a process held which has died.
+pub fn release_gone(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<()> {
+    let owners: Vec<String> = tx.list(
         sql!(
-            "UPDATE bulk_collection_results SET lease_owner = NULL, lease_until = NULL
-             WHERE run_id = ?1 AND status = 'pending' AND lease_owner = ?2"
+            "SELECT DISTINCT lease_owner FROM bulk_collection_results
+             WHERE run_id = ?1 AND status = 'pending' AND lease_owner IS NOT NULL"
         ),
-        params![run_id, owner],
-    )
+        params![run_id],
+        |row| row.get(0),
+    )?;
+    for owner in owners.iter().filter(|owner| presence::is_gone(owner)) {
+        tx.execute(
+            sql!(
+                "UPDATE bulk_collection_results SET lease_owner = NULL, lease_until = NULL
+                 WHERE run_id = ?1 AND status = 'pending' AND lease_owner = ?2"
+            ),
+            params![run_id, owner],
+        )?;
+    }
+    Ok(())
 }
 
-/// Settles a target, moves the counters of its run, and completes the run if it was the last one.
+/// Ends a target, well or for the reason given, moves the counters of its run, and completes the run if it was the
+/// last one. `None` when the lease was lost: then nothing is written.
 pub fn complete_target(
     tx: &mut Tx<'_>,
     claimed: &Claimed,
-    verdict: &Verdict,
-) -> db::Result<TargetCompletion> {
+    outcome: Result<(), &str>,
+) -> db::Result<Option<Completed>> {
     let now = tx.now();
-    let (status, error) = match verdict {
-        Verdict::Success => (TargetStatus::Success, None),
-        Verdict::Failed(why) => (TargetStatus::Failed, Some(why.as_str())),
-    };
+    let status = if outcome.is_ok() { TargetStatus::Success } else { TargetStatus::Failed };
     let stored = tx.find(
         sql!(
             "UPDATE bulk_collection_results
@@ -230,19 +227,19 @@ pub fn complete_target(
             claimed.owner,
             claimed.fence,
             status.word(),
-            error,
+            outcome.err(),
             now
         ],
         |row| row.get::<i64>(0),
     )?;
-    let Some(stored) = stored else { return Ok(TargetCompletion::Lost) };
-    let (good, bad) = if error.is_none() { (1, 0) } else { (0, 1) };
-    let completed_run = count_settled(tx, &claimed.run_id, good, bad)?;
-    Ok(TargetCompletion::Done { stored, completed_run })
+    let Some(stored) = stored else { return Ok(None) };
+    let (good, bad) = if outcome.is_ok() { (1, 0) } else { (0, 1) };
+    let is_last = count_completed(tx, &claimed.run_id, good, bad)?;
+    Ok(Some(Completed { stored, is_last }))
 }
 
 /// Moves the counters of a run; `true` when that was its last target.
-fn count_settled(tx: &mut Tx<'_>, run_id: &RunId, good: u64, bad: u64) -> db::Result<bool> {
+fn count_completed(tx: &mut Tx<'_>, run_id: &RunId, good: u64, bad: u64) -> db::Result<bool> {
     let now = tx.now();
     tx.execute(
         sql!(
@@ -301,7 +298,7 @@ pub fn give_up(
     )?;
     match failed {
         0 => Ok((0, false)),
-        failed => Ok((failed, count_settled(tx, run_id, 0, failed)?)),
+        failed => Ok((failed, count_completed(tx, run_id, 0, failed)?)),
     }
 }
 

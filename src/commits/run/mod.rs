@@ -1,27 +1,54 @@
-//! Bulk runs of commits: begun, shared, continued, cancelled and taken up again, over any number of hosts.
+//! Bulk runs: many targets registered at once, shared by any number of workers, continued by whoever comes next.
+//!
+//! ```text
+//!            register (one transaction)                    whoever ends the last target
+//!  nothing ────────────────────────────▶ running ─────────────────────────────────────────▶ completed
+//!                                         │   ▲
+//!   target: pending ──claim──▶ leased ────┤   │ a crash or Ctrl-C: leases end, the run stays
+//!              ▲                 │        │   │
+//!              └── lease over ───┘        └── cancel ──▶ cancelled (terminal)
+//!           leased ──complete──▶ success | failed
+//!           pending ──give up──▶ failed (nobody can take it, and it is in the way of others)
+//! ```
+//!
+//! Every write for a target carries the fence of its lease, so a worker that stalled, was overtaken or belongs to a
+//! cancelled run can no longer change anything.
 
-mod share;
+mod assign;
+pub mod decide;
+mod model;
+pub mod store;
+pub mod targets;
+mod worker;
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::jobs_on_host::{self, HostJob};
+use self::decide::{Again, Begin, Running, Sharing};
+pub use self::model::{ListedRun, RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus};
+pub use self::store::*;
+use self::worker::{Findings, Worker};
 use super::store::branches;
-use super::worker::{self, Findings, Worker};
-use super::{Source, message, targets};
+use super::{Source, list_host_jobs, message};
 use crate::db;
-use crate::engine::run::decide::{self, Again, Begin, Reopen, Running, Sharing};
-use crate::engine::run::{self, LEASE, RunRow, RunStatus, Summary, Target, TargetRow};
 use crate::engine::{Delivery, Failure, JobEnv, Progress, Update};
 use crate::id::{JobName, Owner, RunId};
 use crate::ledger::lease::{self, Claim, Holder, KeptLease};
-use crate::ledger::{Subject, event, presence};
+use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
+
+/// How long a target is kept without a sign of life.
+pub const LEASE: Duration = Duration::from_secs(60);
+
+/// The name of the lease by which the first process of a run shows that it is alive.
+fn lease_name(run_id: &RunId) -> String {
+    format!("bulk:{run_id}")
+}
 
 /// Whoever works on bulk runs: one process, with the jobs it collects for.
 #[derive(Clone)]
@@ -111,7 +138,7 @@ impl Bulk {
                     findings = Findings::of(outcome.problems);
                     continue;
                 }
-                Begin::New => {}
+                _ => {}
             }
             // A process that died right after the last target left its end untold.
             let unannounced = self.notify_ended().await?;
@@ -130,10 +157,10 @@ impl Bulk {
 
     /// Whether something of our own jobs is pending in a run.
     async fn has_pending(&self, run_id: &RunId) -> Result<bool, Failure> {
-        let (run_id, jobs_on_host) = (*run_id, jobs_on_host::list(&self.env));
-        let pending = self.env.db.read(move |tx| run::list_pending_jobs(tx, &run_id)).await?;
+        let (run_id, jobs_on_host) = (*run_id, list_host_jobs(&self.env));
+        let pending = self.env.db.read(move |tx| store::list_pending_jobs(tx, &run_id)).await?;
         Ok(pending.iter().any(|(host, job)| {
-            let fallback_job = jobs_on_host::find_heir(&jobs_on_host, host, job.as_deref());
+            let fallback_job = decide::find_fallback_job(&jobs_on_host, host, job.as_deref());
             fallback_job.is_some_and(|fallback_job| self.is_ours(&fallback_job.job))
         }))
     }
@@ -153,40 +180,26 @@ impl Bulk {
     ) -> Result<Option<Ended>, Failure> {
         let running = self.free_running().await?;
         let wanted = match (run_id, &running) {
-            (Some(run_id), _) => self.env.db.read(move |tx| run::find_run(tx, &run_id)).await?,
+            (Some(run_id), _) => self.env.db.read(move |tx| store::find_run(tx, &run_id)).await?,
             (None, Some(running)) if again == Again::Pending => Some(running.run.clone()),
-            (None, _) => self.env.db.read(run::find_latest).await?,
+            (None, _) => self.env.db.read(store::find_latest).await?,
         };
         let Some(wanted) = wanted else { return Ok(None) };
-        match decide::reopen(&wanted, again) {
-            Reopen::Nothing => Ok(None),
-            Reopen::StillRunning if running.as_ref().is_some_and(|running| running.worker.is_some()) => {
-                Ok(running.and_then(|Running { run, worker }| Some(Ended::Busy(run, worker?))))
-            }
-            Reopen::StillRunning => Err(Failure::Failed(format!(
-                "run {} is still running, so its failures cannot be retried yet; `tsuzuki bulk resume` ends it",
-                wanted.run_id
+        match decide::reopen(&wanted, again, running) {
+            Begin::Nothing => Ok(None),
+            Begin::Busy(run, worker) => Ok(Some(Ended::Busy(run, worker))),
+            Begin::Blocked(run) => Err(Failure::Failed(format!(
+                "run {} was interrupted and comes first: `tsuzuki bulk resume` ends it",
+                run.run_id
             ))),
-            Reopen::Continue => self.start(None, sharing).await.map(Some),
-            Reopen::NewRun => {
-                if let Some(Running { run, worker }) = running {
-                    return match worker {
-                        Some(holder) => Ok(Some(Ended::Busy(run, holder))),
-                        None => Err(Failure::Failed(format!(
-                            "run {} is running; `tsuzuki bulk resume` ends it first",
-                            run.run_id
-                        ))),
-                    };
-                }
-                let run_id = wanted.run_id;
-                let targets = self
-                    .env
-                    .db
-                    .read(move |tx| match again {
-                        Again::Pending => run::list_pending(tx, &run_id),
-                        Again::Failed => run::list_failed(tx, &run_id),
-                    })
-                    .await?;
+            Begin::Continue(_) => self.start(None, sharing).await.map(Some),
+            Begin::New => {
+                let status = match again {
+                    Again::Pending => TargetStatus::Pending,
+                    Again::Failed => TargetStatus::Failed,
+                };
+                let targets =
+                    self.env.db.read(move |tx| store::list_targets(tx, &wanted.run_id, status)).await?;
                 match self.register(None, targets).await? {
                     Some((run, claim)) => {
                         let outcome = self.work(run, claim, Findings::default()).await?;
@@ -202,55 +215,13 @@ impl Bulk {
     async fn free_running(&self) -> db::Result<Option<Running>> {
         let me = self.owner.clone();
         let freed = self.env.db.write(move |tx| {
-            let Some(run) = run::find_running(tx)? else { return Ok(None) };
-            let is_alive = |worker: &Holder| !presence::is_gone(&worker.owner, &me);
-            let (alive, gone): (Vec<Holder>, Vec<Holder>) =
-                list_workers(tx, &run.run_id)?.into_iter().partition(is_alive);
-            for owner in gone.iter().map(|worker| &worker.owner).collect::<BTreeSet<_>>() {
-                run::release_owner(tx, &run.run_id, owner)?;
-            }
-            let leader = lease::find_holder(tx, &run::lease_name(&run.run_id))?.filter(is_alive);
-            let worker = leader.or_else(|| alive.into_iter().find(|worker| worker.owner != me.as_str()));
+            let Some(run) = store::find_running(tx)? else { return Ok(None) };
+            store::release_gone(tx, &run.run_id)?;
+            let workers = store::list_workers(tx, &run)?;
+            let worker = workers.into_iter().find(|worker| worker.owner != me.as_str());
             Ok(Some(Running { run, worker }))
         });
         freed.await
-    }
-
-    /// The targets of all our jobs; a job that cannot be asked for its own does not stop the others.
-    async fn find_targets(&self, findings: &mut Findings) -> Result<Vec<Target>, Failure> {
-        let mut wanted = BTreeSet::new();
-        let mut failed = None;
-        let jobs_on_host = jobs_on_host::list(&self.env);
-        for source in &self.sources {
-            match self.find_targets_of(source, &jobs_on_host).await {
-                Ok(found) => {
-                    wanted.extend(found.targets);
-                    findings.problems.extend(found.problems);
-                }
-                Err(failure @ (Failure::Credentials(_) | Failure::Failed(_))) => {
-                    match &failure {
-                        Failure::Credentials(why) => findings.refuse(&source.job, why),
-                        _ => findings.problems.push(format!("{}: {failure}", source.job)),
-                    }
-                    failed.get_or_insert(failure);
-                }
-                Err(failure) => return Err(failure),
-            }
-        }
-        match failed {
-            Some(failure) if wanted.is_empty() => Err(failure),
-            _ => Ok(wanted.into_iter().collect()),
-        }
-    }
-
-    async fn find_targets_of(
-        &self,
-        source: &Source,
-        jobs_on_host: &[HostJob],
-    ) -> Result<targets::Found, Failure> {
-        let client = source.client(&self.env)?;
-        let now = self.env.clock.now();
-        Ok(targets::find_targets(source, jobs_on_host, &client, &self.env.db, now, &self.stop).await?)
     }
 
     /// Registers a run with all its targets and ourselves as its worker in one transaction: nobody sees it without
@@ -263,14 +234,14 @@ impl Bulk {
         let (run_id, job, owner) = (RunId::random(), job.cloned(), self.owner.clone());
         let registered = self.env.db.write(move |tx| {
             let now = tx.now();
-            let registered = run::register(tx, run_id, job.as_ref().map(JobName::as_str), &targets)?;
+            let registered = store::register(tx, run_id, job.as_ref().map(JobName::as_str), &targets)?;
             let Ok(run) = registered else { return Ok(None) };
             for target in &targets {
                 branches::add(tx, target.project_id, &target.branch_name)?;
             }
             let detail = json!({ "targets": targets.len() });
             event::add(tx, job.as_ref(), &Subject::run(&run_id), "run_started", &detail, now)?;
-            let claim = lease::claim(tx, &run::lease_name(&run_id), &owner, LEASE)?;
+            let claim = lease::claim(tx, &lease_name(&run_id), &owner, LEASE)?;
             Ok(Some((run, claim)))
         });
         Ok(registered.await?)
@@ -334,7 +305,7 @@ impl Bulk {
             warn!("Could not give the lease of the run back, it will expire: {error}");
         }
         findings.problems.extend(self.notify_ended().await?);
-        let summary = self.env.db.read(move |tx| run::find_summary(tx, &run_id)).await?;
+        let summary = self.env.db.read(move |tx| store::find_summary(tx, &run_id)).await?;
         let summary = summary.ok_or_else(|| Failure::Failed(format!("run {run_id} has vanished")))?;
         let refused = findings.refused.iter().find(|(job, _)| self.is_ours(job)).map(|(_, why)| why.clone());
         let problems = findings.list_problems(&run_id);
@@ -355,7 +326,7 @@ impl Bulk {
 
     /// Takes the lease that shows who works on a run.
     async fn claim(&self, run_id: &RunId) -> Result<Claim, Failure> {
-        let (name, owner) = (run::lease_name(run_id), self.owner.clone());
+        let (name, owner) = (lease_name(run_id), self.owner.clone());
         Ok(self.env.db.claim(move |tx| lease::claim(tx, &name, &owner, LEASE)).await?)
     }
 
@@ -365,14 +336,4 @@ impl Bulk {
         let own = || self.sources.first().map(|source| source.job.clone());
         by_run.or_else(own).unwrap_or_else(|| "bulk".parse().expect("`bulk` is a name"))
     }
-}
-
-/// Who holds targets of a run at this moment, once for each of them.
-fn list_workers(tx: &mut db::Tx<'_>, run_id: &RunId) -> db::Result<Vec<Holder>> {
-    let leased = run::list_leased(tx, run_id)?.into_iter();
-    let holder = |target: TargetRow| {
-        let (owner, expires_at) = (target.lease_owner?, target.lease_until?);
-        Some(Holder { owner, taken_at: expires_at.minus(LEASE), expires_at })
-    };
-    Ok(leased.filter_map(holder).collect())
 }
