@@ -50,6 +50,7 @@ const PIPELINES: &[Pipeline] = &[
     Pipeline {
         kind: Kind::job::<books::config::Keys>(books::KIND)
             .with_check(books::config::check)
+            .with_env(books::config::ENV)
             .without(books::config::UNUSED),
         every: books::EVERY,
         without_channel: ("", "book ls"),
@@ -168,7 +169,7 @@ pub fn kinds() -> &'static [Kind] {
     static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
         let pipelines = PIPELINES.iter().map(|pipeline| pipeline.kind);
         let channel_env = channel::KINDS.iter().chain(llm::KINDS).copied();
-        pipelines.chain(channel_env).chain([Kind::web::<config::Web>()]).collect()
+        pipelines.chain(channel_env).chain([config::Web::KIND]).collect()
     });
     &KINDS
 }

@@ -7,11 +7,22 @@ use serde::Deserialize;
 
 use super::decide::MOST_RETRIES;
 use super::google;
-use crate::config::value::{HttpUrl, Span};
-use crate::config::{Job, Problems, Secret, Section};
+use crate::config::value::{BadValue, HttpUrl, Span};
+use crate::config::{EnvOverride, Job, Problems, Secret, Section};
 
 /// Keys of every job that mean nothing here, and why.
 pub const UNUSED: &[(&str, &str)] = &[("hold_above", "`mail_limit` bounds what is told at once")];
+
+/// The variables of the seed.
+pub const ENV: &[EnvOverride] = &[
+    EnvOverride::secret("GOOGLE_BOOKS_API_KEY", "google_books.api_key"),
+    EnvOverride::new("DAILY_BOOKS_API_LIMIT", "quota.google_books.per_day", |value, _| {
+        let bad = |_| BadValue::new(format!("`{value}` is not a number of requests a day"));
+        let per_day = value.trim().parse::<u32>().map_err(bad);
+        per_day.map(Into::into).map_err(|bad| bad.with_hint("write for example 100"))
+    })
+    .from_top(),
+];
 
 /// The keys of a `books` job.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -52,7 +52,7 @@ use outbox::Row;
 /// The kinds of channels, for the config file.
 pub const KINDS: &[Kind] = &[
     Kind::channel::<MastodonConfig>("mastodon").without(mastodon::UNUSED),
-    Kind::channel::<EmailConfig>("email"),
+    Kind::channel::<EmailConfig>("email").with_env(email::ENV),
     Kind::channel::<SlackConfig>("slack"),
     Kind::channel::<WebhookConfig>("webhook"),
 ];

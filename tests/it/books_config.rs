@@ -2,6 +2,7 @@
 
 use tsuzuki::app::{self, App};
 use tsuzuki::books::{self, config::Keys};
+use tsuzuki::channel::EmailConfig;
 use tsuzuki::config::{self, Config, Env, Problems};
 
 fn read(text: &str, env: &Env) -> Result<Config, Problems> {
@@ -87,8 +88,6 @@ fn the_environment_of_the_seed_stands_above_the_file() {
 
 #[test]
 fn the_mail_variables_count_for_the_only_email_channel() {
-    // No list of kinds: the tables are read as they stand, whatever channels exist.
-    let read = |text: &str, env: &Env| config::parse(text, std::path::Path::new("tsuzuki.toml"), &[], env);
     let env = Env::of([
         ("SMTP_HOST", "mail.example"),
         ("SMTP_PORT", "2525"),
@@ -96,25 +95,17 @@ fn the_mail_variables_count_for_the_only_email_channel() {
         ("SMTP_PASS", "s3cret-pass"),
         ("MAIL_TO", "a@example.com, b@example.com"),
     ]);
-    #[derive(Debug, serde::Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Email {
-        smtp: String,
-        user: Option<String>,
-        password: Option<config::Secret>,
-        to: Vec<String>,
-    }
-    let one = "[channel.m]\nkind = \"email\"\nsmtp = \"localhost:25\"\nto = [\"x@example.com\"]\n";
-    let email: Email = read(one, &env).unwrap().channels[0].read().unwrap();
+    let one = "[channel.m]\nkind = \"email\"\nsmtp = \"localhost:25\"\nfrom = \"f@example.com\"\nto = [\"x@example.com\"]\n";
+    let email: EmailConfig = read(one, &env).unwrap().channels[0].read().unwrap();
     assert_eq!((email.smtp.as_str(), email.user.as_deref()), ("mail.example:2525", Some("me")));
     assert_eq!(email.to, ["a@example.com", "b@example.com"]);
     assert_eq!(email.password.unwrap().reveal().unwrap().expose(), "s3cret-pass");
     let host_only = Env::of([("SMTP_HOST", "mail.example")]);
-    let email: Email = read(one, &host_only).unwrap().channels[0].read().unwrap();
+    let email: EmailConfig = read(one, &host_only).unwrap().channels[0].read().unwrap();
     assert_eq!(email.smtp, "mail.example:25");
     let two = format!("{one}{}", one.replace("[channel.m]", "[channel.n]"));
     for channel in read(&two, &env).unwrap().channels {
-        let email: Email = channel.read().unwrap();
+        let email: EmailConfig = channel.read().unwrap();
         assert_eq!((email.smtp.as_str(), email.user), ("localhost:25", None), "of two, none is meant");
     }
     assert!(read("", &env).is_ok(), "without an email channel they mean nothing");

@@ -91,7 +91,7 @@ struct Auth {
 const KINDS: &[Kind] = &[
     Kind::job::<Press>("press"),
     Kind::job::<Blogs>("blogs"),
-    Kind::job::<Books>("books"),
+    Kind::job::<Books>("books").with_env(tsuzuki::books::config::ENV),
     Kind::channel::<Mastodon>("mastodon"),
     Kind::llm::<Gemini>("gemini"),
     Kind::web::<Web>(),

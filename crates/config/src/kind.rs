@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use super::SecretUse;
 use super::diagnostic::{Problem, Problems};
 use super::lenient::{Attempt, read_lenient};
+use super::overrides::EnvOverride;
 use super::section::Section;
 use super::tree::Table;
 
@@ -85,6 +86,8 @@ pub struct Kind {
     pub name: &'static str,
     /// Keys that all tables of its place have and that mean nothing to it, each with the reason.
     pub unused: &'static [(&'static str, &'static str)],
+    /// Variables of the environment that stand above its keys.
+    pub(super) env: &'static [EnvOverride],
     schema: fn(&mut SchemaGenerator) -> Schema,
     read: fn(&Section) -> Attempt<()>,
     check: Option<fn(&Section) -> Problems>,
@@ -112,7 +115,7 @@ impl Kind {
     }
 
     const fn new<T: DeserializeOwned + JsonSchema>(place: TableKind, name: &'static str) -> Self {
-        Self { place, name, unused: &[], schema: T::json_schema, read: read::<T>, check: None }
+        Self { place, name, unused: &[], env: &[], schema: T::json_schema, read: read::<T>, check: None }
     }
 
     /// The schema of the struct.
@@ -139,6 +142,12 @@ impl Kind {
     /// A table that sets one itself is refused; one that has it from `[defaults]` is not.
     pub const fn without(mut self, unused: &'static [(&'static str, &'static str)]) -> Self {
         self.unused = unused;
+        self
+    }
+
+    /// The same kind, above whose keys these variables of the environment stand.
+    pub const fn with_env(mut self, env: &'static [EnvOverride]) -> Self {
+        self.env = env;
         self
     }
 

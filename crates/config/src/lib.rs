@@ -26,7 +26,6 @@ use std::path::{Path, PathBuf};
 mod diagnostic;
 mod edit;
 mod env;
-mod env_overrides;
 mod explain;
 mod kind;
 mod lenient;
@@ -52,7 +51,7 @@ pub use edit::{ConfigFile, Document, EditError, Pairs, read_value};
 pub use env::Env;
 pub use kind::{Kind, TableKind};
 pub use model::{App, Job, Quota, ScheduleSpec, Store};
-pub use overrides::{OVERRIDES, Override};
+pub use overrides::EnvOverride;
 pub use redact::{Redacting, redact};
 pub use reference::render_reference;
 pub use schema::schema;
@@ -133,7 +132,12 @@ impl Config {
 
     /// Where the file names a secret that cannot be had; `None` when it does not, because an override does.
     pub fn find_missing(&self, missing: &MissingSecret) -> Option<Problem> {
-        let used = self.secrets.iter().find(|used| used.secret.reveal().as_ref().err() == Some(missing))?;
+        let in_file = |used: &&SecretUse| !used.span.is_empty();
+        let used = self
+            .secrets
+            .iter()
+            .filter(in_file)
+            .find(|used| used.secret.reveal().as_ref().err() == Some(missing))?;
         Some(Problem::at(&self.source, used.span.clone(), missing.to_string()))
     }
 

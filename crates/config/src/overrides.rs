@@ -1,126 +1,181 @@
-//! Environment variables that stand above the file: the ones the seeds have, and one for the database.
+//! Variables of the environment that stand above keys of the file, each declared by the owner of its key.
 
-use super::Config;
+use std::ops::Range;
+
 use super::diagnostic::{Problem, Problems, Source};
-use super::env_overrides;
-use super::kind::TableKind;
-use super::model::Quota;
+use super::env::Env;
+use super::kind::{Kind, TableKind};
 use super::secret_context::Surroundings;
 use super::secret_url::SecretUrl;
-use super::tree::Table;
-use super::value::Zone;
+use super::tree::{Data, Entry, Table, Value};
+use super::value::{BadValue, Zone};
 
 /// A variable that replaces a key of the file.
-pub struct Override {
+#[derive(Clone, Copy)]
+pub struct EnvOverride {
     /// The variable.
     pub env: &'static str,
-    /// The key that it replaces.
-    pub key: &'static str,
-    apply: Apply,
+    /// The key: a path in the tables of its kind, or from the top of the file.
+    key: &'static str,
+    from_top: bool,
+    value: Option<MakeValue>,
 }
 
-enum Apply {
-    /// Once the table of that place has been read.
-    Read(TableKind, fn(&mut Config, &str, &Surroundings) -> Result<(), Why>),
-    /// Into the tables, before their owners read them.
-    Write(fn(&mut Table, &str) -> Result<(), Why>),
+/// What to write for a variable's value, given the text that the key has now.
+type MakeValue = fn(&str, Option<&str>) -> Result<toml::Value, BadValue>;
+
+impl EnvOverride {
+    /// `env` replaces `key` in the tables of a kind: in every job, in the only channel or LLM of that kind, in `[web]`.
+    ///
+    /// With several channels of the kind nobody could say which one is meant, so none is.
+    pub const fn new(env: &'static str, key: &'static str, value: MakeValue) -> Self {
+        Self { env, key, from_top: false, value: Some(value) }
+    }
+
+    /// The same for a secret: only the variable's name is written, its value stays outside.
+    pub const fn secret(env: &'static str, key: &'static str) -> Self {
+        Self { env, key, from_top: false, value: None }
+    }
+
+    /// The same variable, whose key is a path from the top of the file such as `quota.NAME.per_day`.
+    pub const fn from_top(mut self) -> Self {
+        self.from_top = true;
+        self
+    }
+
+    fn make_value(&self, value: &str, old: Option<&str>) -> Result<toml::Value, BadValue> {
+        match self.value {
+            Some(make) => make(value, old),
+            None => Ok(format!("${{{}}}", self.env).into()),
+        }
+    }
 }
 
-/// What is wrong with the value, and what to write instead.
-pub(super) type Why = (String, Option<String>);
-
-/// Every variable that replaces a key; there are no others.
-pub const OVERRIDES: &[Override] = &[
-    Override {
-        env: "APP_TZ",
-        key: "app.timezone",
-        apply: Apply::Read(TableKind::App, |config, value, _| {
-            let zone: Zone = value.parse().map_err(|err| why(&err))?;
-            config.app.timezone = zone;
-            Ok(())
-        }),
-    },
-    Override {
-        env: "DAILY_BOOKS_API_LIMIT",
-        key: "quota.google_books.per_day",
-        apply: Apply::Read(TableKind::Quota, |config, value, _| {
-            let per_day = value.trim().parse().map_err(|_| {
-                (
-                    format!("`{value}` is not a number of requests a day"),
-                    Some("write for example 100".to_owned()),
-                )
-            })?;
-            let zone = config.app.timezone.clone();
-            let quota = config.quotas.entry("google_books".to_owned());
-            quota.or_insert_with(|| Quota::from_midnight(per_day, zone)).per_day = per_day;
-            Ok(())
-        }),
-    },
-    Override {
-        env: "TSUZUKI_STORE_URL",
-        key: "store.url",
-        apply: Apply::Read(TableKind::Store, |config, value, secret_context| {
-            let url = SecretUrl::parse(value, secret_context).map_err(|err| (err.to_string(), None))?;
-            url.check().map_err(|err| (err.to_string(), None))?;
-            config.store.url = url;
-            Ok(())
-        }),
-    },
-    Override {
-        env: "GOOGLE_BOOKS_API_KEY",
-        key: "job.google_books.api_key",
-        apply: Apply::Write(env_overrides::google_books_api_key),
-    },
-    Override {
-        env: "COPY_PAGE_BASE_URL",
-        key: "web.public_url",
-        apply: Apply::Write(env_overrides::copy_page_base_url),
-    },
-    Override { env: "SMTP_HOST", key: "channel.NAME.smtp", apply: Apply::Write(env_overrides::smtp_host) },
-    Override { env: "SMTP_PORT", key: "channel.NAME.smtp", apply: Apply::Write(env_overrides::smtp_port) },
-    Override { env: "SMTP_USER", key: "channel.NAME.user", apply: Apply::Write(env_overrides::smtp_user) },
-    Override {
-        env: "SMTP_PASS",
-        key: "channel.NAME.password",
-        apply: Apply::Write(env_overrides::smtp_pass),
-    },
-    Override { env: "MAIL_TO", key: "channel.NAME.to", apply: Apply::Write(env_overrides::mail_to) },
+/// The variables that belong to no kind.
+const OF_ALL: &[EnvOverride] = &[
+    EnvOverride::new("APP_TZ", "app.timezone", |value, _| value.parse().map(|_: Zone| value.into()))
+        .from_top(),
+    EnvOverride::new("TSUZUKI_STORE_URL", "store.url", |value, _| {
+        let url = SecretUrl::parse(value, &Surroundings::default())
+            .map_err(|err| BadValue::new(err.to_string()))?;
+        url.check().map_err(|err| BadValue::new(err.to_string()))?;
+        Ok(value.into())
+    })
+    .from_top(),
 ];
 
-/// Puts what the environment says about `place` over what the file says.
-pub(super) fn apply(config: &mut Config, place: TableKind, secret_context: &Surroundings) -> Problems {
-    collect(secret_context, |over, value| match &over.apply {
-        Apply::Read(own, apply) if *own == place => apply(config, value, secret_context),
-        _ => Ok(()),
+/// Every variable that replaces a key, with the kind that it belongs to; there are no others.
+fn list(kinds: &[Kind]) -> impl Iterator<Item = (Option<&Kind>, &'static EnvOverride)> {
+    let of_kinds = kinds.iter().flat_map(|kind| kind.env.iter().map(move |over| (Some(kind), over)));
+    OF_ALL.iter().map(|over| (None, over)).chain(of_kinds)
+}
+
+/// Every variable and the key that it replaces, as people write it.
+pub(super) fn list_keys(kinds: &[Kind]) -> impl Iterator<Item = (&'static str, String)> {
+    list(kinds).map(|(kind, over)| {
+        let key = match kind.filter(|_| !over.from_top).map(|kind| kind.place) {
+            Some(place @ (TableKind::Channel | TableKind::Llm)) => {
+                format!("{}.NAME.{}", place.key(), over.key)
+            }
+            Some(place) => format!("{}.{}", place.key(), over.key),
+            None => over.key.to_owned(),
+        };
+        (over.env, key)
     })
 }
 
-/// Writes what the environment says into the tables of the file.
-pub(super) fn write(root: &mut Table, secret_context: &Surroundings) -> Problems {
-    collect(secret_context, |over, value| match &over.apply {
-        Apply::Write(apply) => apply(root, value),
-        Apply::Read(..) => Ok(()),
-    })
-}
-
-fn collect(
-    secret_context: &Surroundings,
-    mut apply: impl FnMut(&Override, &str) -> Result<(), Why>,
-) -> Problems {
+/// Writes what the environment says into the tables of the file, before their owners read them.
+pub(super) fn write(root: &mut Table, kinds: &[Kind], env: &Env) -> Problems {
     let mut problems = Problems::default();
-    for over in OVERRIDES {
-        let Some(value) = secret_context.env.find(over.env) else { continue };
-        if let Err((message, hint)) = apply(over, &value) {
+    for ((kind, over), (_, key)) in list(kinds).zip(list_keys(kinds)) {
+        let Some(value) = env.find(over.env) else { continue };
+        let written = over.make_value(&value, None).and_then(|_| {
+            let mut tables = list_tables(root, kind.filter(|_| !over.from_top));
+            tables.iter_mut().try_for_each(|(table, span)| write_one(over, &value, table, span))
+        });
+        if let Err(bad) = written {
             let source = Source::new(format!("${}", over.env), value.as_str());
-            let mut problem = Problem::at(&source, 0..value.len(), message)
-                .with_label(format!("the environment sets `{}`", over.key));
-            problem.hint = hint;
+            let mut problem = Problem::at(&source, 0..value.len(), bad.message());
+            problem.label = Some(format!("the environment sets `{key}`"));
+            problem.hint = bad.hint().map(str::to_owned);
             problems.push(problem);
         }
     }
     problems
 }
 
-fn why(err: &super::value::BadValue) -> Why {
-    (err.message().to_owned(), err.hint().map(str::to_owned))
+/// The tables of a kind, or the whole file.
+fn list_tables<'a>(root: &'a mut Table, kind: Option<&Kind>) -> Vec<(&'a mut Table, Range<usize>)> {
+    let Some(kind) = kind else { return vec![(root, 0..0)] };
+    let of_kind = |value: &'a mut Value| match &mut value.data {
+        Data::Table(table) if text_of(table, "kind") == Some(kind.name) => Some((table, value.span.clone())),
+        _ => None,
+    };
+    let key = kind.place.key();
+    match kind.place {
+        TableKind::Job => match root.find_mut(key).map(|value| &mut value.data) {
+            Some(Data::Array(jobs)) => jobs.iter_mut().filter_map(of_kind).collect(),
+            _ => Vec::new(),
+        },
+        TableKind::Channel | TableKind::Llm => match root.find_mut(key).map(|value| &mut value.data) {
+            Some(Data::Table(named)) => {
+                let tables: Vec<_> = named.list_mut().filter_map(of_kind).collect();
+                if tables.len() == 1 { tables } else { Vec::new() }
+            }
+            _ => Vec::new(),
+        },
+        _ => inner_table(root, key, &(0..0)).map(|table| (table, 0..0)).into_iter().collect(),
+    }
+}
+
+fn write_one(
+    over: &EnvOverride,
+    value: &str,
+    table: &mut Table,
+    span: &Range<usize>,
+) -> Result<(), BadValue> {
+    let (above, last) =
+        over.key.rsplit_once('.').map_or((None, over.key), |(above, last)| (Some(above), last));
+    let mut steps = above.into_iter().flat_map(|above| above.split('.'));
+    // What is no table where one belongs is told elsewhere.
+    let Some(table) = steps.try_fold(table, |table, step| inner_table(table, step, span)) else {
+        return Ok(());
+    };
+    let value = over.make_value(value, text_of(table, last))?;
+    put(table, last, data_of(value, span), span);
+    Ok(())
+}
+
+fn data_of(value: toml::Value, span: &Range<usize>) -> Data {
+    match value {
+        toml::Value::String(text) => Data::Text(text.into()),
+        toml::Value::Array(items) => {
+            let item = |item| Value { span: span.clone(), data: data_of(item, span) };
+            Data::Array(items.into_iter().map(item).collect())
+        }
+        plain => Data::Plain(plain.to_string().into()),
+    }
+}
+
+fn text_of<'a>(table: &'a Table, key: &str) -> Option<&'a str> {
+    match &table.find(key)?.data {
+        Data::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// The table at `key`, made if it is missing.
+fn inner_table<'a>(table: &'a mut Table, key: &str, span: &Range<usize>) -> Option<&'a mut Table> {
+    if table.find(key).is_none() {
+        put(table, key, Data::Table(Table::default()), span);
+    }
+    match &mut table.find_mut(key)?.data {
+        Data::Table(inner) => Some(inner),
+        _ => None,
+    }
+}
+
+fn put(table: &mut Table, key: &str, data: Data, span: &Range<usize>) {
+    let value = Value { span: span.clone(), data };
+    table.put(Entry { key: key.into(), key_span: span.clone(), value });
 }

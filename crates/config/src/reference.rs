@@ -6,7 +6,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use super::kind::{Kind, TableKind};
-use super::overrides::OVERRIDES;
+use super::overrides::list_keys;
 use super::schema::{drop_null, list_tables};
 
 const HEAD: &str = "# The config file
@@ -39,7 +39,7 @@ pub fn render_reference(kinds: &[Kind]) -> String {
     let mut definitions = Value::Object(generator.take_definitions(true));
     drop_null(&mut definitions);
     let mut page = Page { text: HEAD.to_owned(), definitions };
-    page.add_overrides();
+    page.add_overrides(kinds);
     for (place, tables) in tables {
         page.add_place(place);
         for mut table in tables {
@@ -69,10 +69,10 @@ impl Page {
         let _ = self.text.write_fmt(text);
     }
 
-    fn add_overrides(&mut self) {
+    fn add_overrides(&mut self, kinds: &[Kind]) {
         self.text.push_str("\n## Environment variables that replace keys\n\n| variable | key |\n|---|---|\n");
-        for over in OVERRIDES {
-            self.add(format_args!("| `{}` | `{}` |\n", over.env, over.key));
+        for (env, key) in list_keys(kinds) {
+            self.add(format_args!("| `{env}` | `{key}` |\n"));
         }
     }
 

@@ -5,6 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::kind::Kind;
+use super::overrides::EnvOverride;
 use super::secret::Secret;
 use super::value::{HttpUrl, listen};
 
@@ -44,6 +46,12 @@ impl Default for Web {
 }
 
 impl Web {
+    /// The table, for the list of kinds.
+    pub const KIND: Kind =
+        Kind::web::<Self>().with_env(&[EnvOverride::new("COPY_PAGE_BASE_URL", "public_url", |value, _| {
+            value.parse().map(|_: HttpUrl| value.into())
+        })]);
+
     /// The address of a prompt page; without `public_url` it works on this machine only.
     pub fn prompt_url(&self, token: &str) -> String {
         match &self.public_url {

@@ -1,6 +1,7 @@
 //! Mail: at least once, one message per recipient; a second copy only if no answer to the end of the text was recorded,
 //! never a third, and always with the same Message-ID.
 
+mod env;
 mod mime;
 mod smtp;
 mod wire;
@@ -23,6 +24,7 @@ use super::settings::channel_config;
 use super::{Channel, ChannelEnv, Check, Progress};
 use crate::config::{Problem, Problems, Secret, Section};
 use crate::fail;
+pub(super) use env::ENV;
 use smtp::{Connection, Reuse, Server};
 pub(super) use words::test_mail;
 

@@ -40,7 +40,7 @@ pub(crate) fn read_file(source: Source, kinds: &'static [Kind], env: &Env) -> (O
     let directory = source.path().parent().filter(|path| !path.as_os_str().is_empty());
     let secret_context =
         Surroundings { directory: directory.unwrap_or(Path::new(".")).to_owned(), env: env.clone() };
-    let problems = overrides::write(&mut root, &secret_context);
+    let problems = overrides::write(&mut root, kinds, env);
     let mut reader = Reader {
         root,
         source,
@@ -114,13 +114,10 @@ impl Reader {
             secrets: Vec::new(),
             source: self.source.clone(),
         };
-        self.apply_overrides(&mut config, TableKind::App);
-        self.apply_overrides(&mut config, TableKind::Store);
         if let Some(web) = self.check_by_kind(config.web.clone()) {
             config.web = web;
         }
         config.quotas = self.read_quotas(&config.app);
-        self.apply_overrides(&mut config, TableKind::Quota);
         config.llms = self.read_named(TableKind::Llm);
         config.channels = self.read_named(TableKind::Channel);
         config.jobs = self.read_jobs(&config);
@@ -137,11 +134,6 @@ impl Reader {
                 self.problems.push(section.problem(key, message));
             }
         }
-    }
-
-    fn apply_overrides(&mut self, config: &mut Config, place: TableKind) {
-        let problems = overrides::apply(config, place, &self.secret_context);
-        self.problems.extend(problems);
     }
 
     fn check_root_keys(&mut self) {
@@ -345,7 +337,8 @@ impl Reader {
 
     fn note_secrets(&mut self, secrets: Vec<SecretUse>) {
         for used in secrets {
-            if used.literal {
+            // What the environment sets has no place in the file.
+            if used.literal && !used.span.is_empty() {
                 self.warnings.push(
                     Problem::at(&self.source, used.span.clone(), "a secret stands in the file itself")
                         .as_warning()

@@ -26,11 +26,13 @@ pub struct BadValue {
 }
 
 impl BadValue {
-    fn new(message: impl Into<String>) -> Self {
+    /// What is wrong, in one sentence without a full stop.
+    pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None }
     }
 
-    fn with_hint(mut self, hint: impl Into<String>) -> Self {
+    /// The same with what to write instead.
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
