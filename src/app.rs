@@ -168,8 +168,9 @@ const PRUNED_AT_ONCE: usize = 1_000;
 pub fn kinds() -> &'static [Kind] {
     static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
         let pipelines = PIPELINES.iter().map(|pipeline| pipeline.kind);
-        let channel_env = channel::KINDS.iter().chain(llm::KINDS).copied();
-        pipelines.chain(channel_env).chain([config::Web::KIND]).collect()
+        let channels = channel::KINDS.iter().map(|kind| kind.keys);
+        let providers = llm::KINDS.iter().map(|kind| kind.keys);
+        pipelines.chain(channels).chain(providers).chain([config::Web::KIND]).collect()
     });
     &KINDS
 }

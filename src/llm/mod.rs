@@ -19,20 +19,20 @@ mod gemini;
 mod models;
 mod openai;
 mod prompt;
+mod provider;
 mod refusal;
 mod schema;
 mod set;
 pub mod store;
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 
 pub use answer::{Summary, Verdict, Worth, plain};
 pub use budget::Budget;
-pub use config::{BudgetKeys, GeminiConfig, OpenAiConfig, Thinking};
+pub use config::{BudgetKeys, Thinking};
+pub use provider::ProviderKind;
 pub use set::LlmSet;
 
-use crate::config::Kind;
 use crate::db::{self, Db};
 use crate::fail;
 use crate::fetch::{AllowPrivate, Clients};
@@ -45,16 +45,18 @@ use budget::Reserved;
 use call::{CallError, Question, Repair, Reply, Rest, Usage};
 use config::Tuning;
 use prompt::Prompt;
+use provider::Provider;
 use refusal::Blame;
 
-/// The kinds of LLMs, for the config file.
-pub const KINDS: &[Kind] = &[Kind::llm::<GeminiConfig>("gemini"), Kind::llm::<OpenAiConfig>("openai")];
+/// The kinds of model providers: each is a file or a folder, and a line here.
+pub const KINDS: &[ProviderKind] = &[gemini::KIND, openai::KIND];
 
 /// A model provider of the config file, ready to be asked.
 pub struct Llm {
     /// Its name in the config file.
     pub name: String,
-    provider: Provider,
+    kind: &'static ProviderKind,
+    provider: Box<dyn Provider>,
     screen_model: String,
     summary_model: String,
     tuning: Tuning,
@@ -63,12 +65,6 @@ pub struct Llm {
     clock: Clock,
     clients: Clients,
     allow_private: AllowPrivate,
-}
-
-#[derive(Debug)]
-enum Provider {
-    Gemini(gemini::Gemini),
-    OpenAi(openai::OpenAi),
 }
 
 /// What the model is shown. All of it comes from outside and is data.
@@ -253,10 +249,7 @@ impl Llm {
         document: &Document,
         options: &AskOptions,
     ) -> Result<Answered<Summary>, AskError> {
-        let document = match &self.provider {
-            Provider::Gemini(_) => Cow::Borrowed(document),
-            Provider::OpenAi(_) => Cow::Owned(openai::files::read_files(document).await),
-        };
+        let document = self.provider.prepare(document).await;
         let prompt = prompt::summary(&document, options, |media_type| self.takes(media_type));
         let read = |text: &str| answer::read_summary(text, options);
         self.ask(job, &self.summary_model, &prompt, &document.files, options, read).await
@@ -264,10 +257,7 @@ impl Llm {
 
     /// Whether the summarising model reads files of this media type; others are told by name and size only.
     pub fn takes(&self, media_type: &str) -> bool {
-        match &self.provider {
-            Provider::Gemini(_) => gemini::takes(media_type),
-            Provider::OpenAi(_) => openai::takes(media_type),
-        }
+        self.provider.takes(media_type)
     }
 
     /// Why the provider cannot be asked now, if so: it rests, or the budget does not allow a request of that size.
@@ -324,7 +314,7 @@ impl Llm {
             let question = Question { model, prompt, files, tuning, complaint: complaint.as_deref() };
             let reserved = self.reserve(job, &question).await?;
             fail::point("llm.reserved");
-            let called = self.call(&question).await;
+            let called = self.provider.call(&self.line(), &question).await;
             fail::point("llm.answered");
             let why = match called {
                 Ok(Reply { text, usage }) => match read(&text) {
@@ -381,13 +371,8 @@ impl Llm {
         }
     }
 
-    async fn call(&self, question: &Question<'_>) -> Result<Reply, CallError> {
-        let line =
-            call::Line { clients: &self.clients, allow_private: &self.allow_private, clock: &self.clock };
-        match &self.provider {
-            Provider::Gemini(gemini) => gemini.call(&line, question).await,
-            Provider::OpenAi(openai) => openai.call(&line, question).await,
-        }
+    fn line(&self) -> call::Line<'_> {
+        call::Line { clients: &self.clients, allow_private: &self.allow_private, clock: &self.clock }
     }
 
     async fn reserve(&self, job: &JobName, question: &Question<'_>) -> Result<Reserved, AskError> {

@@ -151,6 +151,30 @@ fn the_rule_is_able_to_fail() {
 }
 
 #[test]
+fn a_channel_and_a_model_provider_are_named_in_their_own_file_and_in_one_list() {
+    let channels = tsuzuki::channel::KINDS.iter().map(|kind| ("channel", kind.keys.name));
+    let providers = tsuzuki::llm::KINDS.iter().map(|kind| ("llm", kind.keys.name));
+    for (room, name) in channels.chain(providers) {
+        let own = format!("src/{room}/{name}");
+        for file in rust_files(&root().join("src")) {
+            let path = path_of(&file);
+            // The loopback world plays the other sides; `count.rs` knows protocols.
+            let may = path.starts_with(&own)
+                || path.starts_with("src/demo/")
+                || path == format!("src/{room}/mod.rs")
+                || path == "src/channel/count.rs"
+                || path.ends_with("/tests.rs")
+                // An incoming webhook is what Slack calls it, too, and the same is known of its address.
+                || (path == "src/channel/slack.rs" && name == "webhook");
+            let code = code_of(&file);
+            for word in [format!("\"{name}\""), format!("{room}::{name}"), format!("super::{name}")] {
+                assert!(may || !code.contains(&word), "{path} has `{word}`");
+            }
+        }
+    }
+}
+
+#[test]
 fn sql_stands_only_where_it_may() {
     const ROOMS: [&str; 4] = ["src/ledger/", "src/engine/", "src/channel/outbox/", "crates/db/src/"];
     let allowed = |path: &str| {

@@ -50,7 +50,7 @@ pub use error::Error;
 pub use guard::AllowPrivate;
 pub use limits::Limits;
 pub use polite::Manners;
-pub use reach::{Check, Wanted};
+pub use reach::{Check, SecretHint, Wanted};
 pub use request::{Credential, Request};
 pub use response::{Answer, Head, Response, Saved};
 pub use validators::Validators;

@@ -77,7 +77,7 @@ pub(super) async fn dre(
             true => edited.read(app::kinds(), &context.env)?,
             false => edited.save(app::kinds(), &context.env)?,
         };
-        let mails = config.channels.iter().filter(|channel| channel.kind == "email").count();
+        let mails = config.channels.iter().filter(|channel| channel.kind == crate::channel::MAIL).count();
         if mails != 1 && !said.jobs.is_empty() {
             said.report.note("the new jobs tell nobody yet: give them `deliver = [\"NAME\"]` with a channel");
         }

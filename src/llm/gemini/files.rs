@@ -52,7 +52,7 @@ impl Gemini {
             .header("x-goog-upload-header-content-length", bytes)
             .header("x-goog-upload-header-content-type", media_type)
             .json(&json!({ "file": { "displayName": "attachment" } }));
-        let answer = line.send(request, self.timeout).await?;
+        let answer = line.send(request, self.config.timeout()).await?;
         if !answer.is_success() {
             return Err(judge(&answer));
         }
@@ -70,7 +70,7 @@ impl Gemini {
             .header("x-goog-upload-offset", 0)
             .header("x-goog-upload-command", "upload, finalize")
             .body(reqwest::Body::from(file));
-        let answer = line.send(request, self.timeout * 2).await?;
+        let answer = line.send(request, self.config.timeout() * 2).await?;
         if !answer.is_success() {
             return Err(judge(&answer));
         }
@@ -92,7 +92,7 @@ impl Gemini {
             }
             let url = self.url(&format!("v1beta/{}", upload.name))?;
             let request = line.client(&url)?.get(url).header(KEY_HEADER, self.key()?);
-            let answer = line.send(request, self.timeout).await?;
+            let answer = line.send(request, self.config.timeout()).await?;
             if !answer.is_success() {
                 return Err(judge(&answer));
             }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
@@ -10,9 +11,12 @@ use url::Url;
 
 use super::Content;
 use super::call::{Answer, CallError, Line, Question, Repair, Reply, Rest, Usage, quote, secret_header};
-use super::config::{GeminiConfig, Tuning};
+use super::config::{Tuning, provider_config};
+use super::provider::{Opened, Provider, ProviderKind};
 use super::schema::Schema;
-use crate::config::value::ByteSize;
+use crate::config::value::{ByteSize, HttpUrl};
+use crate::config::{Kind, Problems, Secret, Section};
+use crate::fetch::SecretHint;
 
 mod files;
 
@@ -26,37 +30,75 @@ const MAX_MODEL_PAGES: usize = 20;
 /// How long to wait when it is too much at this moment and it does not say how long.
 const USUAL_WAIT: Duration = Duration::from_secs(60);
 
-/// Whether the model reads files of this type.
-pub(super) fn takes(media_type: &str) -> bool {
+fn takes(media_type: &str) -> bool {
     media_type == "application/pdf" || media_type.starts_with("text/") || media_type.starts_with("image/")
 }
 
-#[derive(Debug)]
-pub(super) struct Gemini {
-    config: GeminiConfig,
-    timeout: Duration,
+/// Google's Gemini.
+pub(super) const KIND: ProviderKind = ProviderKind {
+    keys: Kind::llm::<GeminiConfig>("gemini"),
+    secrets: &[SecretHint {
+        key: "api_key",
+        check: "",
+        en: "make a key at https://aistudio.google.com/apikey",
+        ja: "https://aistudio.google.com/apikey で API キーを作ります",
+    }],
+    zone: Some("America/Los_Angeles"),
+    open,
+};
+
+provider_config! {
+    /// `[llm.NAME] kind = "gemini"`: Google's Gemini API.
+    pub struct GeminiConfig {
+        /// The API key; it travels in a header only.
+        pub api_key: Secret,
+        /// The model that screens; default `"gemini-flash-lite-latest"`.
+        pub screen_model: Option<String>,
+        /// The model that summarises; default `"gemini-flash-latest"`.
+        pub summary_model: Option<String>,
+        /// Where the API is; default `"https://generativelanguage.googleapis.com"`.
+        pub base_url: Option<HttpUrl>,
+        /// Files up to this size together travel inside the request, larger ones through the Files API; default `"15 MiB"`.
+        pub inline_max: Option<ByteSize>,
+    }
 }
 
-impl Gemini {
-    pub(super) fn new(config: GeminiConfig, timeout: Duration) -> Self {
-        Self { config, timeout }
+struct Gemini {
+    config: GeminiConfig,
+}
+
+fn open(section: &Section) -> Result<Opened, Problems> {
+    let config: GeminiConfig = section.read()?;
+    let model = |key: &str, wanted: &Option<String>, usual: &str| {
+        let model = wanted.as_deref().unwrap_or(usual);
+        match model.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')) {
+            true => Ok(model.to_owned()),
+            false => Err(section.problem(key, format!("`{model}` is not the name of a model"))),
+        }
+    };
+    Ok(Opened {
+        screen_model: model("screen_model", &config.screen_model, "gemini-flash-lite-latest")?,
+        summary_model: model("summary_model", &config.summary_model, "gemini-flash-latest")?,
+        shared: config.shared(),
+        provider: Box::new(Gemini { config }),
+    })
+}
+
+#[async_trait]
+impl Provider for Gemini {
+    fn takes(&self, media_type: &str) -> bool {
+        takes(media_type)
     }
 
-    /// The key for comparing, empty when it cannot be had.
-    pub(super) fn key_text(&self) -> String {
+    fn key_text(&self) -> String {
         self.config.api_key.reveal().map(|key| key.expose().to_owned()).unwrap_or_default()
     }
 
-    pub(super) fn address(&self) -> &str {
+    fn address(&self) -> &str {
         self.config.base_url.as_ref().map_or(API, |url| url.as_str())
     }
 
-    /// The models that can be asked, as the provider lists them; nothing is asked of them.
-    pub(super) async fn list_models(
-        &self,
-        line: &Line<'_>,
-        within: Duration,
-    ) -> Result<Vec<String>, CallError> {
+    async fn list_models(&self, line: &Line<'_>, within: Duration) -> Result<Option<Vec<String>>, CallError> {
         let mut names = Vec::new();
         let mut page: Option<String> = None;
         for _ in 0..MAX_MODEL_PAGES {
@@ -76,16 +118,10 @@ impl Gemini {
                 break;
             }
         }
-        Ok(names)
+        Ok(Some(names))
     }
 
-    /// Whether the provider knows the model, also when it does not list it.
-    pub(super) async fn knows(
-        &self,
-        line: &Line<'_>,
-        model: &str,
-        within: Duration,
-    ) -> Result<bool, CallError> {
+    async fn knows(&self, line: &Line<'_>, model: &str, within: Duration) -> Result<bool, CallError> {
         let url = self.url(&format!("v1beta/models/{model}"))?;
         let request = line.client(&url)?.get(url).header(KEY_HEADER, self.key()?);
         let answer = line.send(request, within).await?;
@@ -96,7 +132,7 @@ impl Gemini {
         }
     }
 
-    pub(super) async fn call(&self, line: &Line<'_>, question: &Question<'_>) -> Result<Reply, CallError> {
+    async fn call(&self, line: &Line<'_>, question: &Question<'_>) -> Result<Reply, CallError> {
         let Question { prompt, files, .. } = *question;
         let inline_max = self.config.inline_max.map_or(INLINE_MAX, ByteSize::as_u64);
         let saved = || {
@@ -131,7 +167,9 @@ impl Gemini {
         }
         outcome
     }
+}
 
+impl Gemini {
     async fn generate(
         &self,
         line: &Line<'_>,
@@ -146,7 +184,7 @@ impl Gemini {
         });
         let url = self.url(&format!("v1beta/models/{model}:generateContent"))?;
         let request = line.client(&url)?.post(url).header(KEY_HEADER, self.key()?).json(&body);
-        let answer = line.send(request, self.timeout).await?;
+        let answer = line.send(request, self.config.timeout()).await?;
         if !answer.is_success() {
             return Err(judge(&answer));
         }
