@@ -11,21 +11,21 @@
 //! A channel is one file with its config, its rendering, its `send` and its resolver, and a line in [`KINDS`].
 
 mod count;
-mod email;
+pub mod email;
 mod error;
 mod header_text;
 mod http;
 mod kind;
-mod mastodon;
+pub mod mastodon;
 mod notice;
 pub mod outbox;
 mod plain;
 mod preview;
 mod progress;
 mod settings;
-mod slack;
+pub mod slack;
 mod template;
-mod webhook;
+pub mod webhook;
 
 use std::time::Duration;
 

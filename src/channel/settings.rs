@@ -59,8 +59,8 @@ macro_rules! channel_config {
         $(#[$attribute])*
         #[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
         #[serde(deny_unknown_fields)]
-        pub(super) struct $name {
-            $($(#[$field_attribute])* pub(super) $field: $type,)*
+        pub struct $name {
+            $($(#[$field_attribute])* pub $field: $type,)*
             /// The least time between two messages, such as `"10s"`.
             pub(super) pace: Option<crate::config::value::Span>,
             /// The most messages in a calendar day; the rest waits until tomorrow.

@@ -171,7 +171,7 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
             return Ok(Exit::Interrupted);
         }
         Err(Failure::Credentials(why)) => {
-            return Err(Error::new(Exit::Credentials, why)
+            return Err(Error::new(Exit::Credentials, why.to_string())
                 .hint("what was collected is saved; with a good token `tsuzuki bulk start` continues"));
         }
         Err(failure) => return Err(failure.into()),

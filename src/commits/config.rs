@@ -3,14 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::config::value::HttpUrl;
+use crate::config::value::Since;
 use crate::config::{self, Problems, Secret, Section};
-use crate::time::Timestamp;
 
 /// Branches collected at the same time, unless the job says otherwise.
 const CONCURRENCY: usize = 4;
@@ -122,54 +120,6 @@ impl JsonSchema for ProjectName {
     }
 }
 
-/// From when on commits are stored: a day or a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Since {
-    /// From midnight in the job's time zone.
-    Day(Date),
-    /// From this moment.
-    Moment(Timestamp),
-}
-
-impl Since {
-    /// The moment it means in `zone`.
-    pub fn moment(self, zone: &TimeZone) -> Timestamp {
-        match self {
-            Since::Day(day) => {
-                day.to_zoned(zone.clone()).map_or(Timestamp::MIN, |start| start.timestamp().into())
-            }
-            Since::Moment(at) => at,
-        }
-    }
-}
-
-impl FromStr for Since {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let day = (text.len() == 10).then(|| text.parse().ok()).flatten().map(Since::Day);
-        day.or_else(|| text.parse().ok().map(Since::Moment)).ok_or_else(|| {
-            format!("`{text}` is not a day such as 2024-01-01 or a moment such as 2024-01-01T00:00:00Z")
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for Since {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for Since {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Since".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "examples": ["2024-01-01", "2024-01-01T00:00:00Z"] })
-    }
-}
-
 impl Keys {
     /// Reads and checks the keys of `job`.
     pub fn read(job: &config::Job) -> Result<Self, Problems> {
@@ -220,7 +170,7 @@ mod tests {
     #[test]
     fn a_day_begins_at_midnight_of_the_zone() {
         let since: Since = "2024-01-01".parse().unwrap();
-        let tokyo = TimeZone::get("Asia/Tokyo").unwrap();
+        let tokyo = jiff::tz::TimeZone::get("Asia/Tokyo").unwrap();
         assert_eq!(since.moment(&tokyo).to_string(), "2023-12-31T15:00:00.000Z");
         let moment: Since = "2024-01-01T00:00:00+01:00".parse().unwrap();
         assert_eq!(moment.moment(&tokyo).to_string(), "2023-12-31T23:00:00.000Z");

@@ -69,7 +69,7 @@ async fn tell(env: &JobEnv, run_id: RunId, owner: Option<&str>) -> db::Result<Ve
         return Ok(Vec::new());
     };
     let is_news = summary.new_commits_count > 0 || summary.run.failed_count > 0;
-    let news = render_notice(&summary, &failed, env.app.language).into();
+    let news = render_notice(&summary, &failed, env.app.message_language()).into();
     let (mut made, mut problems): (Vec<Made>, _) = (Vec::new(), Vec::new());
     for source in listeners.iter().filter(|_| is_news) {
         let (rendered, failed) = env.channels.render(&source.deliver, &env.channel_env, &news).await;

@@ -14,10 +14,12 @@
 
 pub mod collect;
 pub mod config;
+pub mod events;
 pub mod gitlab;
 pub mod history;
 pub mod message;
 pub mod model;
+pub mod pipeline;
 mod preview;
 pub mod reach;
 pub mod run;
@@ -25,6 +27,7 @@ pub mod stats;
 pub mod store;
 pub mod sync;
 mod unreadable;
+pub mod view;
 pub mod wire;
 
 use std::sync::Arc;
@@ -44,6 +47,8 @@ use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report,
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::presence;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::text::counted;
 use crate::time::Timestamp;
 
@@ -112,7 +117,7 @@ impl Source {
     pub fn client(&self, env: &JobEnv) -> Result<Client, Failure> {
         let token = match &self.keys.token {
             Some(token) => {
-                let token = token.reveal().map_err(|error| Failure::Credentials(error.to_string()))?;
+                let token = token.reveal().map_err(|error| Failure::Credentials(error.to_string().into()))?;
                 Some(token.expose().to_owned().into())
             }
             None => None,
@@ -180,8 +185,12 @@ impl Commits {
             match bulk.start(Some(&ctx.job), Sharing::Alone).await? {
                 Ended::Worked(outcome) => return Ok(self.report(outcome, ctx.delivery)),
                 Ended::Nothing(problems) => {
-                    let summary = "nothing to collect: no branches were found".to_owned();
-                    return Ok(Report { summary, problems, all_failed: true, ..Report::default() });
+                    let summary = phrase!(
+                        "nothing to collect: no branches were found",
+                        "収集対象のブランチがありません"
+                    );
+                    let problems = problems.into_iter().map(Phrase::from).collect();
+                    return Ok(Report { problems, all_failed: true, ..Report::new(summary) });
                 }
                 Ended::Busy(run, holder) if is_of_another_job(&run, &ctx.job) => {
                     tracing::debug!(
@@ -195,16 +204,15 @@ impl Commits {
                     }
                 }
                 Ended::Busy(run, holder) => {
-                    let who = presence::shown_owner(&holder.owner);
-                    return Ok(Report {
-                        summary: format!(
-                            "run {} is worked on by {who} since {}",
-                            run.run_id, holder.taken_at
-                        ),
-                        waiting_until: Some(holder.expires_at),
-                        is_held: true,
-                        ..Report::default()
-                    });
+                    let summary = phrase!(
+                        "run {run} is already in progress ({who}, since {since})",
+                        "収集 {run} はすでに実行中です（{who}、{since} から）",
+                        run = run.run_id.to_string(),
+                        who = presence::shown_owner(&holder.owner),
+                        since = holder.taken_at
+                    );
+                    let waiting_until = Some(holder.expires_at);
+                    return Ok(Report { waiting_until, is_held: true, ..Report::new(summary) });
                 }
             }
         }
@@ -218,7 +226,7 @@ impl Commits {
         let client = match self.source.client(&self.env) {
             Ok(client) if server.is_fine => client,
             Ok(_) => return vec![server],
-            Err(Failure::Credentials(why)) => return vec![server, Check::locked("token", why)],
+            Err(Failure::Credentials(why)) => return vec![server, Check::locked("token", why.to_string())],
             Err(failure) => return vec![server, Check::bad("token", failure.to_string())],
         };
         let stop = tokio_util::sync::CancellationToken::new();
@@ -247,17 +255,26 @@ impl Commits {
     fn report(&self, outcome: Outcome, delivery: Delivery) -> Report {
         let Outcome { run, problems, waiting_until } = outcome;
         let row = &run.run;
-        let mut summary = format!(
-            "run {}: {} of {} branches up to date, {} failed, {} new commits",
-            row.run_id, row.success_count, row.total_targets, row.failed_count, run.new_commits_count
+        let summary = phrase!(
+            "run {run}: {done} of {total} branches up to date, {failed} failed, {new new commit}",
+            "収集 {run}：{total} ブランチ中 {done} 件が最新、失敗 {failed} 件、新しいコミット {new} 件",
+            run = row.run_id.to_string(),
+            done = row.success_count,
+            total = row.total_targets,
+            failed = row.failed_count,
+            new = run.new_commits_count
         );
-        if delivery == Delivery::NoDeliver && row.failed_count + run.new_commits_count > 0 {
-            summary += "; not sent (--no-deliver)";
-        }
+        let summary = match delivery == Delivery::NoDeliver && row.failed_count + run.new_commits_count > 0 {
+            true => {
+                phrase!("{summary}; not sent (--no-deliver)", "{summary}。通知なし（--no-deliver）", summary)
+            }
+            false => summary,
+        };
         // Others work on the rest; the run is not ours to wait for.
         let waiting_until = waiting_until.or_else(|| (run.pending_count > 0).then(|| self.env.clock.now()));
         let all_failed = row.failed_count > 0 && row.success_count == 0 && run.new_commits_count == 0;
-        Report { summary, problems, waiting_until, all_failed, ..Report::default() }
+        let problems = problems.into_iter().map(Phrase::from).collect();
+        Report { problems, waiting_until, all_failed, ..Report::new(summary) }
     }
 
     async fn list_steps(&self, db: &Db) -> db::Result<Plan> {
@@ -277,17 +294,31 @@ impl Commits {
         });
         let mut steps = Vec::new();
         if let Some(run) = running {
-            steps.push(format!("go on with run {}: {} targets are pending", run.run_id, run.pending_count()));
+            steps.push(phrase!(
+                "continue run {run}: {pending branch} pending",
+                "収集 {run} を再開：残り {pending} ブランチ",
+                run = run.run_id.to_string(),
+                pending = run.pending_count()
+            ));
         }
         let path = |project_id: i64| {
             let project = known.iter().find(|project| project.project_id == project_id);
             project.map_or_else(|| project_id.to_string(), |project| project.path.clone())
         };
         steps.extend(collected.iter().take(LISTED).map(|target| {
-            format!("collect what is new in {} {}", path(target.project_id), target.branch_name)
+            phrase!(
+                "collect what is new in {project} {branch}",
+                "{project} {branch} の新しいコミットを収集",
+                project = path(target.project_id),
+                branch = &target.branch_name
+            )
         }));
         if collected.len() > LISTED {
-            steps.push(format!("… and {} more branches", collected.len() - LISTED));
+            steps.push(phrase!(
+                "… and {count more branch}",
+                "… ほか {count} ブランチ",
+                count = collected.len() - LISTED
+            ));
         }
         let keys = &self.source.keys;
         let names = keys
@@ -297,9 +328,20 @@ impl Commits {
             .chain(keys.group.iter().map(|g| format!("group {g}")));
         let branches =
             if keys.branches.is_empty() { "default branch".to_owned() } else { keys.branches.join(", ") };
-        steps.extend(names.map(|name| format!("look up {name} on {} ({branches})", self.source.host)));
+        steps.extend(names.map(|name| {
+            phrase!(
+                "look up {name} on {host} ({branches})",
+                "{host} の {name} を確認（{branches}）",
+                name,
+                host = &self.source.host,
+                branches = &branches
+            )
+        }));
         if steps.is_empty() {
-            steps.push("nothing: no project, group or branch is named".to_owned());
+            steps.push(phrase!(
+                "nothing: no project, group or branch is named",
+                "なし：プロジェクト・グループ・ブランチの指定がありません"
+            ));
         }
         Ok(Plan { steps })
     }

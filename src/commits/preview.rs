@@ -14,6 +14,7 @@ use super::store::{branches, projects};
 use super::sync::{self, NotFound};
 use crate::db::Db;
 use crate::engine::{Failure, Preview, PreviewItem};
+use crate::phrase::Phrase;
 
 /// Branches whose heads are asked for.
 const ASKED: usize = 50;
@@ -49,7 +50,7 @@ pub(super) async fn preview(
         wanted.extend(names.into_iter().map(|name| ((project.remote_id, name), project.path.clone())));
     }
     let walked = list_walked(source, jobs_on_host, db, wanted).await?;
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = Vec::new();
     if walked.is_empty() && items.is_empty() {
         let words = "a run would walk nothing: neither `projects` nor `group` brings a branch";
         notes.push(format!("{words}, and none was added with `tsuzuki branch add`"));
@@ -61,7 +62,7 @@ pub(super) async fn preview(
         .map(|walked| preview_branch(walked, client, &stop))
         .buffered(source.keys.concurrency);
     items.extend(asked.collect::<Vec<_>>().await);
-    Ok(Preview { items, notes })
+    Ok(Preview { items, notes: notes.into_iter().map(Phrase::from).collect() })
 }
 
 /// The branches that are wanted now or were collected before, with what is known of them.

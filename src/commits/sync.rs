@@ -193,8 +193,8 @@ impl From<gitlab::Error> for Failure {
     fn from(error: gitlab::Error) -> Self {
         match error {
             gitlab::Error::Stopped => Failure::Interrupted,
-            gitlab::Error::Credentials(why) => Failure::Credentials(why),
-            error => Failure::Failed(error.to_string()),
+            gitlab::Error::Credentials(why) => Failure::Credentials(why.into()),
+            error => Failure::Failed(error.to_string().into()),
         }
     }
 }

@@ -3,11 +3,13 @@
 use std::fmt;
 
 use crate::db::{self, Row, Tx};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
 /// What is remembered about a job.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct JobState {
     /// Its name.
     pub job_name: String,
@@ -18,7 +20,7 @@ pub struct JobState {
     /// How its last run ended; `None` while it runs, and after a crash.
     pub last_outcome: Option<Outcome>,
     /// What its last run said.
-    pub last_message: Option<String>,
+    pub last_message: Option<Phrase>,
     /// How many runs in a row have failed.
     pub failures_in_a_row: i64,
     /// When it is tried again because its last run failed; `None` when the schedule alone decides.
@@ -26,7 +28,7 @@ pub struct JobState {
 }
 
 /// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// Everything was done.
@@ -54,6 +56,17 @@ impl Outcome {
             Outcome::Partly => "partly",
             Outcome::Failed => "failed",
             Outcome::Interrupted => "interrupted",
+        }
+    }
+
+    /// The word for people.
+    pub fn phrase(self) -> Phrase {
+        match self {
+            Outcome::Success => phrase!("success", "成功"),
+            Outcome::Waiting => phrase!("waiting", "待機"),
+            Outcome::Partly => phrase!("partly failed", "一部失敗"),
+            Outcome::Failed => phrase!("failed", "失敗"),
+            Outcome::Interrupted => phrase!("interrupted", "中断"),
         }
     }
 
@@ -162,7 +175,7 @@ pub fn mark_ended(
     tx: &mut Tx<'_>,
     job_name: &str,
     outcome: Outcome,
-    message: &str,
+    message: &Phrase,
     retry_at: Option<Timestamp>,
     now: Timestamp,
 ) -> db::Result<()> {

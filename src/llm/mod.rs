@@ -15,6 +15,7 @@ mod budget;
 mod call;
 mod check;
 mod config;
+pub mod events;
 mod gemini;
 mod models;
 mod openai;
@@ -39,6 +40,7 @@ use crate::fetch::{AllowPrivate, Clients};
 use crate::hash;
 use crate::id::JobName;
 use crate::parse::pdf;
+use crate::phrase::Phrase;
 use crate::text::Language;
 use crate::time::{Clock, Timestamp};
 use budget::Reserved;
@@ -172,7 +174,7 @@ pub struct Unavailable {
     /// Until when.
     pub until: Timestamp,
     /// Why, for people.
-    pub why: String,
+    pub why: Phrase,
     /// Why, for programs.
     pub because: PauseReason,
 }

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::budget::{Budget, Reserved};
 use super::call::{Rest, Usage};
 use super::config::Tuning;
+use super::events::ProviderCode;
 use super::provider::Opened;
 use super::refusal::{self, Blame};
 use super::{KINDS, Llm, PauseReason, Purpose, Unavailable, store};
@@ -17,6 +18,8 @@ use crate::db::{self, Db};
 use crate::fetch::{AllowPrivate, Clients};
 use crate::ledger::quota::Quota;
 use crate::ledger::{Subject, event, pause};
+use crate::phrase;
+use crate::phrase::Phrase;
 
 /// Rests after failures in a row, shortest first; the last one repeats.
 const RESTS: [Duration; 4] = [
@@ -151,7 +154,12 @@ impl Llm {
             .await?;
         Ok(found.map(|(rest, because)| Unavailable {
             until: rest.paused_until.unwrap_or_else(|| now.plus(LOCKED)),
-            why: format!("`{}` is paused: {}", self.name, rest.reason),
+            why: phrase!(
+                "`{name}` is paused: {why}",
+                "`{name}` は一時停止中です：{why}",
+                name = &self.name,
+                why = &rest.reason
+            ),
             because: because.unwrap_or(PauseReason::Down),
         }))
     }
@@ -169,22 +177,26 @@ impl Llm {
                 let failures = store::find_health(tx, &name)?.failures_in_a_row;
                 let growing = RESTS[usize::try_from(failures).unwrap_or(0).min(RESTS.len() - 1)];
                 let (until, because, why) = match &rest {
-                    Rest::Busy { why, after } => (now.plus(*after), PauseReason::Busy, why.clone()),
-                    Rest::UsedUp { why } => {
-                        (day_ends, PauseReason::UsedUp, format!("used up for today: {why}"))
-                    }
-                    Rest::Down { why, after, .. } => {
-                        (now.plus(after.unwrap_or(growing).max(growing)), PauseReason::Down, why.clone())
-                    }
-                    Rest::Locked { why } => (now.plus(LOCKED), PauseReason::Locked, why.clone()),
-                    Rest::Refused { why } => (now.plus(LOCKED), PauseReason::Refused, why.clone()),
+                    Rest::Busy { why, after } => (now.plus(*after), PauseReason::Busy, Phrase::verbatim(why)),
+                    Rest::UsedUp { why } => (
+                        day_ends,
+                        PauseReason::UsedUp,
+                        phrase!("used up for today: {why}", "本日の上限に達しました：{why}", why),
+                    ),
+                    Rest::Down { why, after, .. } => (
+                        now.plus(after.unwrap_or(growing).max(growing)),
+                        PauseReason::Down,
+                        Phrase::verbatim(why),
+                    ),
+                    Rest::Locked { why } => (now.plus(LOCKED), PauseReason::Locked, Phrase::verbatim(why)),
+                    Rest::Refused { why } => (now.plus(LOCKED), PauseReason::Refused, Phrase::verbatim(why)),
                 };
                 let failed = i64::from(because == PauseReason::Down);
                 store::put_health(tx, &name, failures + failed, Some((&print, because)))?;
                 pause::put(tx, &Subject::provider(&name), Some(until), &why, now)?;
-                let (code, detail) =
-                    (format!("provider_{}", because.as_str()), json!({ "why": why, "until": until }));
-                event::add(tx, Some(&reserved.job), &Subject::provider(&name), &code, &detail, now)?;
+                let detail = json!({ "why": why.to_stored(), "until": until });
+                let code = ProviderCode::from(because);
+                event::add(tx, Some(&reserved.job), &Subject::provider(&name), code, &detail, now)?;
                 Ok((until, why, because))
             })
             .await?;

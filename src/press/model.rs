@@ -1,5 +1,7 @@
 //! An item and its words: statuses and reasons by the numbers of the seed.
 
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// Where an item stands.
@@ -98,6 +100,19 @@ impl Reason {
             Reason::LargeFileSkipped => "large_file_skipped",
             Reason::ApiFailed => "api_failed",
             Reason::RetryLimitExceeded => "retry_limit_exceeded",
+        }
+    }
+
+    /// What it is called.
+    pub fn phrase(self) -> Phrase {
+        match self {
+            Reason::None => phrase!("no reason", "理由なし"),
+            Reason::NotValuable => phrase!("not worth a post", "投稿する価値なし"),
+            Reason::PageNotReady => phrase!("the page is not complete yet", "ページが未完成"),
+            Reason::DownloadFailed => phrase!("could not be fetched", "取得に失敗"),
+            Reason::LargeFileSkipped => phrase!("its files are too large", "ファイルが大きすぎるため対象外"),
+            Reason::ApiFailed => phrase!("the model or the post failed", "モデルまたは投稿の失敗"),
+            Reason::RetryLimitExceeded => phrase!("too many failed attempts", "失敗が多いため終了"),
         }
     }
 

@@ -100,7 +100,7 @@ on_both_databases! {
             let finished = run_all(&app).await;
             let Finished::Ran(report) = &finished[0] else { panic!("{finished:?}") };
             assert_eq!(report.problems.len(), 1, "{report:?}");
-            assert!(report.problems[0].contains("is not told: `toot` cannot make a message"), "{report:?}");
+            assert!(report.problems[0].to_string().contains("is not told: `toot` cannot make a message"), "{report:?}");
             assert_eq!(report.outcome().word(), "partly");
             let wanted = Filter { job: Some(name), ..Filter::default() };
             let queued = fixture.db.read(move |tx| outbox::list(tx, &wanted, 10)).await.unwrap();
@@ -122,8 +122,8 @@ on_both_databases! {
         run_all(&app).await;
         let (asked, writes) = (gitlab.requests().len(), fixture.db.stats().writes());
         let plan = app.jobs[0].collector.plan(&fixture.db, fixture.clock.now()).await.unwrap();
-        assert!(plan.steps.iter().any(|step| step.contains("team/p1 main")), "{plan:?}");
-        assert!(plan.steps.iter().any(|step| step.contains("group team")), "{plan:?}");
+        assert!(plan.steps.iter().any(|step| step.to_string().contains("team/p1 main")), "{plan:?}");
+        assert!(plan.steps.iter().any(|step| step.to_string().contains("group team")), "{plan:?}");
         assert_eq!((gitlab.requests().len(), fixture.db.stats().writes()), (asked, writes));
     }
 }

@@ -340,7 +340,7 @@ on_both_databases! {
         world.gitlab.set_fault(|asked| (asked.number >= 14).then(Fault::expired));
         let failure = world.start().await.unwrap_err();
         let Failure::Credentials(why) = &failure else { panic!("{failure}") };
-        assert!(why.contains("expired") && why.contains("read_api") && !why.contains(TOKEN), "{why}");
+        assert!(why.to_string().contains("expired") && why.to_string().contains("read_api") && !why.to_string().contains(TOKEN), "{why}");
         let stopped = check_books(&fixture.db).await.remove(0);
         assert_eq!((stopped.status, stopped.failed_count), (RunStatus::Running, 0), "no target is to blame");
         let before = rows(&fixture.db).await.len();

@@ -44,7 +44,7 @@ on_both_databases! {
     async fn a_constraint_is_an_error_with_its_name(fixture) {
         let now = fixture.clock.now();
         let error = fixture.db.write(move |tx| {
-            pause::put(tx, &Subject::verbatim("x"), None, "first", now)?;
+            pause::put(tx, &Subject::verbatim("x"), None, &"first".into(), now)?;
             tx.execute(sql!("INSERT INTO pauses (name, paused_at, reason) VALUES (?1, ?1, ?1)"), params!["x"])
         }).await.unwrap_err();
         assert!(matches!(error, Error::Constraint(_)), "{error:?}");

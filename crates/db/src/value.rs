@@ -6,6 +6,7 @@ use memchr::memchr;
 
 use super::{Error, Result};
 use stdx::id::{JobName, Owner, RunId};
+use stdx::phrase::Phrase;
 use stdx::time::Timestamp;
 
 /// A parameter of a statement.
@@ -85,6 +86,13 @@ impl ToValue for f64 {
 impl ToValue for Timestamp {
     fn to_value(&self) -> Value<'_> {
         Value::Text(Cow::Owned(self.to_text()))
+    }
+}
+
+/// As text that both languages can be made of later.
+impl ToValue for Phrase {
+    fn to_value(&self) -> Value<'_> {
+        Value::Text(Cow::Owned(self.to_stored().replace('\0', "")))
     }
 }
 
@@ -180,6 +188,16 @@ impl FromCell for f64 {
         match cell {
             Cell::Real(value) => Some(*value),
             Cell::Int(value) => Some(*value as f64),
+            _ => None,
+        }
+    }
+}
+
+impl FromCell for Phrase {
+    const WANTED: &'static str = "text";
+    fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+        match cell {
+            Cell::Text(value) => Some(Phrase::from_stored(value)),
             _ => None,
         }
     }

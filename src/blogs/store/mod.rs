@@ -19,11 +19,13 @@ pub use history::{CheckRow, list_checks, prune_history, prune_stray_history};
 pub use import::{ImportedCheck, ImportedState, add_check as add_imported_check, add_state};
 
 use super::decide::{Check, Decision, Record};
+use super::events::{BLOG, BlogEvent, subject};
 use super::model::{Detector, Known, Reading, RecentKeys, Sighting, State};
 use crate::db::{self, Row, Tx};
 use crate::id::JobName;
-use crate::ledger::{Subject, event, pause, subject::Kind};
+use crate::ledger::{event, pause};
 use crate::parse::url::Url;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -91,11 +93,11 @@ fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> db::Res
 }
 
 /// Blogs that are left alone, with the reason.
-pub fn list_paused(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<HashMap<String, String>> {
+pub fn list_paused(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<HashMap<String, Phrase>> {
     let pauses = pause::list(tx, now)?;
     Ok(pauses
         .into_iter()
-        .filter_map(|rest| Some((rest.name.name_of(Kind::Blog)?.to_owned(), rest.reason)))
+        .filter_map(|rest| Some((rest.name.name_of(BLOG)?.to_owned(), rest.reason)))
         .collect())
 }
 
@@ -125,13 +127,13 @@ pub fn apply(
         changes::add(tx, job, blog_id, change, known_at, now)?;
     }
     if !decision.events.is_empty() {
-        let subject = Subject::blog(blog_id);
-        for (code, detail) in &decision.events {
-            event::add(tx, Some(job), &subject, code, detail, now)?;
+        let subject = subject(blog_id);
+        for event in &decision.events {
+            event::record(tx, Some(job), &subject, event, now)?;
         }
     }
     if let Some(reason) = &decision.pause {
-        pause::put(tx, &Subject::blog(blog_id), None, reason, now)?;
+        pause::put(tx, &subject(blog_id), None, &Phrase::verbatim(reason), now)?;
     }
     Ok(())
 }
@@ -266,9 +268,9 @@ pub fn list_not_before(
 
 /// Ends the rest of a blog; `false` if it was not paused.
 pub fn resume(tx: &mut Tx<'_>, blog_id: &str, now: Timestamp) -> db::Result<bool> {
-    let rested = pause::reset(tx, &Subject::blog(blog_id))?;
-    if rested {
-        event::add(tx, None, &Subject::blog(blog_id), "resumed", &serde_json::Value::Null, now)?;
+    let was_paused = pause::reset(tx, &subject(blog_id))?;
+    if was_paused {
+        event::record(tx, None, &subject(blog_id), &BlogEvent::Resumed, now)?;
     }
-    Ok(rested)
+    Ok(was_paused)
 }

@@ -89,7 +89,7 @@ channel_config! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[allow(clippy::enum_variant_names, reason = "they are the words of the config file")]
-pub(super) enum Tls {
+pub enum Tls {
     /// It begins in the clear and turns to TLS before anything is said.
     Starttls,
     /// It is TLS from the first byte.

@@ -89,7 +89,7 @@ channel_config! {
 /// Who sees a post.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Visibility {
+pub enum Visibility {
     /// Everybody, and it is shown in public timelines.
     Public,
     /// Everybody who looks.

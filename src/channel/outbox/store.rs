@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::events::DeliveryCode;
 use super::lease::{Lease, Moment};
 use super::model::{Added, NewMessage, Row, State, Suspicion, key};
 use super::restored;
@@ -158,7 +159,7 @@ pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Res
         detail["why"] = suspicion.words().into();
         detail["since"] = since.to_string().into();
     }
-    event::add(tx, Some(message.job), &Subject::delivery(id), state.as_str(), &detail, now)?;
+    event::add(tx, Some(message.job), &Subject::delivery(id), DeliveryCode::when_added(state), &detail, now)?;
     Ok(Added::Added(id))
 }
 

@@ -8,7 +8,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::super::{Column, Context, Error, Exit, Output, Result};
 use crate::app;
 use crate::channel::outbox;
-use crate::commits::run;
 use crate::config::{ConfigFile, SecretUrl};
 use crate::db::{self, DatabaseMove, DbUrl, MoveError, MoveReport, MoveStep, Open, TargetState, Tx};
 use crate::fail;
@@ -190,12 +189,8 @@ pub(super) fn list_busy(tx: &mut Tx<'_>) -> db::Result<Vec<String>> {
         .into_iter()
         .map(|(name, holder)| format!("{name} ({})", presence::shown_owner(&holder.owner)))
         .collect();
-    if let Some(running) = run::find_running(tx)? {
-        busy.extend(
-            run::list_workers(tx, &running)?
-                .iter()
-                .map(|worker| format!("run {} ({})", running.run_id, presence::shown_owner(&worker.owner))),
-        );
+    for pipeline in app::PIPELINES {
+        busy.extend((pipeline.list_busy)(tx)?);
     }
     match outbox::count_in_hand(tx, Clock::system().uptime())? {
         0 => {}

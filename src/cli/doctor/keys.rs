@@ -1,62 +1,41 @@
 //! Where each key, token and password comes from, and what it has to be allowed to do.
 
+use crate::app;
 use crate::config::Section;
 use crate::fetch::{Check, SecretHint};
 use crate::{channel, llm};
 
-/// Where the secrets of pipelines and of the file itself come from, by kind.
-const OTHERS: &[(&str, &[SecretHint])] = &[
-    (
-        "commits",
-        &[SecretHint {
-            key: "token",
+/// Where the secrets of the file itself come from.
+const OTHERS: &[(&str, &[SecretHint])] = &[(
+    "",
+    &[
+        SecretHint {
+            key: "store.url",
             check: "",
-            en: "in GitLab under Edit profile, Access tokens: scope `read_api`; a group or project token will do",
-            ja: "GitLab の「プロフィールの編集」→「アクセストークン」で、スコープ `read_api` を付けて作ります。\
-                 グループやプロジェクトのトークンでもかまいません",
-        }],
-    ),
-    (
-        "books",
-        &[SecretHint {
-            key: "api_key",
+            en: "the password of the PostgreSQL user",
+            ja: "PostgreSQL のユーザーのパスワード",
+        },
+        SecretHint {
+            key: "app.proxy",
             check: "",
-            en: "enable the Books API at https://console.cloud.google.com/apis/library/books.googleapis.com, then make \
-                 a key at https://console.cloud.google.com/apis/credentials",
-            ja: "https://console.cloud.google.com/apis/library/books.googleapis.com で Books API を有効にし、\
-                 https://console.cloud.google.com/apis/credentials で API キーを作ります",
-        }],
-    ),
-    (
-        "",
-        &[
-            SecretHint {
-                key: "store.url",
-                check: "",
-                en: "the password of the PostgreSQL user",
-                ja: "PostgreSQL のユーザーのパスワード",
-            },
-            SecretHint {
-                key: "app.proxy",
-                check: "",
-                en: "whoever runs the proxy tells its address, user and password",
-                ja: "プロキシの管理者に、アドレス、ユーザー名、パスワードを確認します",
-            },
-            SecretHint {
-                key: "web.auth.password",
-                check: "",
-                en: "any long text; browsers ask for it",
-                ja: "任意の長い文字列。ブラウザーが尋ねます",
-            },
-        ],
-    ),
-];
+            en: "whoever runs the proxy tells its address, user and password",
+            ja: "プロキシの管理者に、アドレス、ユーザー名、パスワードを確認します",
+        },
+        SecretHint {
+            key: "web.auth.password",
+            check: "",
+            en: "any long text; browsers ask for it",
+            ja: "任意の長い文字列。ブラウザーが尋ねます",
+        },
+    ],
+)];
 
 /// The secrets of a table of that kind.
 fn secrets_of(kind: &str) -> &'static [SecretHint] {
     let channels = channel::KINDS.iter().map(|kind| (kind.keys.name, kind.secrets));
     let providers = llm::KINDS.iter().map(|kind| (kind.keys.name, kind.secrets));
-    let mut all = channels.chain(providers).chain(OTHERS.iter().copied());
+    let pipelines = app::PIPELINES.iter().map(|of| (of.kind.name, of.secrets));
+    let mut all = channels.chain(providers).chain(pipelines).chain(OTHERS.iter().copied());
     all.find(|(name, _)| *name == kind).map_or(&[], |(_, secrets)| secrets)
 }
 
@@ -73,13 +52,7 @@ pub(super) fn where_to_get_after(kind: &str, check: &Check) -> Option<&'static s
 
 /// What a job would do better with, though it runs without.
 pub(super) fn better_with(kind: &str, section: &Section) -> Option<String> {
-    let (words, key) = match kind {
-        "books" if crate::books::config::lacks_key(section) => {
-            ("Google Books needs an API key: without one it allows no requests", "api_key")
-        }
-        "commits" if !section.has("token") => ("without a token only public projects can be read", "token"),
-        _ => return None,
-    };
+    let (words, key) = (app::find_pipeline(kind)?.lacks)(section)?;
     Some(format!("{words}; {}", where_to_get(kind, key)?))
 }
 

@@ -14,7 +14,8 @@ pub(super) async fn run(channel: Option<&str>, to: Option<&str>, context: &Conte
     let app = context.look().await?;
     let env = &app.env;
     let chosen = choose(env.channels.iter().filter(|one| one.kind() == MAIL), channel, "mail")?;
-    let outcomes = chosen.send_test(&env.channel_env, env.app.language, to).await.unwrap_or_default();
+    let outcomes =
+        chosen.send_test(&env.channel_env, env.app.message_language(), to).await.unwrap_or_default();
     let mut failure = None;
     let mut accepted = Vec::new();
     for (recipient, outcome) in outcomes {

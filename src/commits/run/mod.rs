@@ -188,10 +188,10 @@ impl Bulk {
         match decide::reopen(&wanted, again, running) {
             Begin::Nothing => Ok(None),
             Begin::Busy(run, worker) => Ok(Some(Ended::Busy(run, worker))),
-            Begin::Blocked(run) => Err(Failure::Failed(format!(
-                "run {} was interrupted and comes first: `tsuzuki bulk resume` ends it",
-                run.run_id
-            ))),
+            Begin::Blocked(run) => Err(Failure::Failed(
+                format!("run {} was interrupted and comes first: `tsuzuki bulk resume` ends it", run.run_id)
+                    .into(),
+            )),
             Begin::Continue(_) => self.start(None, sharing).await.map(Some),
             Begin::New => {
                 let status = match again {
@@ -306,12 +306,12 @@ impl Bulk {
         }
         findings.problems.extend(self.notify_ended().await?);
         let summary = self.env.db.read(move |tx| store::find_summary(tx, &run_id)).await?;
-        let summary = summary.ok_or_else(|| Failure::Failed(format!("run {run_id} has vanished")))?;
+        let summary = summary.ok_or_else(|| Failure::Failed(format!("run {run_id} has vanished").into()))?;
         let refused = findings.refused.iter().find(|(job, _)| self.is_ours(job)).map(|(_, why)| why.clone());
         let problems = findings.list_problems(&run_id);
         match (findings.broken, refused) {
             (Some(error), _) => Err(error.into()),
-            (None, Some(why)) => Err(Failure::Credentials(why)),
+            (None, Some(why)) => Err(Failure::Credentials(why.into())),
             _ if findings.stopped && summary.run.status == RunStatus::Running => Err(Failure::Interrupted),
             _ => Ok(Outcome { run: summary, problems, waiting_until: findings.waiting_until }),
         }

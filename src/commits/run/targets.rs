@@ -29,7 +29,7 @@ impl Bulk {
                 }
                 Err(failure @ (Failure::Credentials(_) | Failure::Failed(_))) => {
                     match &failure {
-                        Failure::Credentials(why) => findings.refuse(&source.job, why),
+                        Failure::Credentials(why) => findings.refuse(&source.job, &why.to_string()),
                         _ => findings.problems.push(format!("{}: {failure}", source.job)),
                     }
                     failed.get_or_insert(failure);

@@ -13,11 +13,13 @@ pub use feed::{
 pub use import::{ImportedItem, add_feed, add_imported, find_first_created};
 
 use super::TOPIC;
-use super::decide::{Event, LONGEST_WAIT, Transition};
+use super::decide::{LONGEST_WAIT, Transition};
+use super::events::{self, ItemCode};
 use super::model::{Item, NewItem, Reason, Status};
 use crate::db::{self, Row, Tx};
 use crate::id::JobName;
-use crate::ledger::{Subject, event};
+use crate::ledger::event;
+use crate::ledger::event::EventCode as _;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -304,14 +306,20 @@ pub fn count(tx: &mut Tx<'_>, job: &JobName, status: Status) -> db::Result<i64> 
 }
 
 /// Writes a decided transition and its event; `false` if somebody else has changed the item meanwhile.
-pub fn apply(tx: &mut Tx<'_>, item: &Item, to: &Transition, code: &str, detail: &Json) -> db::Result<bool> {
+pub fn apply(
+    tx: &mut Tx<'_>,
+    item: &Item,
+    to: &Transition,
+    code: ItemCode,
+    detail: &Json,
+) -> db::Result<bool> {
     if !put(tx, item, to)? {
         return Ok(false);
     }
     note(tx, item, code, detail, to.last_checked_at)?;
-    if to.reason == Some(Reason::RetryLimitExceeded) && code != Event::WaitOver.code() {
-        let last = serde_json::json!({ "retry_count": to.retry_count, "last": code });
-        note(tx, item, "retry_limit_exceeded", &last, to.last_checked_at)?;
+    if to.reason == Some(Reason::RetryLimitExceeded) && code != ItemCode::WaitOver {
+        let last = serde_json::json!({ "retry_count": to.retry_count, "last": code.word() });
+        note(tx, item, ItemCode::RetryLimitExceeded, &last, to.last_checked_at)?;
     }
     Ok(true)
 }
@@ -339,10 +347,10 @@ pub fn put(tx: &mut Tx<'_>, item: &Item, to: &Transition) -> db::Result<bool> {
     Ok(changed == 1)
 }
 
-/// Tells the story of an item one step on.
-pub fn note(tx: &mut Tx<'_>, item: &Item, code: &str, detail: &Json, now: Timestamp) -> db::Result<()> {
+/// Adds an event about an item.
+pub fn note(tx: &mut Tx<'_>, item: &Item, code: ItemCode, detail: &Json, now: Timestamp) -> db::Result<()> {
     let job: Option<JobName> = item.job_name.parse().ok();
-    event::add(tx, job.as_ref(), &Subject::item(&item.url), code, detail, now)
+    event::add(tx, job.as_ref(), &events::item(&item.url), code, detail, now)
 }
 
 /// Remembers what the page was and what the model said about it.

@@ -225,3 +225,15 @@ pub fn find_last_completed(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Option
     )?;
     Ok(last.flatten())
 }
+
+/// Who works on the run that is there, for people.
+pub fn list_busy(tx: &mut Tx<'_>) -> db::Result<Vec<String>> {
+    let Some(running) = find_running(tx)? else { return Ok(Vec::new()) };
+    let workers = super::list_workers(tx, &running)?;
+    Ok(workers
+        .iter()
+        .map(|worker| {
+            format!("run {} ({})", running.run_id, crate::ledger::presence::shown_owner(&worker.owner))
+        })
+        .collect())
+}
