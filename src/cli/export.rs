@@ -7,7 +7,8 @@ use clap::ValueEnum;
 
 use super::names::{Named, no_such, refuse_unknown};
 use super::{Context, Error, Exit, Result, Stopping};
-use crate::commits::config::{Keys as CommitKeys, Since, host_of};
+use crate::commits::Source;
+use crate::commits::config::Since;
 use crate::db::Open;
 use crate::export::{self, Filter, Format, Style, What, Writer};
 use crate::text::{self, counted};
@@ -163,10 +164,10 @@ async fn filter_of(args: &Args, what: What, context: &Context) -> Result<Filter>
     };
     if let (What::Commits, Some(name)) = (what, &args.job) {
         let job = config.find_job(name).filter(|job| job.kind == crate::commits::KIND);
-        let keys = job.and_then(|job| job.section.read::<CommitKeys>().ok()).ok_or_else(|| {
+        let source = job.and_then(|job| Source::read(job).ok()).ok_or_else(|| {
             Error::usage(format!("there is no commits job `{name}`")).hint("`tsuzuki job ls` lists the jobs")
         })?;
-        filter.host = Some(host_of(&keys.gitlab));
+        filter.host = Some(source.host);
     }
     Ok(filter)
 }

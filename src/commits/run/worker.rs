@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::Source;
 use super::super::collect::{Collector, Halt};
-use super::super::gitlab::Client;
+use super::super::host::Host;
 use super::super::store::projects;
 use super::{Bulk, Claimed, LEASE, RunRow, RunStatus, Step, store};
 use crate::db;
@@ -90,7 +90,7 @@ pub(super) struct Worker {
     pub(super) run_id: RunId,
     pub(super) label: JobName,
     pub(super) source: Arc<Source>,
-    pub(super) client: Arc<Client>,
+    pub(super) client: Arc<dyn Host>,
     pub(super) stop: CancellationToken,
     pub(super) findings: Arc<Mutex<Findings>>,
 }
