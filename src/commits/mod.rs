@@ -25,7 +25,6 @@ pub mod run;
 pub mod stats;
 pub mod store;
 pub mod sync;
-mod unreadable;
 
 use std::sync::Arc;
 use std::time::Duration;

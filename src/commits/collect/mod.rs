@@ -5,6 +5,7 @@ mod sweep;
 
 use std::sync::Arc;
 
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -15,10 +16,9 @@ use super::run::{self, Claimed};
 use super::store::branches;
 use super::store::pages::{self, BranchRef};
 use super::store::unreachable;
-use super::unreadable;
 use crate::db::{self, Db, Tx};
 use crate::id::JobName;
-use crate::ledger::Subject;
+use crate::ledger::{Subject, event};
 use crate::text::counted;
 use crate::time::{Clock, Timestamp};
 
@@ -123,8 +123,12 @@ impl Collector {
 
     /// The end of a target that is up to date: commits that could not be read make it a failure, once.
     async fn check_left_out(&self) -> Result<(), Halt> {
-        let (branch, run_id) = (self.subject(), self.claimed.run_id);
-        let unreadable = self.db.read(move |tx| unreadable::list(tx, &branch, &run_id)).await?;
+        let claimed = self.claimed.clone();
+        let unreadable = self.db.read(move |tx| {
+            let place = BranchRef { project_id: claimed.project_id, branch_name: &claimed.branch_name };
+            pages::list_unreadable(tx, place, &claimed.run_id)
+        });
+        let unreadable = unreadable.await?;
         match unreadable.first() {
             None => Ok(()),
             Some(first) => Err(Halt::Failed(format!(
@@ -231,14 +235,20 @@ impl Collector {
         let (claimed, after, state) = (self.claimed.clone(), after.clone(), state.clone());
         let (subject, now) = (self.subject(), self.clock.now());
         let stored = self.write(move |tx, place| {
-            let new = pages::add_commits(tx, place, &commits, after.since)?;
+            let new = pages::add_commits(tx, place, &commits, after.since, &claimed.run_id)?;
             if new > 0 {
                 run::renew(tx, &claimed, new)?;
             }
             if state.has_unreachable {
                 unreachable::reset(tx, place, &commits)?;
             }
-            unreadable::note(tx, &subject, &claimed.run_id, &commits, now)?;
+            for commit in &commits {
+                if let Err(date) = &commit.committed_at {
+                    let run_id = claimed.run_id.to_string();
+                    let detail = json!({ "sha": commit.sha, "committed_date": date, "run": run_id });
+                    event::add(tx, None, &subject, "unreadable_commit", &detail, now)?;
+                }
+            }
             crate::fail::point("commits.page");
             if !is_last {
                 pages::put_walk(tx, place, &after)?;
