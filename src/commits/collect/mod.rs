@@ -1,11 +1,11 @@
 //! One branch, from its head back to what is known: page by page, each stored with its position.
 
+mod left_out;
 mod missing;
 mod sweep;
 
 use std::sync::Arc;
 
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -18,7 +18,7 @@ use super::store::pages::{self, BranchRef};
 use super::store::unreachable;
 use crate::db::{self, Db, Tx};
 use crate::id::JobName;
-use crate::ledger::{Subject, event};
+use crate::ledger::Subject;
 use crate::text::counted;
 use crate::time::{Clock, Timestamp};
 
@@ -119,23 +119,6 @@ impl Collector {
             }
         }
         Err(Halt::Failed(format!("`{branch}` changes faster than it can be read; run again")))
-    }
-
-    /// The end of a target that is up to date: commits that could not be read make it a failure, once.
-    async fn check_left_out(&self) -> Result<(), Halt> {
-        let claimed = self.claimed.clone();
-        let unreadable = self.db.read(move |tx| {
-            let place = BranchRef { project_id: claimed.project_id, branch_name: &claimed.branch_name };
-            pages::list_unreadable(tx, place, &claimed.run_id)
-        });
-        let unreadable = unreadable.await?;
-        match unreadable.first() {
-            None => Ok(()),
-            Some(first) => Err(Halt::Failed(format!(
-                "not stored, for want of a readable date: {}, e.g. {first}; everything else is saved",
-                counted(unreadable.len(), "commit")
-            ))),
-        }
     }
 
     async fn find_state(&self) -> Result<BranchState, Halt> {
@@ -242,13 +225,7 @@ impl Collector {
             if state.has_unreachable {
                 unreachable::reset(tx, place, &commits)?;
             }
-            for commit in &commits {
-                if let Err(date) = &commit.committed_at {
-                    let run_id = claimed.run_id.to_string();
-                    let detail = json!({ "sha": commit.sha, "committed_date": date, "run": run_id });
-                    event::add(tx, None, &subject, "unreadable_commit", &detail, now)?;
-                }
-            }
+            left_out::note(tx, &subject, &claimed.run_id, &commits, now)?;
             crate::fail::point("commits.page");
             if !is_last {
                 pages::put_walk(tx, place, &after)?;
