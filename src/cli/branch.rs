@@ -5,7 +5,7 @@ use clap::Subcommand;
 use super::bulk::read_sources;
 use super::commits::find_project;
 use super::{Column, Context, Error, Exit, Result, log};
-use crate::commits::gitlab;
+use crate::commits::host;
 use crate::commits::store::{branches, projects};
 use crate::db::Open;
 use crate::ledger::{Subject, event};
@@ -26,11 +26,11 @@ enum Command {
     },
     /// Collect a branch that the config does not name; the next run takes it up
     Add {
-        /// The project, by path or GitLab's number
+        /// The project, by path or the host's number
         project: String,
         /// The branch
         branch: String,
-        /// The job whose GitLab it is on [default: the first]
+        /// The job whose host it is on [default: the first]
         #[arg(long, value_name = "NAME")]
         job: Option<String>,
     },
@@ -101,8 +101,8 @@ async fn add(project: &str, branch: String, job: Option<&str>, context: &Context
     let Some(source) = sources.first() else { return Err(Error::failed("there is no job to add it to")) };
     let client = source.client(&app.env)?;
     let remote = client.fetch_project(project, &context.stop).await.map_err(|error| match error {
-        gitlab::Error::Credentials(why) => Error::new(Exit::Credentials, why),
-        gitlab::Error::Missing(_) => Error::failed(format!("{} has no project `{project}`", source.host))
+        host::Error::Credentials(why) => Error::new(Exit::Credentials, why),
+        host::Error::Missing { .. } => Error::failed(format!("{} has no project `{project}`", source.host))
             .hint("check the path, and whether the token may see it"),
         error => Error::failed(error.to_string()),
     })?;

@@ -197,7 +197,7 @@ fn tell(outcome: &Outcome, times: &Times, context: &Context) -> Result<()> {
     }
     if let Some(until) = outcome.waiting_until {
         context.out.note(format!(
-            "GitLab asks to wait until {}; `tsuzuki bulk resume` continues then.",
+            "The host asks to wait until {}; `tsuzuki bulk resume` continues then.",
             times.line(until)
         ));
     }

@@ -1,4 +1,4 @@
-//! Commits: GitLab projects × branches → resumable bulk runs → commits → statistics.
+//! Commits: projects × branches of a Git host → resumable bulk runs → commits → statistics.
 //!
 //! ```text
 //!  config + what was collected before
@@ -12,11 +12,12 @@
 //!
 //! Completeness comes from the graph, never from dates: see [`history`]. How targets are shared: see [`run`].
 
+pub mod author;
 pub mod collect;
 pub mod config;
 pub mod events;
-pub mod gitlab;
 pub mod history;
+pub mod host;
 pub mod message;
 pub mod model;
 pub mod pipeline;
@@ -26,21 +27,20 @@ pub mod run;
 pub mod stats;
 pub mod store;
 pub mod sync;
-mod unreadable;
 pub mod view;
-pub mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
+use self::author::Emails;
 use self::config::Keys;
-use self::gitlab::{Access, Client};
+use self::host::{Access, Host, HostKind};
 use self::run::decide::{self, HostJob, Sharing};
 use self::run::{Bulk, Ended, Outcome, RunRow};
-use self::wire::Emails;
 use crate::config::Problems;
+use crate::config::value::HttpUrl;
 use crate::db::{self, Db};
 use crate::engine::job::Boxed;
 use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext};
@@ -63,12 +63,15 @@ const LOOK_PATIENCE: Duration = Duration::from_secs(20);
 /// Targets that `--dry-run` lists one by one.
 const LISTED: usize = 50;
 
-/// One `commits` job: a GitLab, a token, and what to collect there.
+/// One `commits` job: a Git host, a token, and what to collect there.
 pub struct Source {
     /// The job.
     pub job: JobName,
-    /// The GitLab, as projects name it.
+    /// The host, as projects name it.
     pub host: String,
+    /// Where it is.
+    pub address: HttpUrl,
+    kind: HostKind,
     /// The job's keys.
     pub keys: Keys,
     /// The channels that hear of the end of a run.
@@ -86,9 +89,13 @@ impl Source {
             .map_err(|error| job.section.problem("allow_private", error.to_string()));
         let (keys, allow_private) = Problems::both(Keys::read(job), allow_private)?;
         let zone = job.timezone.time_zone().clone();
+        let (address, kind) = keys.find_host().expect("the keys are refused without one");
+        let address = address.clone();
         Ok(Self {
             job: job.name.clone(),
-            host: config::host_of(&keys.gitlab),
+            host: config::host_of(&address),
+            address,
+            kind,
             keys,
             deliver: job.deliver.clone(),
             enabled: job.enabled,
@@ -114,7 +121,7 @@ impl Source {
     }
 
     /// A client with the job's token.
-    pub fn client(&self, env: &JobEnv) -> Result<Client, Failure> {
+    pub fn client(&self, env: &JobEnv) -> Result<Arc<dyn Host>, Failure> {
         let token = match &self.keys.token {
             Some(token) => {
                 let token = token.reveal().map_err(|error| Failure::Credentials(error.to_string().into()))?;
@@ -123,13 +130,15 @@ impl Source {
             None => None,
         };
         let access = Access {
-            base: self.keys.gitlab.url().clone(),
+            fetcher: env.fetcher.clone(),
+            clock: env.clock.clone(),
+            base: self.address.url().clone(),
             token,
             allow_private: self.allow_private.clone(),
             at_once: self.keys.concurrency,
             emails: if self.keys.hide_emails { Emails::Hidden } else { Emails::Plain },
         };
-        Ok(Client::new(env.fetcher.clone(), env.clock.clone(), access))
+        Ok((self.kind.connect)(access))
     }
 }
 
@@ -161,7 +170,7 @@ impl Collector for Commits {
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
         Box::pin(async move {
             let client = self.source.client(&self.env)?;
-            preview::preview(&self.source, &list_host_jobs(&self.env), &client, db).await
+            preview::preview(&self.source, &list_host_jobs(&self.env), &*client, db).await
         })
     }
 
@@ -218,11 +227,11 @@ impl Commits {
         }
     }
 
-    /// Whether GitLab answers, and whether the token sees the first project or the group.
+    /// Whether the host answers, and whether the token sees the first project or the group.
     async fn look(&self) -> Vec<Check> {
-        let Source { keys, allow_private, .. } = &*self.source;
+        let Source { keys, address, kind, allow_private, .. } = &*self.source;
         let fetcher = &self.env.fetcher;
-        let server = fetcher.reach("GitLab", keys.gitlab.url(), allow_private, Wanted::Anything).await;
+        let server = fetcher.reach(kind.name, address.url(), allow_private, Wanted::Anything).await;
         let client = match self.source.client(&self.env) {
             Ok(client) if server.is_fine => client,
             Ok(_) => return vec![server],
@@ -245,7 +254,7 @@ impl Commits {
         };
         let access = match tokio::time::timeout(LOOK_PATIENCE, asked).await {
             Ok(Ok(seen)) => Check::fine("token", seen),
-            Ok(Err(gitlab::Error::Credentials(why))) => Check::locked("token", why),
+            Ok(Err(host::Error::Credentials(why))) => Check::locked("token", why),
             Ok(Err(error)) => Check::bad("token", error.to_string()),
             Err(_) => Check::bad("token", "no answer in time"),
         };

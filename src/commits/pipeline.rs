@@ -4,7 +4,7 @@ use super::events::{BRANCH, BranchCode, PROJECT, ProjectCode, RUN, RunCode};
 use super::store::export::{After as CommitKey, list_after};
 use super::store::reading::CommitRow;
 use super::store::{branches, projects};
-use super::{KIND, config, make, run, view};
+use super::{KIND, Source, config, make, run, view};
 use crate::config::Kind;
 use crate::engine::Pipeline;
 use crate::engine::pipeline::{Example, Flag, Shape, Thing, Uses, WithoutChannel};
@@ -144,8 +144,7 @@ static COMMITS: Table = Table {
     },
     owner: |config, name| {
         let job = config.find_job(name).filter(|job| job.kind == KIND)?;
-        let keys: config::Keys = job.section.read().ok()?;
-        Some(config::host_of(&keys.gitlab))
+        Some(Source::read(job).ok()?.host)
     },
 };
 

@@ -1,4 +1,4 @@
-//! A look at what a run would walk: GitLab is asked for projects, branches and heads, and nothing is stored.
+//! A look at what a run would walk: the host is asked for projects, branches and heads, and nothing is stored.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::Source;
-use super::gitlab::{self, Client};
+use super::host::{self, Host};
 use super::run::decide::{self, HostJob};
 use super::run::targets;
 use super::store::{branches, projects};
@@ -32,7 +32,7 @@ struct Walked {
 pub(super) async fn preview(
     source: &Source,
     jobs_on_host: &[HostJob],
-    client: &Client,
+    client: &dyn Host,
     db: &Db,
 ) -> Result<Preview, Failure> {
     let stop = CancellationToken::new();
@@ -106,12 +106,14 @@ async fn list_walked(
     Ok(walked)
 }
 
-async fn preview_branch(walked: Walked, client: &Client, stop: &CancellationToken) -> PreviewItem {
+async fn preview_branch(walked: Walked, client: &dyn Host, stop: &CancellationToken) -> PreviewItem {
     let Walked { remote_id, path, branch, known_head } = walked;
     let what = format!("{path} {branch}");
     let head = match client.fetch_head(remote_id, &branch, stop).await {
         Ok(head) => head,
-        Err(gitlab::Error::Missing(_)) => return PreviewItem::failed(what, "GitLab has no such branch"),
+        Err(host::Error::Missing { host, .. }) => {
+            return PreviewItem::failed(what, format!("{host} has no such branch"));
+        }
         Err(error) => return PreviewItem::failed(what, error.to_string()),
     };
     let short = |sha: &str| sha.get(..8).unwrap_or(sha).to_owned();

@@ -4,7 +4,7 @@ use futures_util::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 
 use super::Source;
-use super::gitlab::{self, Client};
+use super::host::{self, Host};
 use super::model::{Project, RemoteProject};
 use super::store::projects;
 use crate::db::Db;
@@ -18,16 +18,16 @@ enum Looked {
     Trouble(String),
 }
 
-/// The projects that the config names, as GitLab has them.
+/// The projects that the config names, as the host has them.
 #[derive(Default)]
 pub(super) struct Named {
     pub(super) found: Vec<RemoteProject>,
     pub(super) problems: Vec<NotFound>,
-    /// Names that GitLab does not know.
+    /// Names that the host does not know.
     gone: Vec<String>,
-    /// Names that GitLab had trouble with.
+    /// Names that the host had trouble with.
     unsure: Vec<String>,
-    /// Whether that is all there is: GitLab had no trouble with any of it.
+    /// Whether that is all there is: the host had no trouble with any of it.
     is_whole: bool,
 }
 
@@ -64,14 +64,14 @@ pub struct Synced {
     pub is_whole: bool,
 }
 
-/// Asks GitLab for the projects that the config names.
+/// Asks the host for the projects that the config names.
 pub(super) async fn fetch_named(
     source: &Source,
-    client: &Client,
+    client: &dyn Host,
     stop: &CancellationToken,
-) -> Result<Named, gitlab::Error> {
+) -> Result<Named, host::Error> {
     let names: Vec<String> = source.keys.projects.iter().map(ToString::to_string).collect();
-    let looked: Vec<(String, Result<Looked, gitlab::Error>)> = futures_util::stream::iter(names)
+    let looked: Vec<(String, Result<Looked, host::Error>)> = futures_util::stream::iter(names)
         .map(|name| async move {
             let looked = look_up(client, &name, stop).await;
             (name, looked)
@@ -98,12 +98,12 @@ pub(super) async fn fetch_named(
     if let Some(group) = &source.keys.group {
         match client.fetch_group(group.as_str(), stop).await {
             Ok(remote) => found.extend(remote),
-            Err(gitlab::Error::Missing(_)) => {
+            Err(host::Error::Missing { .. }) => {
                 let why =
                     format!("group `{group}` does not exist, or the token may not see it; check `group`");
                 problems.push(NotFound { what: None, why });
             }
-            Err(gitlab::Error::Failed(why) | gitlab::Error::Forbidden(why)) => {
+            Err(host::Error::Failed(why) | host::Error::Forbidden { why, .. }) => {
                 problems.push(NotFound::new(format!("group `{group}`"), why));
                 is_whole = false;
             }
@@ -120,7 +120,7 @@ pub(super) async fn fetch_named(
 /// Brings the projects that the config names up to date: added, renamed, or marked as gone; never deleted.
 pub async fn sync_projects(
     source: &Source,
-    client: &Client,
+    client: &dyn Host,
     db: &Db,
     now: Timestamp,
     stop: &CancellationToken,
@@ -140,7 +140,7 @@ pub async fn sync_projects(
             for remote in &found {
                 synced.push(projects::put(tx, &host, remote, now)?);
             }
-            // GitLab had trouble with these; what is known of them is good enough.
+            // The host had trouble with these; what is known of them is good enough.
             synced.extend(known.into_iter().filter(|project| named(&unsure, project)));
             synced.sort_by_key(|project| project.project_id);
             synced.dedup_by_key(|project| project.project_id);
@@ -151,12 +151,12 @@ pub async fn sync_projects(
     Ok(Synced { projects, problems, is_whole })
 }
 
-async fn look_up(client: &Client, name: &str, stop: &CancellationToken) -> Result<Looked, gitlab::Error> {
+async fn look_up(client: &dyn Host, name: &str, stop: &CancellationToken) -> Result<Looked, host::Error> {
     match client.fetch_project(name, stop).await {
         Ok(remote) => Ok(Looked::Here(remote)),
-        Err(gitlab::Error::Missing(why)) => Ok(Looked::Gone(format!("GitLab answers 404 ({why})"))),
+        Err(host::Error::Missing { host, why }) => Ok(Looked::Gone(format!("{host} answers 404 ({why})"))),
         Err(
-            error @ (gitlab::Error::Failed(_) | gitlab::Error::Forbidden(_) | gitlab::Error::Refused { .. }),
+            error @ (host::Error::Failed(_) | host::Error::Forbidden { .. } | host::Error::Refused { .. }),
         ) => Ok(Looked::Trouble(error.to_string())),
         Err(error) => Err(error),
     }
@@ -165,7 +165,7 @@ async fn look_up(client: &Client, name: &str, stop: &CancellationToken) -> Resul
 /// Looks again at every project of the host that is known but that the config does not name.
 pub async fn sync_known(
     source: &Source,
-    client: &Client,
+    client: &dyn Host,
     db: &Db,
     now: Timestamp,
     stop: &CancellationToken,
@@ -189,11 +189,11 @@ pub async fn sync_known(
     Ok(problems)
 }
 
-impl From<gitlab::Error> for Failure {
-    fn from(error: gitlab::Error) -> Self {
+impl From<host::Error> for Failure {
+    fn from(error: host::Error) -> Self {
         match error {
-            gitlab::Error::Stopped => Failure::Interrupted,
-            gitlab::Error::Credentials(why) => Failure::Credentials(why.into()),
+            host::Error::Stopped => Failure::Interrupted,
+            host::Error::Credentials(why) => Failure::Credentials(why.into()),
             error => Failure::Failed(error.to_string().into()),
         }
     }

@@ -7,10 +7,10 @@ use super::source::{
     Became, Record, Refusal, Table, Trouble, check_tables, import_table, needed, needed_as, quote, spare,
 };
 use super::{Options, Report, in_one_go};
+use crate::commits::author::{Emails, author_of};
 use crate::commits::model::{RemoteProject, is_sha};
 use crate::commits::run::{self, ImportedResult, ImportedRun, RunStatus, TargetStatus};
 use crate::commits::store::import::{self as store, ImportedCommit};
-use crate::commits::wire::{Emails, author_of};
 use crate::db::{self, Db, Foreign, Raw, Tx};
 use crate::id::{JobName, RunId};
 

@@ -207,6 +207,18 @@ fn the_tables_of_runs_are_named_in_one_room() {
 }
 
 #[test]
+fn only_its_own_folder_and_the_list_of_hosts_know_a_git_host() {
+    let mut naming: Vec<String> = rust_files(&root().join("src/commits"))
+        .iter()
+        .filter(|file| code_of(file).to_lowercase().contains("gitlab"))
+        .map(|file| path_of(file))
+        .filter(|path| !path.starts_with("src/commits/host/gitlab/"))
+        .collect();
+    naming.sort();
+    assert_eq!(naming, ["src/commits/host/mod.rs"]);
+}
+
+#[test]
 fn deciding_and_reading_do_no_input_or_output() {
     const ALONE: [&str; 4] = [
         "src/engine/schedule.rs",

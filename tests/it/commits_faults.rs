@@ -353,6 +353,27 @@ on_both_databases! {
         assert_eq!(world.branch("main").await.unreadable, 0);
     }
 
+    async fn every_commit_without_a_readable_date_is_counted_however_many(fixture) {
+        let world = World::new(&fixture.db, PROJECT).await;
+        world.gitlab.add_synthetic(7, "team/app", 250);
+        world.gitlab.set_fault(|asked| {
+            asked.is_for_commits().then_some(Fault::Edit(|page| {
+                for commit in page.as_array_mut().unwrap().iter_mut().skip(1) {
+                    commit["committed_date"] = "soon".into();
+                }
+            }))
+        });
+        let outcome = world.start().await.unwrap();
+        assert_eq!((outcome.run.run.failed_count, outcome.run.new_commits_count), (1, 3));
+        assert!(outcome.problems[0].contains("readable date: 247 commits, e.g. "), "{:?}", outcome.problems);
+        assert_eq!(world.branch("main").await.unreadable, 247);
+        // What the story of the branch has forgotten is not forgotten by the branch.
+        let later = fixture.clock.now().plus(Duration::from_secs(1));
+        fixture.db.write(move |tx| tsuzuki::ledger::event::prune(tx, later, 1_000)).await.unwrap();
+        assert_eq!(world.branch("main").await.unreadable, 247);
+        assert_eq!(world.start().await.unwrap().problems, Vec::<String>::new(), "told once");
+    }
+
     async fn a_branch_that_was_taken_out_by_hand_stays_out_though_the_config_names_it(fixture) {
         let world = World::new(&fixture.db, "projects = [\"team/app\"]\nbranches = [\"main\"]").await;
         world.gitlab.add_synthetic(7, "team/app", 5);

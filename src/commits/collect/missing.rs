@@ -1,8 +1,8 @@
-//! A branch that GitLab does not have: whether it was deleted, or its project with it, or never was there.
+//! A branch that the host does not have: whether it was deleted, or its project with it, or never was there.
 
 use serde_json::json;
 
-use super::super::gitlab;
+use super::super::host;
 use super::super::store::{branches, projects};
 use super::{Collector, Halt};
 use crate::ledger::{Subject, event};
@@ -14,7 +14,7 @@ impl Collector {
         let state = self.find_state().await?;
         let was_read = state.complete_head.is_some() || state.walking.is_some();
         match self.client.fetch_project(&self.project.remote_id.to_string(), &self.stop).await {
-            Err(gitlab::Error::Missing(_)) => {
+            Err(host::Error::Missing { .. }) => {
                 let (subject, now, job) = (Subject::project(&path), self.clock.now(), self.job.clone());
                 self.write(move |tx, place| {
                     if projects::mark_removed(tx, place.project_id, &job, now)? {

@@ -1,5 +1,6 @@
 //! One branch, from its head back to what is known: page by page, each stored with its position.
 
+mod left_out;
 mod missing;
 mod sweep;
 
@@ -8,14 +9,13 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use super::gitlab::{self, Client};
 use super::history::{self, FirstPage, Step};
+use super::host::{self, Host, Range};
 use super::model::{BranchState, Commit, Page, Project, Walk};
 use super::run::{self, Claimed};
 use super::store::branches;
 use super::store::pages::{self, BranchRef};
 use super::store::unreachable;
-use super::unreadable;
 use crate::db::{self, Db, Tx};
 use crate::id::JobName;
 use crate::ledger::Subject;
@@ -27,8 +27,8 @@ const MOST_WALKS: usize = 5;
 
 /// A target under a lease, and what is needed to collect it.
 pub struct Collector {
-    /// The GitLab it is on.
-    pub client: Arc<Client>,
+    /// The host it is on.
+    pub client: Arc<dyn Host>,
     /// The database.
     pub db: Db,
     /// The time.
@@ -56,7 +56,7 @@ pub enum Halt {
     Lost,
     /// The token is no good: nothing else can be collected either.
     Credentials(String),
-    /// GitLab asks for a longer wait.
+    /// The host asks for a longer wait.
     Later(Timestamp, String),
     /// The database refused.
     Db(db::Error),
@@ -91,7 +91,7 @@ impl Collector {
         let branch = &self.claimed.branch_name;
         let head = match self.client.fetch_head(self.project.remote_id, branch, &self.stop).await {
             Ok(head) => head,
-            Err(gitlab::Error::Missing(_)) => return self.without_branch().await,
+            Err(host::Error::Missing { .. }) => return self.without_branch().await,
             Err(error) => return Err(self.halt(error)),
         };
         let mut whole = None;
@@ -119,19 +119,6 @@ impl Collector {
             }
         }
         Err(Halt::Failed(format!("`{branch}` changes faster than it can be read; run again")))
-    }
-
-    /// The end of a target that is up to date: commits that could not be read make it a failure, once.
-    async fn check_left_out(&self) -> Result<(), Halt> {
-        let (branch, run_id) = (self.subject(), self.claimed.run_id);
-        let unreadable = self.db.read(move |tx| unreadable::list(tx, &branch, &run_id)).await?;
-        match unreadable.first() {
-            None => Ok(()),
-            Some(first) => Err(Halt::Failed(format!(
-                "not stored, for want of a readable date: {}, e.g. {first}; everything else is saved",
-                counted(unreadable.len(), "commit")
-            ))),
-        }
     }
 
     async fn find_state(&self) -> Result<BranchState, Halt> {
@@ -169,11 +156,12 @@ impl Collector {
                 FirstPage::Sound => {}
                 FirstPage::Empty if walk.base.is_some() => return self.after_empty_range(&walk, state).await,
                 _ if walk.base.is_some() => {
-                    return Ok(Walked::NeedsWhole("GitLab does not list the range".to_owned()));
+                    return Ok(self.without_range());
                 }
                 _ => {
                     return Err(Halt::Failed(format!(
-                        "GitLab names {} as the head of the branch but does not list it; run again",
+                        "{} names {} as the head of the branch but does not list it; run again",
+                        self.client.name(),
                         walk.head
                     )));
                 }
@@ -195,7 +183,8 @@ impl Collector {
                 Stored::Pages => return self.after_pages(&after, state).await,
                 Stored::Holes(missing) => {
                     return Ok(Walked::NeedsWhole(format!(
-                        "GitLab's list lacks {}",
+                        "the list of {} lacks {}",
+                        self.client.name(),
                         counted(missing, "parent commit")
                     )));
                 }
@@ -210,8 +199,9 @@ impl Collector {
         }
     }
 
-    async fn fetch(&self, walk: &Walk, page: u32) -> Result<Page, gitlab::Error> {
-        self.client.fetch_commits(self.project.remote_id, &walk.revision(), page, &self.stop).await
+    async fn fetch(&self, walk: &Walk, page: u32) -> Result<Page, host::Error> {
+        let range = Range { base: walk.base.as_deref(), head: &walk.head };
+        self.client.fetch_commits(self.project.remote_id, range, page, &self.stop).await
     }
 
     /// Stores a page and its position, or with the last page that the branch is complete.
@@ -228,14 +218,14 @@ impl Collector {
         let (claimed, after, state) = (self.claimed.clone(), after.clone(), state.clone());
         let (subject, now) = (self.subject(), self.clock.now());
         let stored = self.write(move |tx, place| {
-            let new = pages::add_commits(tx, place, &commits, after.since)?;
+            let new = pages::add_commits(tx, place, &commits, after.since, &claimed.run_id)?;
             if new > 0 {
                 run::renew(tx, &claimed, new)?;
             }
             if state.has_unreachable {
                 unreachable::reset(tx, place, &commits)?;
             }
-            unreadable::note(tx, &subject, &claimed.run_id, &commits, now)?;
+            left_out::note(tx, &subject, &claimed.run_id, &commits, now)?;
             crate::fail::point("commits.page");
             if !is_last {
                 pages::put_walk(tx, place, &after)?;
@@ -259,7 +249,7 @@ impl Collector {
         Ok(stored)
     }
 
-    /// Nothing between the old head and the new one: either the branch went back to a commit we have, or GitLab has
+    /// Nothing between the old head and the new one: either the branch went back to a commit we have, or the host has
     /// forgotten the old head.
     async fn after_empty_range(&self, walk: &Walk, state: &BranchState) -> Result<Walked, Halt> {
         let after = Walk { page: 0, ..walk.clone() };
@@ -275,7 +265,8 @@ impl Collector {
         match is_known {
             true => self.after_pages(walk, state).await,
             false => {
-                Ok(Walked::NeedsWhole("GitLab no longer knows the commit that was read last".to_owned()))
+                let name = self.client.name();
+                Ok(Walked::NeedsWhole(format!("{name} no longer knows the commit that was read last")))
             }
         }
     }
@@ -294,25 +285,30 @@ impl Collector {
         Ok(Walked::Complete)
     }
 
-    fn after_page_error(&self, walk: &Walk, error: gitlab::Error) -> Result<Walked, Halt> {
+    fn without_range(&self) -> Walked {
+        Walked::NeedsWhole(format!("{} does not list the range", self.client.name()))
+    }
+
+    fn after_page_error(&self, walk: &Walk, error: host::Error) -> Result<Walked, Halt> {
         match error {
-            gitlab::Error::Missing(_) | gitlab::Error::Refused { .. }
+            host::Error::Missing { .. } | host::Error::Refused { .. }
                 if walk.base.is_some() || walk.page > 1 =>
             {
-                Ok(Walked::NeedsWhole("GitLab does not list the range".to_owned()))
+                Ok(self.without_range())
             }
             error => Err(self.halt(error)),
         }
     }
 
-    fn halt(&self, error: gitlab::Error) -> Halt {
+    fn halt(&self, error: host::Error) -> Halt {
         match error {
-            gitlab::Error::Stopped => Halt::Stopped,
-            gitlab::Error::Credentials(why) => Halt::Credentials(why),
-            gitlab::Error::Later { until, why } => Halt::Later(until, why),
-            gitlab::Error::Forbidden(why) => Halt::Failed(format!(
-                "GitLab refuses access to the repository of `{}` ({why}): the token's user needs the role Reporter",
-                self.project.path
+            host::Error::Stopped => Halt::Stopped,
+            host::Error::Credentials(why) => Halt::Credentials(why),
+            host::Error::Later { until, why, .. } => Halt::Later(until, why),
+            host::Error::Forbidden { host, why } => Halt::Failed(format!(
+                "{host} refuses access to the repository of `{}` ({why}): {}",
+                self.project.path,
+                self.client.access_hint()
             )),
             other => Halt::Failed(other.to_string()),
         }

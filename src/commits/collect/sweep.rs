@@ -47,14 +47,6 @@ impl Collector {
         self.write(move |tx, place| finish(tx, place, &walk, &state, &subject, now)).await
     }
 
-    /// Forgets what was left out, for being old or unreadable: the whole history is walked again and decides anew.
-    pub(super) async fn reset_left_out(&self) -> Result<(), Halt> {
-        while self.write(|tx, place| pages::reset_left_out(tx, place, WRITTEN_AT_ONCE)).await? > 0 {
-            self.check_stop()?;
-        }
-        Ok(())
-    }
-
     async fn find_reached(&self, head: &str) -> Result<Reached, Halt> {
         let project_id = self.claimed.project_id;
         let (mut graph, mut after) = (Graph::default(), (String::new(), String::new()));
@@ -75,7 +67,7 @@ impl Collector {
         reached.map_err(|error| Halt::Db(db::Error::Statement(error.to_string())))
     }
 
-    fn check_stop(&self) -> Result<(), Halt> {
+    pub(super) fn check_stop(&self) -> Result<(), Halt> {
         match self.stop.is_cancelled() {
             true => Err(Halt::Stopped),
             false => Ok(()),

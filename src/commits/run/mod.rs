@@ -99,7 +99,7 @@ pub struct Outcome {
     pub run: Summary,
     /// What went wrong, one line each.
     pub problems: Vec<String>,
-    /// Set when GitLab asked for a longer wait; the run goes on then.
+    /// Set when the host asked for a longer wait; the run goes on then.
     pub waiting_until: Option<Timestamp>,
 }
 
@@ -269,7 +269,7 @@ impl Bulk {
         let mut workers = JoinSet::new();
         for source in Source::list(&self.env).into_iter().filter(|source| jobs.contains(&source.job)) {
             let client = match source.client(&self.env) {
-                Ok(client) => Arc::new(client),
+                Ok(client) => client,
                 Err(failure) => {
                     worker::lock(&findings).refuse(&source.job, &failure.to_string());
                     continue;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tokio_util::sync::CancellationToken;
 
-use super::super::gitlab::{self, Client};
+use super::super::host::{self, Host};
 use super::super::model::Project;
 use super::super::store::branches::{self, Owned};
 use super::super::sync::{self, Synced};
@@ -52,11 +52,11 @@ impl Bulk {
         let (client, db, stop) = (source.client(&self.env)?, &self.env.db, &self.stop);
         let now = self.env.clock.now();
         let Synced { projects, mut problems, mut is_whole } =
-            sync::sync_projects(source, &client, db, now, stop).await?;
+            sync::sync_projects(source, &*client, db, now, stop).await?;
         let mut named: BTreeSet<(i64, String)> = BTreeSet::new();
         for Project { project_id, remote_id, path, default_branch, .. } in &projects {
             let (branches, problem) =
-                fetch_wanted_branches(source, &client, *remote_id, default_branch.as_ref(), stop).await?;
+                fetch_wanted_branches(source, &*client, *remote_id, default_branch.as_ref(), stop).await?;
             is_whole &= problem.is_none();
             problems.extend(problem.map(|why| format!("branches of `{path}`: {why}")));
             named.extend(branches.into_iter().map(|branch| (*project_id, branch)));
@@ -121,11 +121,11 @@ fn take_branches(
 /// The branches of a project that the config names, and why some of them may be missing.
 pub(in crate::commits) async fn fetch_wanted_branches(
     source: &Source,
-    client: &Client,
+    client: &dyn Host,
     remote_id: i64,
     default_branch: Option<&String>,
     stop: &CancellationToken,
-) -> Result<(BTreeSet<String>, Option<String>), gitlab::Error> {
+) -> Result<(BTreeSet<String>, Option<String>), host::Error> {
     let patterns = &source.keys.branches;
     let mut branches: BTreeSet<String> = patterns.iter().filter(|name| !is_pattern(name)).cloned().collect();
     if patterns.is_empty() {
@@ -136,8 +136,8 @@ pub(in crate::commits) async fn fetch_wanted_branches(
             Ok(all) => branches
                 .extend(all.into_iter().filter(|name| patterns.iter().any(|pattern| matches(pattern, name)))),
             // An empty or disabled repository has no branches.
-            Err(gitlab::Error::Missing(_)) => {}
-            Err(error @ (gitlab::Error::Failed(_) | gitlab::Error::Forbidden(_))) => {
+            Err(host::Error::Missing { .. }) => {}
+            Err(error @ (host::Error::Failed(_) | host::Error::Forbidden { .. })) => {
                 return Ok((branches, Some(error.to_string())));
             }
             Err(error) => return Err(error),

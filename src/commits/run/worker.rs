@@ -8,12 +8,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::Source;
 use super::super::collect::{Collector, Halt};
-use super::super::gitlab::Client;
+use super::super::host::Host;
 use super::super::store::projects;
 use super::{Bulk, Claimed, LEASE, RunRow, RunStatus, Step, store};
 use crate::db;
 use crate::engine::Update;
 use crate::id::{JobName, RunId};
+use crate::ledger::lease::KeepAlive;
 use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
 
@@ -90,7 +91,7 @@ pub(super) struct Worker {
     pub(super) run_id: RunId,
     pub(super) label: JobName,
     pub(super) source: Arc<Source>,
-    pub(super) client: Arc<Client>,
+    pub(super) client: Arc<dyn Host>,
     pub(super) stop: CancellationToken,
     pub(super) findings: Arc<Mutex<Findings>>,
 }
@@ -128,7 +129,8 @@ impl Worker {
         };
         let path = project.path.clone();
         self.report_step(|step| step.target = format!("{path} {}", claimed.branch_name));
-        let kept = Kept::keep(self, claimed.clone());
+        let held = claimed.clone();
+        let alive = KeepAlive::start(db.clone(), LEASE, &self.stop, move |tx| store::renew(tx, &held, 0));
         let collector = Collector {
             client: Arc::clone(&self.client),
             db: db.clone(),
@@ -137,11 +139,11 @@ impl Worker {
             project,
             since: self.source.since(),
             job: self.source.job.clone(),
-            stop: kept.stop.clone(),
+            stop: alive.stop().clone(),
         };
         let ended = collector.collect().await;
-        let lost = kept.stop.is_cancelled() && !self.stop.is_cancelled();
-        drop(kept);
+        let lost = alive.stop().is_cancelled() && !self.stop.is_cancelled();
+        drop(alive);
         match ended {
             Ok(()) => self.complete_target(&claimed, Ok(()), &path).await,
             Err(Halt::Failed(why)) => self.complete_target(&claimed, Err(why), &path).await,
@@ -239,39 +241,5 @@ impl Worker {
         }
         self.stop.cancel();
         Ok(())
-    }
-}
-
-/// Renews the lease of a target as long as it lives; its `stop` is cancelled when the lease is lost.
-struct Kept {
-    stop: CancellationToken,
-    done: CancellationToken,
-}
-
-impl Kept {
-    fn keep(worker: &Worker, claimed: Claimed) -> Self {
-        let kept = Self { stop: worker.stop.child_token(), done: CancellationToken::new() };
-        let (stop, done, db) = (kept.stop.clone(), kept.done.clone(), worker.bulk.env.db.clone());
-        tokio::spawn(async move {
-            loop {
-                tokio::select! {
-                    () = done.cancelled() => return,
-                    () = tokio::time::sleep(LEASE / 3) => {}
-                }
-                let claimed = claimed.clone();
-                // A database that cannot be reached for a while is no lost lease: the fence decides at the next write.
-                if let Ok(false) = db.claim(move |tx| store::renew(tx, &claimed, 0)).await {
-                    stop.cancel();
-                    return;
-                }
-            }
-        });
-        kept
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        self.done.cancel();
     }
 }

@@ -31,13 +31,13 @@ pub struct BranchRow {
     pub closed: Option<bool>,
     /// Stored commits that the branch no longer contains.
     pub unreachable: i64,
-    /// Commits that GitLab gave without line counts.
+    /// Commits that the host gave without line counts.
     pub stats_missing: i64,
     /// Commits that could not be read.
     pub unreadable: i64,
     /// When it was last walked to the end.
     pub last_walk_at: Option<Timestamp>,
-    /// Since when it is gone from GitLab.
+    /// Since when it is gone from its host.
     pub deleted_at: Option<Timestamp>,
     /// Since when it is not collected any more, by `branch rm`.
     pub ignored_at: Option<Timestamp>,
@@ -185,7 +185,7 @@ pub fn mark_ignored(tx: &mut Tx<'_>, project_id: i64, branch_name: &str, now: Ti
     Ok(marked == 1)
 }
 
-/// Marks a branch as gone from GitLab; `true` if it was not marked before.
+/// Marks a branch as gone from its host; `true` if it was not marked before.
 pub fn mark_deleted(tx: &mut Tx<'_>, project_id: i64, branch_name: &str, now: Timestamp) -> db::Result<bool> {
     let marked = tx.execute(
         sql!(

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tokio_util::sync::CancellationToken;
-use tsuzuki::commits::wire::Emails;
+use tsuzuki::commits::author::Emails;
 use tsuzuki::demo::google_books::isbn;
 use tsuzuki::engine::table::TableFilter;
 use tsuzuki::export::{self, Format, Style, Writer};
@@ -170,7 +170,7 @@ on_both_databases! {
         assert_eq!((exported.len(), shas.len()), (1234, 1234));
         assert!(!exported.iter().any(|commit| commit.to_string().contains('@') || commit.to_string().contains("sha256:")), "addresses are never exported");
         let hidden = rows(&fixture.db, sql!("SELECT DISTINCT author_email FROM commits"), 1).await;
-        assert_eq!(hidden, [tsuzuki::commits::wire::fingerprint("ann@example.com")]);
+        assert_eq!(hidden, [tsuzuki::commits::author::fingerprint("ann@example.com")]);
         assert_eq!(rows(&fixture.db, sql!("SELECT project_id, branch_name FROM branches ORDER BY project_id"), 2).await, ["5 | main", "6 | main"]);
     }
 }

@@ -1,7 +1,5 @@
 //! What changes runs and their targets; every write for a target carries the fence of its lease.
 
-use std::time::Duration;
-
 use super::super::LEASE;
 use super::super::model::{RunRow, Target, TargetStatus};
 use super::runs::{find_run, find_running};
@@ -11,12 +9,9 @@ use crate::ledger::presence;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// How much the clocks of machines that share a database may differ.
-const AHEAD: Duration = Duration::from_secs(10 * 60);
-
 /// The latest end that a lease can have: one that ends later was taken under a clock that has been set back since.
 pub(super) fn latest_end(now: Timestamp) -> Timestamp {
-    now.plus(LEASE + AHEAD)
+    now.with_skew().plus(LEASE)
 }
 
 /// A target that is ours to work on until the lease ends.

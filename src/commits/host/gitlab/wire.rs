@@ -2,14 +2,9 @@
 
 use serde::Deserialize;
 
-use super::model::{Commit, RemoteProject, is_sha};
-use crate::hash::sha256_hex;
+use crate::commits::author::{Emails, author_of};
+use crate::commits::model::{Commit, RemoteProject, is_sha};
 use crate::text::one_line;
-
-/// What stands in for an author without a name.
-const NAMELESS: &str = "(no name)";
-/// The longest name that is stored, in characters.
-const NAME_CHARS: usize = 200;
 
 #[derive(Deserialize)]
 struct WireCommit {
@@ -32,17 +27,8 @@ struct WireStats {
     deletions: Option<i64>,
 }
 
-/// How addresses are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Emails {
-    /// As they are.
-    Plain,
-    /// As a fingerprint.
-    Hidden,
-}
-
 /// Reads a page of commits.
-pub fn read_commits(body: &[u8], emails: Emails) -> Result<Vec<Commit>, String> {
+pub(super) fn read_commits(body: &[u8], emails: Emails) -> Result<Vec<Commit>, String> {
     let wire: Vec<WireCommit> = serde_json::from_slice(body)
         .map_err(|error| format!("the list of commits cannot be read: {error}"))?;
     wire.into_iter().map(|commit| read_commit(commit, emails)).collect()
@@ -68,40 +54,6 @@ fn read_commit(wire: WireCommit, emails: Emails) -> Result<Commit, String> {
         lines,
         parents,
     })
-}
-
-/// An author as we store one: printable, never nameless, with the name where there is no address.
-pub fn author_of(name: Option<String>, email: Option<String>, emails: Emails) -> (Box<str>, Box<str>) {
-    let name = name_of(name);
-    let email = email.map(|email| plain(email.trim())).filter(|email| !email.is_empty());
-    let email = match (email, emails) {
-        (None, _) => name.clone(),
-        (Some(email), Emails::Plain) => email.into(),
-        // What another program has hidden already stays as it is.
-        (Some(email), Emails::Hidden) if email.starts_with("sha256:") => email.into(),
-        (Some(email), Emails::Hidden) => fingerprint(&email).into(),
-    };
-    (name, email)
-}
-
-fn name_of(name: Option<String>) -> Box<str> {
-    let name = plain(&name.unwrap_or_default());
-    match name.char_indices().nth(NAME_CHARS) {
-        _ if name.is_empty() => NAMELESS.into(),
-        Some((end, _)) => name[..end].into(),
-        None => name.into(),
-    }
-}
-
-/// Printable, on one line; most names are already.
-fn plain(text: &str) -> String {
-    let clean = text.bytes().all(|b| matches!(b, b' '..=b'~')) && !text.contains("  ") && text.trim() == text;
-    if clean { text.to_owned() } else { one_line(text) }
-}
-
-/// What stands for an address that is not to be stored: the same for every spelling of it.
-pub fn fingerprint(email: &str) -> String {
-    format!("sha256:{}", sha256_hex(email.to_lowercase()))
 }
 
 #[derive(Deserialize)]
@@ -137,14 +89,14 @@ impl From<WireProject> for RemoteProject {
 }
 
 /// Reads one project.
-pub fn read_project(body: &[u8]) -> Result<RemoteProject, String> {
+pub(super) fn read_project(body: &[u8]) -> Result<RemoteProject, String> {
     serde_json::from_slice::<WireProject>(body)
         .map(RemoteProject::from)
         .map_err(|error| format!("the project cannot be read: {error}"))
 }
 
 /// Reads a page of projects.
-pub fn read_projects(body: &[u8]) -> Result<Vec<RemoteProject>, String> {
+pub(super) fn read_projects(body: &[u8]) -> Result<Vec<RemoteProject>, String> {
     serde_json::from_slice::<Vec<WireProject>>(body)
         .map(|wire| wire.into_iter().map(RemoteProject::from).collect())
         .map_err(|error| format!("the list of projects cannot be read: {error}"))
@@ -162,21 +114,21 @@ struct WireHead {
 }
 
 /// Reads the head of one branch.
-pub fn read_head(body: &[u8]) -> Result<String, String> {
+pub(super) fn read_head(body: &[u8]) -> Result<String, String> {
     let branch: WireBranch =
         serde_json::from_slice(body).map_err(|error| format!("the branch cannot be read: {error}"))?;
     branch.commit.map(|commit| commit.id).filter(|sha| is_sha(sha)).ok_or("the branch has no head".to_owned())
 }
 
 /// Reads the names of a page of branches.
-pub fn read_branches(body: &[u8]) -> Result<Vec<String>, String> {
+pub(super) fn read_branches(body: &[u8]) -> Result<Vec<String>, String> {
     serde_json::from_slice::<Vec<WireBranch>>(body)
         .map(|wire| wire.into_iter().map(|branch| branch.name).collect())
         .map_err(|error| format!("the list of branches cannot be read: {error}"))
 }
 
 /// The message of an error answer, if it has one that can be shown.
-pub fn read_message(body: &[u8]) -> Option<String> {
+pub(super) fn read_message(body: &[u8]) -> Option<String> {
     let json: serde_json::Value = serde_json::from_slice(body).ok()?;
     let text = ["message", "error_description", "error"].iter().find_map(|key| json.get(key));
     let text = match text? {
