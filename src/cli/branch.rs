@@ -5,10 +5,11 @@ use clap::Subcommand;
 use super::bulk::read_sources;
 use super::commits::find_project;
 use super::{Column, Context, Error, Exit, Result, log};
+use crate::commits::events::{self, BranchCode};
 use crate::commits::host;
 use crate::commits::store::{branches, projects};
 use crate::db::Open;
-use crate::ledger::{Subject, event};
+use crate::ledger::event;
 
 /// Options of `branch`.
 #[derive(Debug, clap::Args)]
@@ -116,8 +117,8 @@ async fn add(project: &str, branch: String, job: Option<&str>, context: &Context
         .write(move |tx| {
             let project = projects::put(tx, &host, &remote, now)?;
             branches::put_added(tx, project.project_id, &name, &job, now)?;
-            let subject = Subject::branch(&project.path, &name);
-            event::add(tx, None, &subject, "branch_added", &serde_json::json!({}), now)
+            let subject = events::branch(&project.path, &name);
+            event::add(tx, None, &subject, BranchCode::Added, &serde_json::json!({}), now)
         })
         .await?;
     context
@@ -135,8 +136,8 @@ async fn remove(project: &str, branch: String, context: &Context) -> Result {
             let removed = branches::mark_ignored(tx, project_id, &name, now)?;
             if removed {
                 let path = projects::find(tx, project_id)?.map(|project| project.path).unwrap_or_default();
-                let subject = Subject::branch(&path, &name);
-                event::add(tx, None, &subject, "branch_ignored", &serde_json::json!({}), now)?;
+                let subject = events::branch(&path, &name);
+                event::add(tx, None, &subject, BranchCode::Ignored, &serde_json::json!({}), now)?;
             }
             Ok(removed)
         })

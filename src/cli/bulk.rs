@@ -9,6 +9,7 @@ use super::error::unless_unread;
 use super::sending::Sent;
 use super::times::Times;
 use super::{Column, Context, Error, Exit, Result, log, progress};
+use crate::commits::events::{self, RunCode};
 use crate::commits::run::decide::{Again, Sharing};
 use crate::commits::run::{self, Bulk, Ended, Outcome, Summary, TargetRow, Watch};
 use crate::commits::store::projects;
@@ -17,7 +18,7 @@ use crate::config::Config;
 use crate::db::Open;
 use crate::engine::Failure;
 use crate::id::{JobName, RunId};
-use crate::ledger::{Subject, event, presence};
+use crate::ledger::{event, presence};
 use crate::text::one_line;
 
 /// Options of `bulk`.
@@ -278,8 +279,8 @@ async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
                 event::add(
                     tx,
                     None,
-                    &Subject::run(&run.run_id),
-                    "run_cancelled",
+                    &events::run(&run.run_id),
+                    RunCode::Cancelled,
                     &serde_json::json!({}),
                     now,
                 )?;

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::Source;
+use super::events::{self, RunCode};
 use super::run::{self, Summary, TargetStatus};
 use super::store::projects;
 use crate::channel::outbox::{self, Batch, Provenance};
@@ -10,7 +11,7 @@ use crate::channel::{Entry, NotRendered, Notice, Rendered};
 use crate::db;
 use crate::engine::JobEnv;
 use crate::id::{JobName, RunId};
-use crate::ledger::{Subject, event};
+use crate::ledger::event;
 use crate::text::{Language, and_more};
 use crate::time::Timestamp;
 
@@ -104,7 +105,7 @@ fn add_messages(tx: &mut db::Tx<'_>, run_id: RunId, made: &[Made], now: Timestam
     if !run::mark_announced(tx, &run_id)? {
         return Ok(false);
     }
-    let about = Subject::run(&run_id);
+    let about = events::run(&run_id);
     let found = Provenance::Since(run::find_last_completed(tx, &run_id)?);
     for (job, rendered, failed) in made {
         let batch = Batch {
@@ -118,7 +119,14 @@ fn add_messages(tx: &mut db::Tx<'_>, run_id: RunId, made: &[Made], now: Timestam
         };
         outbox::add_all(tx, &batch, rendered, failed, now)?;
         if !rendered.is_empty() {
-            event::add(tx, Some(job), &about, "run_told", &json!({ "messages": rendered.len() }), now)?;
+            event::add(
+                tx,
+                Some(job),
+                &about,
+                RunCode::Announced,
+                &json!({ "messages": rendered.len() }),
+                now,
+            )?;
         }
     }
     Ok(true)

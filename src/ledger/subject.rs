@@ -3,7 +3,6 @@
 use std::fmt;
 
 use crate::db::{Cell, FromCell, ToValue, Value};
-use crate::id::RunId;
 
 /// A thing that events or pauses are about, as it is stored: `WORD:NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize)]
@@ -11,21 +10,6 @@ use crate::id::RunId;
 pub struct Subject(String);
 
 impl Subject {
-    /// A branch; both names may have slashes.
-    pub fn branch(project: &str, branch_name: &str) -> Self {
-        Self::new("branch", format_args!("{project}/{branch_name}"))
-    }
-
-    /// A project.
-    pub fn project(path: &str) -> Self {
-        Self::new("project", path)
-    }
-
-    /// A bulk run.
-    pub fn run(run_id: &RunId) -> Self {
-        Self::new("run", run_id)
-    }
-
     /// A message in the outbox.
     pub fn delivery(id: i64) -> Self {
         Self::new("delivery", id)

@@ -10,7 +10,7 @@ use tsuzuki::config::{self, Env};
 use tsuzuki::db::Db;
 use tsuzuki::demo::gitlab::{Fault, GitLab};
 use tsuzuki::engine::{Finished, Progress, Runner, Selection};
-use tsuzuki::ledger::{Subject, event};
+use tsuzuki::ledger::event;
 
 use crate::commits::world::rows;
 
@@ -106,7 +106,7 @@ on_both_databases! {
             let queued = fixture.db.read(move |tx| outbox::list(tx, &wanted, 10)).await.unwrap();
             assert_eq!(queued.len(), messages);
             let run = fixture.db.read(run::find_latest).await.unwrap().unwrap();
-            let about = Subject::run(&run.run_id);
+            let about = tsuzuki::commits::events::run(&run.run_id);
             let story = fixture.db.read(move |tx| event::list_about(tx, &about, 10)).await.unwrap();
             let unannounced = story.iter().find(|event| event.code == "not_rendered").unwrap();
             assert_eq!(unannounced.detail["channel"], "toot", "{unannounced:?}");

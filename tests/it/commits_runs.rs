@@ -499,7 +499,7 @@ fn a_process_that_dies_while_it_marks_lost_commits_is_continued() {
         let left: Vec<String> =
             rows(&db).await.into_iter().filter(|row| row.reachable).map(|row| row.sha).collect();
         assert_eq!(left, [root.trim()]);
-        let subject = tsuzuki::ledger::Subject::branch("team/app", "main");
+        let subject = tsuzuki::commits::events::branch("team/app", "main");
         let events = db.read(move |tx| tsuzuki::ledger::event::list_about(tx, &subject, 99)).await.unwrap();
         let lost: Vec<_> = events
             .iter()

@@ -6,6 +6,7 @@ use super::super::model::Commit;
 use super::super::store::pages::{self, BranchRef};
 use super::sweep::WRITTEN_AT_ONCE;
 use super::{Collector, Halt};
+use crate::commits::events::BranchCode;
 use crate::db::{self, Tx};
 use crate::id::RunId;
 use crate::ledger::{Subject, event};
@@ -49,8 +50,9 @@ pub(super) fn note(
 ) -> db::Result<()> {
     for commit in commits {
         if let Err(date) = &commit.committed_at {
-            let detail = json!({ "sha": commit.sha, "committed_date": date, "run": run_id.to_string() });
-            event::add(tx, None, branch, "unreadable_commit", &detail, now)?;
+            let detail =
+                json!({ "sha": commit.sha, "committed_date": date, "why": date, "run": run_id.to_string() });
+            event::add(tx, None, branch, BranchCode::UnreadableCommit, &detail, now)?;
         }
     }
     Ok(())

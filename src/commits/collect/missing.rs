@@ -5,7 +5,8 @@ use serde_json::json;
 use super::super::host;
 use super::super::store::{branches, projects};
 use super::{Collector, Halt};
-use crate::ledger::{Subject, event};
+use crate::commits::events::{self, BranchCode, ProjectCode};
+use crate::ledger::event;
 
 impl Collector {
     /// The branch is not there: find out whether the project, or everything in it, is gone too.
@@ -15,10 +16,10 @@ impl Collector {
         let was_read = state.complete_head.is_some() || state.walking.is_some();
         match self.client.fetch_project(&self.project.remote_id.to_string(), &self.stop).await {
             Err(host::Error::Missing { .. }) => {
-                let (subject, now, job) = (Subject::project(&path), self.clock.now(), self.job.clone());
+                let (subject, now, job) = (events::project(&path), self.clock.now(), self.job.clone());
                 self.write(move |tx, place| {
                     if projects::mark_removed(tx, place.project_id, &job, now)? {
-                        event::add(tx, Some(&job), &subject, "project_gone", &json!({}), now)?;
+                        event::add(tx, Some(&job), &subject, ProjectCode::Gone, &json!({}), now)?;
                     }
                     Ok(())
                 })
@@ -39,7 +40,7 @@ impl Collector {
                     .write(move |tx, place| {
                         let news = branches::mark_deleted(tx, place.project_id, place.branch_name, now)?;
                         if news {
-                            event::add(tx, None, &subject, "branch_deleted", &json!({}), now)?;
+                            event::add(tx, None, &subject, BranchCode::Deleted, &json!({}), now)?;
                         }
                         Ok(news)
                     })

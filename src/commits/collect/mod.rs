@@ -16,6 +16,7 @@ use super::run::{self, Claimed};
 use super::store::branches;
 use super::store::pages::{self, BranchRef};
 use super::store::unreachable;
+use crate::commits::events;
 use crate::db::{self, Db, Tx};
 use crate::id::JobName;
 use crate::ledger::Subject;
@@ -315,7 +316,7 @@ impl Collector {
     }
 
     fn subject(&self) -> Subject {
-        Subject::branch(&self.project.path, &self.claimed.branch_name)
+        events::branch(&self.project.path, &self.claimed.branch_name)
     }
 
     /// Writes only while the target is ours.

@@ -8,6 +8,7 @@ use super::super::reach::{Graph, Reached};
 use super::super::store::pages::{self, BranchRef};
 use super::super::store::unreachable;
 use super::{Collector, Halt};
+use crate::commits::events::BranchCode;
 use crate::db::{self, Tx};
 use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
@@ -90,7 +91,7 @@ pub(super) fn finish(
     if lost > 0 {
         let from = walk.base.as_ref().or(state.complete_head.as_ref());
         let detail = json!({ "from": from, "to": walk.head, "unreachable": lost });
-        event::add(tx, None, subject, "history_rewritten", &detail, now)?;
+        event::add(tx, None, subject, BranchCode::HistoryRewritten, &detail, now)?;
     }
     Ok(lost)
 }

@@ -7,9 +7,10 @@ use serde_json::json;
 use super::super::list_host_jobs;
 use super::worker::Findings;
 use super::{Bulk, decide, store};
+use crate::commits::events::{self, RunCode};
 use crate::db;
 use crate::id::{JobName, RunId};
-use crate::ledger::{Subject, event};
+use crate::ledger::event;
 use crate::text::counted;
 
 impl Bulk {
@@ -82,11 +83,11 @@ fn give_up(
     if failed == 0 {
         return Ok(None);
     }
-    let (subject, now) = (Subject::run(&run_id), tx.now());
+    let (subject, now) = (events::run(&run_id), tx.now());
     let detail = json!({ "host": host, "job": job, "targets": failed, "why": why });
-    event::add(tx, teller, &subject, "targets_given_up", &detail, now)?;
+    event::add(tx, teller, &subject, RunCode::GivenUp, &detail, now)?;
     if completed_run {
-        event::add(tx, teller, &subject, "run_completed", &json!({}), now)?;
+        event::add(tx, teller, &subject, RunCode::Completed, &json!({}), now)?;
     }
     let of = job.map(|job| format!(" of `{job}`")).unwrap_or_default();
     Ok(Some(format!(

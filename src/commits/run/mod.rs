@@ -35,11 +35,12 @@ pub use self::store::*;
 use self::worker::{Findings, Worker};
 use super::store::branches;
 use super::{Source, list_host_jobs, message};
+use crate::commits::events::{self, RunCode};
 use crate::db;
 use crate::engine::{Delivery, Failure, JobEnv, Progress, Update};
 use crate::id::{JobName, Owner, RunId};
+use crate::ledger::event;
 use crate::ledger::lease::{self, Claim, Holder, KeptLease};
-use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
 
 /// How long a target is kept without a sign of life.
@@ -240,7 +241,7 @@ impl Bulk {
                 branches::add(tx, target.project_id, &target.branch_name)?;
             }
             let detail = json!({ "targets": targets.len() });
-            event::add(tx, job.as_ref(), &Subject::run(&run_id), "run_started", &detail, now)?;
+            event::add(tx, job.as_ref(), &events::run(&run_id), RunCode::Started, &detail, now)?;
             let claim = lease::claim(tx, &lease_name(&run_id), &owner, LEASE)?;
             Ok(Some((run, claim)))
         });

@@ -11,11 +11,13 @@ use super::super::collect::{Collector, Halt};
 use super::super::host::Host;
 use super::super::store::projects;
 use super::{Bulk, Claimed, LEASE, RunRow, RunStatus, Step, store};
+use crate::commits::events::{self, BranchCode, RunCode};
 use crate::db;
 use crate::engine::Update;
 use crate::id::{JobName, RunId};
+use crate::ledger::event;
 use crate::ledger::lease::KeepAlive;
-use crate::ledger::{Subject, event};
+use crate::phrase;
 use crate::time::Timestamp;
 
 /// Failures that are listed one by one at the end of a run.
@@ -167,7 +169,7 @@ impl Worker {
         crate::fail::point("commits.collected");
         let branch = &claimed.branch_name;
         let (claimed, wanted) = (claimed.clone(), outcome.clone());
-        let (subject, job) = (Subject::branch(path, branch), self.source.job.clone());
+        let (subject, job) = (events::branch(path, branch), self.source.job.clone());
         let completed = self.bulk.env.db.claim(move |tx| {
             let wanted = wanted.as_ref().copied().map_err(String::as_str);
             let completed = store::complete_target(tx, &claimed, wanted)?;
@@ -175,14 +177,15 @@ impl Worker {
             let (now, run_id) = (tx.now(), claimed.run_id.to_string());
             if let Err(why) = wanted {
                 let detail = json!({ "run": run_id, "why": why, "new_commits": stored });
-                event::add(tx, Some(&job), &subject, "collect_failed", &detail, now)?;
+                event::add(tx, Some(&job), &subject, BranchCode::CollectFailed, &detail, now)?;
             } else if stored > 0 {
-                let detail = json!({ "run": run_id, "new_commits": stored });
-                event::add(tx, Some(&job), &subject, "collected", &detail, now)?;
+                let new = phrase!("{stored new commit}", "新しいコミット {stored} 件", stored);
+                let detail = json!({ "run": run_id, "new_commits": stored, "why": new.to_stored() });
+                event::add(tx, Some(&job), &subject, BranchCode::Collected, &detail, now)?;
             }
             if is_last {
-                let run = Subject::run(&claimed.run_id);
-                event::add(tx, Some(&job), &run, "run_completed", &json!({}), now)?;
+                let run = events::run(&claimed.run_id);
+                event::add(tx, Some(&job), &run, RunCode::Completed, &json!({}), now)?;
             }
             Ok(Some(stored))
         });
