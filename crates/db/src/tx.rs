@@ -321,11 +321,10 @@ impl<'a> Row<'a> {
     fn name(&self, place: usize) -> Option<&str> {
         match &self.of {
             RowOf::Sqlite(row, names) => {
-                let names = names
-                    .get_or_init(|| row.as_ref().column_names().into_iter().map(str::to_owned).collect());
+                let names = names.get_or_init(|| row.as_ref().column_names().map(str::to_owned).collect());
                 names.get(place).map(String::as_str)
             }
-            RowOf::Postgres(row) => row.columns().get(place).map(|column| column.name()),
+            RowOf::Postgres(row) => row.columns().get(place).map(postgres::Column::name),
         }
     }
 
