@@ -7,8 +7,19 @@ use crate::time::Timestamp;
 use crate::{params, sql};
 
 /// A state of a run; the words are the seed's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum RunStatus {
     /// Targets are pending.
     Running,
@@ -19,27 +30,29 @@ pub enum RunStatus {
 }
 
 impl RunStatus {
-    /// All of them.
-    pub const ALL: [RunStatus; 3] = [RunStatus::Running, RunStatus::Completed, RunStatus::Cancelled];
+    /// All of them, in the order of their declaration.
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The word that is stored and shown.
     pub fn word(self) -> &'static str {
-        match self {
-            RunStatus::Running => "running",
-            RunStatus::Completed => "completed",
-            RunStatus::Cancelled => "cancelled",
-        }
-    }
-
-    /// The status of that word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.word() == word)
+        self.into()
     }
 }
 
 /// A state of a target; the words are the seed's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum TargetStatus {
     /// Being worked on, or not yet.
     Pending,
@@ -50,34 +63,17 @@ pub enum TargetStatus {
 }
 
 impl TargetStatus {
-    /// All of them.
-    pub const ALL: [TargetStatus; 3] = [TargetStatus::Pending, TargetStatus::Success, TargetStatus::Failed];
+    /// All of them, in the order of their declaration.
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The word that is stored and shown.
     pub fn word(self) -> &'static str {
-        match self {
-            TargetStatus::Pending => "pending",
-            TargetStatus::Success => "success",
-            TargetStatus::Failed => "failed",
-        }
-    }
-
-    /// The status of that word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.word() == word)
+        self.into()
     }
 }
 
-/// The word in a column as what it means; one that means nothing to us is an error, never another meaning.
-fn read_word<T>(
-    row: &Row<'_>,
-    column: usize,
-    wanted: &'static str,
-    from_word: fn(&str) -> Option<T>,
-) -> db::Result<T> {
-    let word = row.text(column)?;
-    from_word(word).ok_or_else(|| db::Error::Unexpected { column, wanted, found: word.to_owned() })
-}
+// A word that means nothing to us is an error, never another meaning.
+db::from_text!(RunStatus = "a run status" TargetStatus = "a target status");
 
 /// A run, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -176,15 +172,15 @@ pub struct TargetRow {
 
 fn read_run(row: &Row<'_>) -> db::Result<RunRow> {
     Ok(RunRow {
-        run_id: row.get(0)?,
-        started_at_utc: row.get(1)?,
-        completed_at_utc: row.get(2)?,
-        status: read_word(row, 3, "a run status", RunStatus::from_word)?,
-        total_targets: row.get(4)?,
-        completed_count: row.get(5)?,
-        failed_count: row.get(6)?,
-        success_count: row.get(7)?,
-        job_name: row.get(8)?,
+        run_id: row.get("run_id")?,
+        started_at_utc: row.get("started_at_utc")?,
+        completed_at_utc: row.get("completed_at_utc")?,
+        status: row.get("status")?,
+        total_targets: row.get("total_targets")?,
+        completed_count: row.get("completed_count")?,
+        failed_count: row.get("failed_count")?,
+        success_count: row.get("success_count")?,
+        job_name: row.get("job_name")?,
     })
 }
 
@@ -252,15 +248,15 @@ pub fn count_pending(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<i64> {
 
 fn read_target(row: &Row<'_>) -> db::Result<TargetRow> {
     Ok(TargetRow {
-        project_id: row.get(0)?,
-        branch_name: row.get(1)?,
-        status: read_word(row, 2, "a target status", TargetStatus::from_word)?,
-        new_commits_count: row.get(3)?,
-        error_message: row.get(4)?,
-        processed_at_utc: row.get(5)?,
-        stored_count: row.get(6)?,
-        lease_owner: row.get(7)?,
-        lease_until: row.get(8)?,
+        project_id: row.get("project_id")?,
+        branch_name: row.get("branch_name")?,
+        status: row.get("status")?,
+        new_commits_count: row.get("new_commits_count")?,
+        error_message: row.get("error_message")?,
+        processed_at_utc: row.get("processed_at_utc")?,
+        stored_count: row.get("stored_count")?,
+        lease_owner: row.get("lease_owner")?,
+        lease_until: row.get("lease_until")?,
     })
 }
 

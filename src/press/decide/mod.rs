@@ -6,13 +6,16 @@ use super::model::{Item, Reason, Status};
 use crate::time::Timestamp;
 
 /// What happened to an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Event {
     /// The model finds it worth a summary.
     Worth,
     /// The model finds it not worth a summary.
+    #[strum(serialize = "not_valuable")]
     NotWorth,
     /// The model finds the page not finished yet.
+    #[strum(serialize = "page_not_ready")]
     NotReady,
     /// The page is as it was when it was put off, and what the model said about it is known.
     Unchanged,
@@ -21,6 +24,7 @@ pub enum Event {
     /// The page or a file could not be fetched.
     DownloadFailed,
     /// All its files are too large.
+    #[strum(serialize = "large_file_skipped")]
     FilesTooLarge,
     /// The model has no usable answer for it.
     ModelFailed,
@@ -33,44 +37,17 @@ pub enum Event {
     /// A person wants it looked at again.
     Retried,
     /// It was found to have been tried too often already.
+    #[strum(serialize = "closed")]
     LimitReached,
 }
 
 impl Event {
-    /// All of them.
-    pub const ALL: [Event; 13] = [
-        Event::Worth,
-        Event::NotWorth,
-        Event::NotReady,
-        Event::Unchanged,
-        Event::WaitOver,
-        Event::DownloadFailed,
-        Event::FilesTooLarge,
-        Event::ModelFailed,
-        Event::Posted,
-        Event::PostFailed,
-        Event::Skipped,
-        Event::Retried,
-        Event::LimitReached,
-    ];
+    /// All of them, in the order of their declaration.
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The code under which the story tells it.
     pub fn code(self) -> &'static str {
-        match self {
-            Event::Worth => "worth",
-            Event::NotWorth => "not_valuable",
-            Event::NotReady => "page_not_ready",
-            Event::Unchanged => "unchanged",
-            Event::WaitOver => "wait_over",
-            Event::DownloadFailed => "download_failed",
-            Event::FilesTooLarge => "large_file_skipped",
-            Event::ModelFailed => "model_failed",
-            Event::Posted => "posted",
-            Event::PostFailed => "post_failed",
-            Event::Skipped => "skipped",
-            Event::Retried => "retried",
-            Event::LimitReached => "closed",
-        }
+        self.into()
     }
 }
 
