@@ -79,7 +79,7 @@ impl Backend for Slack {
             .insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
         *request.body_mut() = Some(row.payload.clone().into());
         let answer = http::call(channel_env, &channel.settings, request, Some(progress)).await?;
-        answer.judge("Slack", channel_env.clock.now())?;
+        http::judge(&answer, "Slack")?;
         Ok(Sent::default())
     }
 

@@ -118,7 +118,7 @@ impl Backend for Webhook {
         }
         *request.body_mut() = Some(row.payload.clone().into());
         let answer = http::call(channel_env, &channel.settings, request, Some(progress)).await?;
-        answer.judge("the webhook", now)?;
+        http::judge(&answer, "the webhook")?;
         Ok(Sent::default())
     }
 

@@ -99,8 +99,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 
 fn read_state(text: &str) -> std::result::Result<State, String> {
     State::parse(text).ok_or_else(|| {
-        let known = State::ALL.map(State::as_str);
-        match text::nearest(text, known) {
+        let known = State::ALL.iter().map(|state| state.as_str()).collect::<Vec<_>>();
+        match text::nearest(text, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("known: {}", known.join(", ")),
         }

@@ -53,12 +53,16 @@ struct Which {
     job: Option<String>,
 }
 
+fn known<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    format!("known: {}", words.collect::<Vec<_>>().join(", "))
+}
+
 fn state(text: &str) -> std::result::Result<Status, String> {
-    Status::parse(text).ok_or_else(|| format!("known: {}", Status::ALL.map(Status::word).join(", ")))
+    Status::parse(text).ok_or_else(|| known(Status::ALL.iter().copied().map(Status::word)))
 }
 
 fn reason(text: &str) -> std::result::Result<Reason, String> {
-    Reason::parse(text).ok_or_else(|| format!("known: {}", Reason::ALL.map(Reason::word).join(", ")))
+    Reason::parse(text).ok_or_else(|| known(Reason::ALL.iter().copied().map(Reason::word)))
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result {

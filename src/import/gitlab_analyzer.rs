@@ -289,8 +289,8 @@ impl Import<'_> {
 /// A run with our meaning of `completed_count`: theirs counts failures, too.
 fn read_run(record: &Record<'_>) -> Result<ImportedRun, Refusal> {
     let word = record.word("status")?;
-    let status = RunStatus::from_word(&word)
-        .ok_or_else(|| Refusal(format!("`status` is not one of a run: {}", quote(&word))))?;
+    let status =
+        word.parse().map_err(|_| Refusal(format!("`status` is not one of a run: {}", quote(&word))))?;
     let run = ImportedRun {
         run_id: run_id(record)?,
         started_at_utc: record.time("started_at_utc")?,
@@ -312,8 +312,7 @@ fn read_run(record: &Record<'_>) -> Result<ImportedRun, Refusal> {
 
 fn read_status(record: &Record<'_>) -> Result<TargetStatus, Refusal> {
     let word = record.word("status")?;
-    TargetStatus::from_word(&word)
-        .ok_or_else(|| Refusal(format!("`status` is not one of a target: {}", quote(&word))))
+    word.parse().map_err(|_| Refusal(format!("`status` is not one of a target: {}", quote(&word))))
 }
 
 fn run_id(record: &Record<'_>) -> Result<RunId, Refusal> {

@@ -180,7 +180,8 @@ pub struct Unavailable {
 }
 
 /// The kinds of reasons why a provider cannot be asked now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum PauseReason {
     /// Too many requests at this moment.
     Busy,
@@ -195,26 +196,15 @@ pub enum PauseReason {
 }
 
 impl PauseReason {
-    const ALL: [Self; 5] = [Self::Busy, Self::UsedUp, Self::Down, Self::Locked, Self::Refused];
-
     /// As it stands in the database.
     pub fn as_str(self) -> &'static str {
-        match self {
-            PauseReason::Busy => "busy",
-            PauseReason::UsedUp => "used_up",
-            PauseReason::Down => "down",
-            PauseReason::Locked => "locked",
-            PauseReason::Refused => "refused",
-        }
-    }
-
-    fn find(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|because| because.as_str() == text)
+        self.into()
     }
 }
 
 /// What a model is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Purpose {
     /// Whether a page is worth telling.
     Screen,
@@ -225,10 +215,7 @@ pub enum Purpose {
 impl Purpose {
     /// As it stands in the database.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Purpose::Screen => "screen",
-            Purpose::Summary => "summary",
-        }
+        self.into()
     }
 }
 

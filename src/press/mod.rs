@@ -83,7 +83,8 @@ pub struct Press {
 }
 
 /// One of the things that a run does, for running it alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Only {
     /// Read the feed.
     Collect,
@@ -91,20 +92,6 @@ pub enum Only {
     Screen,
     /// Summarise and queue `items_per_run` items.
     Post,
-}
-
-impl Only {
-    /// All of them.
-    pub const ALL: [Only; 3] = [Only::Collect, Only::Screen, Only::Post];
-
-    /// Its word on the command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Only::Collect => "collect",
-            Only::Screen => "screen",
-            Only::Post => "post",
-        }
-    }
 }
 
 /// What a step came to.
@@ -485,7 +472,7 @@ impl Collector for Press {
     }
 
     fn only(&self, step: &str) -> Option<Arc<dyn Collector>> {
-        let only = Only::ALL.into_iter().find(|only| only.word() == step)?;
+        let only = step.parse().ok()?;
         Some(Arc::new(Press { only: Some(only), ..self.clone() }))
     }
 

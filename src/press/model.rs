@@ -5,8 +5,22 @@ use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// Where an item stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    serde::Serialize,
+    strum::FromRepr,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+#[repr(i64)]
 pub enum Status {
     /// 0: nobody has looked at it.
     Unprocessed,
@@ -19,38 +33,42 @@ pub enum Status {
 }
 
 impl Status {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Status; 4] = [Status::Unprocessed, Status::Deferred, Status::Pending, Status::Processed];
+    /// All of them, in the order of their declaration.
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The number in the database.
     pub fn code(self) -> i64 {
         self as i64
     }
 
-    /// The status with that number.
-    pub fn from_code(code: i64) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.code() == code)
-    }
-
     /// The seed's word for it.
     pub fn word(self) -> &'static str {
-        match self {
-            Status::Unprocessed => "unprocessed",
-            Status::Deferred => "deferred",
-            Status::Pending => "pending",
-            Status::Processed => "processed",
-        }
+        self.into()
     }
 
     /// The status by its word or number.
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.word() == text || status.code().to_string() == text)
+        text.parse().ok().or_else(|| Self::from_repr(text.parse().ok()?))
     }
 }
 
 /// Why an item was put off or is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    serde::Serialize,
+    strum::FromRepr,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+#[repr(i64)]
 pub enum Reason {
     /// 0: no reason; it was posted, or nobody wanted it.
     None,
@@ -69,38 +87,17 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Reason; 7] = [
-        Reason::None,
-        Reason::NotValuable,
-        Reason::PageNotReady,
-        Reason::DownloadFailed,
-        Reason::LargeFileSkipped,
-        Reason::ApiFailed,
-        Reason::RetryLimitExceeded,
-    ];
+    /// All of them, in the order of their declaration.
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The number in the database.
     pub fn code(self) -> i64 {
         self as i64
     }
 
-    /// The reason with that number.
-    pub fn from_code(code: i64) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.code() == code)
-    }
-
-    /// A word for it.
+    /// The seed's word for it.
     pub fn word(self) -> &'static str {
-        match self {
-            Reason::None => "none",
-            Reason::NotValuable => "not_valuable",
-            Reason::PageNotReady => "page_not_ready",
-            Reason::DownloadFailed => "download_failed",
-            Reason::LargeFileSkipped => "large_file_skipped",
-            Reason::ApiFailed => "api_failed",
-            Reason::RetryLimitExceeded => "retry_limit_exceeded",
-        }
+        self.into()
     }
 
     /// What it is called.
@@ -118,9 +115,11 @@ impl Reason {
 
     /// The reason by its word or number.
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.word() == text || reason.code().to_string() == text)
+        text.parse().ok().or_else(|| Self::from_repr(text.parse().ok()?))
     }
 }
+
+crate::db::from_code!(Status = "a status" Reason = "a reason");
 
 /// An item as it stands in the database.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

@@ -181,10 +181,10 @@ on_both_databases! {
         let (id, targets) = (RunId::random(), vec![Target { project_id: 1, branch_name: "main".into(), host: "h".into(), job_name: None }]);
         fixture.db.write(move |tx| run::register(tx, id, None, &targets)).await.unwrap().unwrap();
         for status in run::TargetStatus::ALL {
-            assert_eq!(run::TargetStatus::from_word(status.word()), Some(status));
+            assert_eq!(status.word().parse(), Ok(*status));
         }
         for status in RunStatus::ALL {
-            assert_eq!(RunStatus::from_word(status.word()), Some(status));
+            assert_eq!(status.word().parse(), Ok(*status));
         }
         let now = fixture.clock.now();
         fixture.db.write(move |tx| tsuzuki::engine::store::mark_begun(tx, "code", now)).await.unwrap();

@@ -131,9 +131,9 @@ impl Cell<'_> {
     fn describe(&self) -> String {
         match self {
             Cell::Null => "NULL".into(),
-            Cell::Int(_) => "a number".into(),
+            Cell::Int(value) => value.to_string(),
             Cell::Real(_) => "a fraction".into(),
-            Cell::Text(_) => "text".into(),
+            Cell::Text(text) => stdx::text::shorten(&format!("`{}`", stdx::text::one_line(text)), 60),
         }
     }
 }
@@ -213,13 +213,32 @@ impl FromCell for String {
     }
 }
 
+/// Lets types that can be parsed be read from a column of text: `from_text!(State = "a state")`. A text that means
+/// nothing is an error that says what was wanted.
+#[macro_export]
 macro_rules! from_text {
     ($($kind:ty = $wanted:literal)+) => {$(
-        impl FromCell for $kind {
+        impl $crate::FromCell for $kind {
             const WANTED: &'static str = $wanted;
-            fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+            fn from_cell(cell: &$crate::Cell<'_>) -> Option<Self> {
                 match cell {
-                    Cell::Text(value) => value.parse().ok(),
+                    $crate::Cell::Text(value) => value.parse().ok(),
+                    _ => None,
+                }
+            }
+        }
+    )+};
+}
+
+/// The same for enums that are stored by their number and have a `from_repr`.
+#[macro_export]
+macro_rules! from_code {
+    ($($kind:ty = $wanted:literal)+) => {$(
+        impl $crate::FromCell for $kind {
+            const WANTED: &'static str = $wanted;
+            fn from_cell(cell: &$crate::Cell<'_>) -> Option<Self> {
+                match cell {
+                    $crate::Cell::Int(value) => Self::from_repr(*value),
                     _ => None,
                 }
             }

@@ -17,6 +17,7 @@
 
 mod allow;
 mod body;
+mod call;
 mod cause;
 pub mod client;
 mod coding;
@@ -45,6 +46,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+pub use call::{ApiReply, NoAnswer, call, quote};
 pub use client::{ClientConfig, Clients, Names};
 pub use error::Error;
 pub use guard::AllowPrivate;
@@ -56,7 +58,6 @@ pub use response::{Answer, Head, Response, Saved};
 pub use validators::Validators;
 
 use body::Body;
-pub use cause::deepest;
 use error::Why;
 use gate::{Gate, Pass};
 use polite::Outcome;

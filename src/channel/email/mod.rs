@@ -8,12 +8,12 @@ mod wire;
 mod words;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use lettre::Address;
 use lettre::message::Mailbox;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::error::{Finding, SendError, Sent};
@@ -249,7 +249,7 @@ impl Email {
 
     fn keep(&self, connection: Box<Connection>) {
         if let Transport::Smtp(_, kept) = &self.transport {
-            *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((connection, Instant::now()));
+            *kept.lock() = Some((connection, Instant::now()));
         }
     }
 }
@@ -285,7 +285,7 @@ impl Backend for Email {
             Transport::File(directory) => write_file(directory, &row.key, &mail)
                 .map(|path| Sent { remote_id: Some(path.display().to_string()), rest_until: None }),
             Transport::Memory(mails) => {
-                mails.lock().unwrap_or_else(PoisonError::into_inner).push(mail);
+                mails.lock().push(mail);
                 Ok(Sent::default())
             }
         }
@@ -350,14 +350,14 @@ impl Backend for Email {
 
     fn kept_mails(&self) -> Vec<Vec<u8>> {
         match &self.transport {
-            Transport::Memory(mails) => mails.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            Transport::Memory(mails) => mails.lock().clone(),
             _ => Vec::new(),
         }
     }
 }
 
 fn take_fresh(kept: &Mutex<Option<Open>>) -> Option<Box<Connection>> {
-    let taken = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let taken = kept.lock().take();
     taken.filter(|(_, since)| since.elapsed() < KEEP_OPEN).map(|(connection, _)| connection)
 }
 

@@ -7,10 +7,10 @@ mod api;
 mod fit;
 mod link;
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::error::{Finding, SendError, Sent};
@@ -157,7 +157,7 @@ impl Mastodon {
     /// The instance's limits, read once a day; the usual ones when it cannot be asked.
     async fn limits(&self, channel: &Channel, channel_env: &ChannelEnv) -> Limits {
         let now = channel_env.clock.now();
-        let known = *self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = *self.limits.lock();
         if let Some((limits, until)) = known
             && now < until
         {
@@ -170,7 +170,7 @@ impl Mastodon {
                 (known.map(|(limits, _)| limits).unwrap_or_default(), now.plus(FALLBACK_FOR))
             }
         };
-        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = Some((limits, until));
+        *self.limits.lock() = Some((limits, until));
         limits
     }
 

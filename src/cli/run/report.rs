@@ -121,7 +121,7 @@ fn summary(finished: &[(JobName, Finished)], speech: &Speech) -> Option<String> 
     if finished.len() < 2 {
         return None;
     }
-    let words = Outcome::ALL.map(Outcome::word).into_iter().chain(["skipped"]);
+    let words = Outcome::ALL.iter().map(|outcome| outcome.word()).chain(["skipped"]);
     let counts: Vec<String> = words
         .map(|word| (word, count(word)))
         .filter(|(_, count)| *count > 0)

@@ -1,12 +1,24 @@
 //! Runs and their targets: the seed's `bulk_collection_runs` and `bulk_collection_results`.
 
+use crate::db::from_text;
 use crate::id::RunId;
 use crate::ledger::lease::Holder;
 use crate::time::Timestamp;
 
 /// A state of a run; the words are the seed's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum RunStatus {
     /// Targets are pending.
     Running,
@@ -18,26 +30,33 @@ pub enum RunStatus {
 
 impl RunStatus {
     /// All of them.
-    pub const ALL: [RunStatus; 3] = [RunStatus::Running, RunStatus::Completed, RunStatus::Cancelled];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The word that is stored and shown.
     pub fn word(self) -> &'static str {
-        match self {
-            RunStatus::Running => "running",
-            RunStatus::Completed => "completed",
-            RunStatus::Cancelled => "cancelled",
-        }
-    }
-
-    /// The status of that word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.word() == word)
+        self.into()
     }
 }
 
+from_text! {
+    RunStatus = "a run status"
+    TargetStatus = "a target status"
+}
+
 /// A state of a target; the words are the seed's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum TargetStatus {
     /// Being worked on, or not yet.
     Pending,
@@ -49,20 +68,11 @@ pub enum TargetStatus {
 
 impl TargetStatus {
     /// All of them.
-    pub const ALL: [TargetStatus; 3] = [TargetStatus::Pending, TargetStatus::Success, TargetStatus::Failed];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The word that is stored and shown.
     pub fn word(self) -> &'static str {
-        match self {
-            TargetStatus::Pending => "pending",
-            TargetStatus::Success => "success",
-            TargetStatus::Failed => "failed",
-        }
-    }
-
-    /// The status of that word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.word() == word)
+        self.into()
     }
 }
 

@@ -10,13 +10,13 @@ use serde_json::{Value as Json, json};
 use url::Url;
 
 use super::Content;
-use super::call::{Answer, CallError, Line, Question, Repair, Reply, Rest, Usage, quote, secret_header};
+use super::call::{CallError, Line, Question, Repair, Reply, Rest, Usage, quote, secret_header};
 use super::config::{Tuning, provider_config};
 use super::provider::{Opened, Provider, ProviderKind};
 use super::schema::Schema;
 use crate::config::value::{ByteSize, HttpUrl};
 use crate::config::{Kind, Problems, Secret, Section};
-use crate::fetch::SecretHint;
+use crate::fetch::{ApiReply, SecretHint};
 
 mod files;
 
@@ -107,10 +107,7 @@ impl Provider for Gemini {
                 url.query_pairs_mut().append_pair("pageToken", token);
             }
             let request = line.client(&url)?.get(url).header(KEY_HEADER, self.key()?);
-            let answer = line.send(request, within).await?;
-            if !answer.is_success() {
-                return Err(judge(&answer));
-            }
+            let answer = line.ask(request, within, judge).await?;
             let listed: Listed = serde_json::from_slice(&answer.body).map_err(|_| Rest::unclear())?;
             names.extend(listed.models.into_iter().filter(Model::answers).map(Model::into_name));
             page = listed.next_page_token.filter(|token| !token.is_empty());
@@ -184,10 +181,7 @@ impl Gemini {
         });
         let url = self.url(&format!("v1beta/models/{model}:generateContent"))?;
         let request = line.client(&url)?.post(url).header(KEY_HEADER, self.key()?).json(&body);
-        let answer = line.send(request, self.config.timeout()).await?;
-        if !answer.is_success() {
-            return Err(judge(&answer));
-        }
+        let answer = line.ask(request, self.config.timeout(), judge).await?;
         read_reply(&answer.body)
     }
 
@@ -345,13 +339,10 @@ struct Failure {
 }
 
 /// What an error status means to us.
-fn judge(answer: &Answer) -> CallError {
+fn judge(answer: &ApiReply) -> CallError {
     let failed: Option<Failed> = serde_json::from_slice(&answer.body).ok();
     let failure = failed.map(|failed| failed.error);
-    let message = failure.as_ref().map_or_else(
-        || String::from_utf8_lossy(&answer.body[..answer.body.len().min(2048)]).into_owned(),
-        |failure| failure.message.clone(),
-    );
+    let message = failure.as_ref().map_or_else(|| answer.text(), |failure| failure.message.clone());
     let why = quote(&format!("status {}: {message}", answer.status));
     let details = failure.as_ref().map(|failure| failure.details.as_slice()).unwrap_or_default();
     let code = failure.as_ref().map_or("", |failure| failure.status.as_str());
@@ -365,7 +356,7 @@ fn judge(answer: &Answer) -> CallError {
         404 => Rest::Refused { why: format!("there is no such model or API: {why}") }.into(),
         429 if is_about_the_day(details) => Rest::UsedUp { why }.into(),
         429 => {
-            let after = retry_delay(details).or_else(|| answer.retry_after()).unwrap_or(USUAL_WAIT);
+            let after = retry_delay(details).or(answer.retry_after).unwrap_or(USUAL_WAIT);
             Rest::Busy { why, after }.into()
         }
         413 => CallError::Unusable { why, usage: Usage::Nothing, repair: Repair::None },
@@ -374,7 +365,7 @@ fn judge(answer: &Answer) -> CallError {
             CallError::Unusable { why, usage: Usage::Nothing, repair: Repair::None }
         }
         400 | 422 => CallError::Refused { why },
-        _ => Rest::Down { why, after: answer.retry_after(), may_have_counted: false }.into(),
+        _ => Rest::Down { why, after: answer.retry_after, may_have_counted: false }.into(),
     }
 }
 

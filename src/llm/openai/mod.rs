@@ -11,13 +11,13 @@ use serde_json::{Value as Json, json};
 use url::Url;
 
 use super::Document;
-use super::call::{Answer, CallError, Line, Question, Repair, Reply, Rest, Usage, quote, secret_header};
+use super::call::{CallError, Line, Question, Repair, Reply, Rest, Usage, quote, secret_header};
 use super::config::{Thinking, provider_config};
 use super::provider::{Opened, Provider, ProviderKind};
 use super::schema::Schema;
 use crate::config::value::HttpUrl;
 use crate::config::{Kind, Problems, Secret, Section};
-use crate::fetch::SecretHint;
+use crate::fetch::{ApiReply, SecretHint};
 
 const API: &str = "https://api.openai.com/v1";
 const USUAL_WAIT: Duration = Duration::from_secs(60);
@@ -148,10 +148,7 @@ impl Provider for OpenAi {
         };
         let url = self.url("chat/completions")?;
         let request = self.signed(line.client(&url)?.post(url).json(&body))?;
-        let answer = line.send(request, self.config.timeout()).await?;
-        if !answer.is_success() {
-            return Err(judge(&answer));
-        }
+        let answer = line.ask(request, self.config.timeout(), judge).await?;
         read_reply(&answer.body)
     }
 }
@@ -251,7 +248,7 @@ fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
     }
 }
 
-fn judge(answer: &Answer) -> CallError {
+fn judge(answer: &ApiReply) -> CallError {
     let body: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
     let message = body["error"]["message"].as_str().or_else(|| body["error"].as_str()).unwrap_or_default();
     let code = body["error"]["code"].as_str().unwrap_or_default();
@@ -261,7 +258,7 @@ fn judge(answer: &Answer) -> CallError {
         401 | 403 => Rest::Locked { why }.into(),
         404 => Rest::Refused { why: format!("there is no such model or API: {why}") }.into(),
         429 if code == "insufficient_quota" || message.contains("per day") => Rest::UsedUp { why }.into(),
-        429 => Rest::Busy { why, after: answer.retry_after().unwrap_or(USUAL_WAIT) }.into(),
+        429 => Rest::Busy { why, after: answer.retry_after.unwrap_or(USUAL_WAIT) }.into(),
         413 => CallError::Unusable { why, usage: Usage::Nothing, repair: Repair::None },
         400 | 422 if ABOUT_THE_DOCUMENT.contains(&code) || message.contains("context length") => {
             CallError::Unusable { why, usage: Usage::Nothing, repair: Repair::None }
@@ -269,7 +266,7 @@ fn judge(answer: &Answer) -> CallError {
         400 | 422 if !param.is_empty() && !param.starts_with("messages") => Rest::Refused { why }.into(),
         400 | 422 if code == "model_not_found" => Rest::Refused { why }.into(),
         400 | 422 => CallError::Refused { why },
-        _ => Rest::Down { why, after: answer.retry_after(), may_have_counted: false }.into(),
+        _ => Rest::Down { why, after: answer.retry_after, may_have_counted: false }.into(),
     }
 }
 
@@ -320,9 +317,9 @@ mod tests {
             (400, error(json!(null), json!(null)), "either"),
             (422, json!({ "detail": [] }), "either"),
         ] {
-            let at = "2026-01-15T00:00:00Z".parse().unwrap();
-            let headers = reqwest::header::HeaderMap::new();
-            let found = match judge(&Answer { status, headers, body: body.to_string().into(), at }) {
+            let body = body.to_string();
+            let reply = ApiReply { status, body: body.clone().into(), ..ApiReply::default() };
+            let found = match judge(&reply) {
                 CallError::Rest(Rest::Refused { .. }) => "request",
                 CallError::Unusable { .. } => "document",
                 CallError::Refused { .. } => "either",

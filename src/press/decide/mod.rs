@@ -7,7 +7,7 @@ use super::model::{Item, Reason, Status};
 use crate::time::Timestamp;
 
 /// What happened to an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::VariantArray)]
 pub enum Event {
     /// The model finds it worth a summary.
     Worth,
@@ -38,22 +38,8 @@ pub enum Event {
 }
 
 impl Event {
-    /// All of them.
-    pub const ALL: [Event; 13] = [
-        Event::Worth,
-        Event::NotWorth,
-        Event::NotReady,
-        Event::Unchanged,
-        Event::WaitOver,
-        Event::DownloadFailed,
-        Event::FilesTooLarge,
-        Event::ModelFailed,
-        Event::Posted,
-        Event::PostFailed,
-        Event::Skipped,
-        Event::Retried,
-        Event::LimitReached,
-    ];
+    /// All of them, in the order of their declaration.
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The code of its event.
     pub fn code(self) -> ItemCode {

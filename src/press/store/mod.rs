@@ -44,30 +44,24 @@ macro_rules! not_spoken_for {
 }
 
 fn read(row: &Row<'_>) -> db::Result<Item> {
-    let unexpected =
-        |column, wanted, found: i64| db::Error::Unexpected { column, wanted, found: found.to_string() };
-    let status: i64 = row.get(5)?;
-    let reason: Option<i64> = row.get(6)?;
     Ok(Item {
-        id: row.get(0)?,
-        job_name: row.get(1)?,
-        url: row.get(2)?,
-        title: row.get(3)?,
-        published_at: row.get(4)?,
-        status: Status::from_code(status).ok_or_else(|| unexpected(5, "a status", status))?,
-        reason: reason
-            .map(|code| Reason::from_code(code).ok_or_else(|| unexpected(6, "a reason", code)))
-            .transpose()?,
-        retry_count: row.get(7)?,
-        created_at: row.get(8)?,
-        last_checked_at: row.get(9)?,
-        not_before: row.get(10)?,
-        page_hash: row.get(11)?,
-        is_held: row.get::<i64>(12)? != 0,
-        summary: row.get(13)?,
-        verdict: row.get(14)?,
-        bypass_cache: row.get::<i64>(15)? != 0,
-        deferred_since: row.get(16)?,
+        id: row.get("id")?,
+        job_name: row.get("job_name")?,
+        url: row.get("url")?,
+        title: row.get("title")?,
+        published_at: row.get("published_at")?,
+        status: row.get("status")?,
+        reason: row.get("reason")?,
+        retry_count: row.get("retry_count")?,
+        created_at: row.get("created_at")?,
+        last_checked_at: row.get("last_checked_at")?,
+        not_before: row.get("not_before")?,
+        page_hash: row.get("page_hash")?,
+        is_held: row.get("is_held")?,
+        summary: row.get("summary")?,
+        verdict: row.get("verdict")?,
+        bypass_cache: row.get("bypass_cache")?,
+        deferred_since: row.get("deferred_since")?,
     })
 }
 

@@ -10,17 +10,6 @@ use crate::ledger::presence;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// The word in a column as what it means; one that means nothing to us is an error, never another meaning.
-fn read_word<T>(
-    row: &Row<'_>,
-    column: usize,
-    wanted: &'static str,
-    from_word: fn(&str) -> Option<T>,
-) -> db::Result<T> {
-    let word = row.text(column)?;
-    from_word(word).ok_or_else(|| db::Error::Unexpected { column, wanted, found: word.to_owned() })
-}
-
 macro_rules! run_columns {
     () => {
         "SELECT run_id, started_at_utc, completed_at_utc, status, total_targets, completed_count, failed_count,
@@ -49,15 +38,15 @@ impl Target {
 
 fn read_run(row: &Row<'_>) -> db::Result<RunRow> {
     Ok(RunRow {
-        run_id: row.get(0)?,
-        started_at_utc: row.get(1)?,
-        completed_at_utc: row.get(2)?,
-        status: read_word(row, 3, "a run status", RunStatus::from_word)?,
-        total_targets: row.get(4)?,
-        completed_count: row.get(5)?,
-        failed_count: row.get(6)?,
-        success_count: row.get(7)?,
-        job_name: row.get(8)?,
+        run_id: row.get("run_id")?,
+        started_at_utc: row.get("started_at_utc")?,
+        completed_at_utc: row.get("completed_at_utc")?,
+        status: row.get("status")?,
+        total_targets: row.get("total_targets")?,
+        completed_count: row.get("completed_count")?,
+        failed_count: row.get("failed_count")?,
+        success_count: row.get("success_count")?,
+        job_name: row.get("job_name")?,
     })
 }
 
@@ -137,7 +126,7 @@ fn read_target(row: &Row<'_>) -> db::Result<TargetRow> {
     Ok(TargetRow {
         project_id: row.get(0)?,
         branch_name: row.get(1)?,
-        status: read_word(row, 2, "a target status", TargetStatus::from_word)?,
+        status: row.get(2)?,
         new_commits_count: row.get(3)?,
         error_message: row.get(4)?,
         processed_at_utc: row.get(5)?,
