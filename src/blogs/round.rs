@@ -99,7 +99,7 @@ pub async fn run(
             Ok(Ok(done)) => tally.add(done),
             Ok(Err(error)) => failure = failure.or(Some(error)),
             Err(crash) => {
-                failure = failure.or(Some(Failure::Failed(format!("a lane crashed: {crash}").into())))
+                failure = failure.or(Some(Failure::Failed(format!("a lane crashed: {crash}").into())));
             }
         }
     }

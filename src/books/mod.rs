@@ -181,7 +181,7 @@ impl Books {
                 return Err(Failure::Credentials(google::refused_key(&why).into()));
             }
             Some(Wrong::Failed(why)) => {
-                problems.insert(0, phrase!("Google Books: {why}", "Google Books：{why}", why))
+                problems.insert(0, phrase!("Google Books: {why}", "Google Books：{why}", why));
             }
             None => {}
         }

@@ -161,8 +161,11 @@ pub struct Document {
     /// What it holds, for the help text.
     pub about: &'static str,
     /// Makes it, of one job or of all; without a database of what the config says alone.
-    pub render: for<'a> fn(&'a Config, Option<&'a Db>, Option<&'a str>) -> Boxed<'a, db::Result<Rendered>>,
+    pub render: Render,
 }
+
+/// Makes a document of one job or of all.
+pub type Render = for<'a> fn(&'a Config, Option<&'a Db>, Option<&'a str>) -> Boxed<'a, db::Result<Rendered>>;
 
 /// A document that was made.
 pub struct Rendered {

@@ -79,7 +79,7 @@ fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     let details = find_details(finder, tx, name, job, state)?;
     let mut view = View::new(
         "job",
-        &Subject::job(name),
+        Subject::job(name),
         title(&details),
         serde_json::to_value(&details).unwrap_or_default(),
     );

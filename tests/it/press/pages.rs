@@ -68,7 +68,7 @@ on_both_databases! {
         let asked = world.ministry.log();
         assert!(asked.contains(&"GET /main_content/bessi9.pdf".to_owned()), "{asked:?}");
         assert!(!asked.iter().any(|line| line.contains("bessi10.pdf")), "{asked:?}");
-        let about = Subject::new("item", &world.ministry.page("many"));
+        let about = Subject::new("item", world.ministry.page("many"));
         let events = world.db.read(move |tx| event::list_about(tx, &about, 100)).await.unwrap();
         let worth = events.iter().find(|event| event.code == "worth").unwrap();
         let named = worth.detail["files_not_read"].as_array().unwrap();

@@ -191,7 +191,7 @@ impl Serialize for Phrase {
 /// Compares its English words.
 impl PartialEq<str> for Phrase {
     fn eq(&self, text: &str) -> bool {
-        self.to_string() == text
+        Speech::default().phrase(self) == text
     }
 }
 
