@@ -67,7 +67,7 @@ async fn one_by_one(path: &std::path::Path) -> Result<Duration, tsuzuki::db::Err
 }
 
 fn add(tx: &mut tsuzuki::db::Tx<'_>) -> tsuzuki::db::Result<()> {
-    event::add(tx, None, &Subject::blog("example"), "unchanged", &serde_json::Value::Null, tx.now())
+    event::add(tx, None, &Subject::new("blog", "example"), "unchanged", &serde_json::Value::Null, tx.now())
 }
 
 async fn bare(path: &std::path::Path) -> Result<Duration, Box<dyn std::error::Error>> {

@@ -75,12 +75,13 @@ CREATE TABLE commit_roots (
   PRIMARY KEY (project_id, sha)
 ) {without_rowid};
 
--- Walked, but not stored: `before_since`, or `unreadable`.
+-- Walked, but not stored: `before_since`, or `unreadable`, with the run that met it first.
 CREATE TABLE commits_left_out (
   project_id INTEGER NOT NULL,
   branch_name TEXT NOT NULL,
   sha TEXT NOT NULL,
   why TEXT NOT NULL CHECK (why IN ('before_since', 'unreadable')),
+  run_id TEXT,
   PRIMARY KEY (project_id, branch_name, sha)
 ) {without_rowid};
 CREATE INDEX idx_commits_unreadable ON commits_left_out (project_id, branch_name) WHERE why = 'unreadable';

@@ -2,20 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
 
 use url::Url;
 
 use crate::blogs;
 use crate::books;
-use crate::books::model::GOOGLE_BOOKS;
 use crate::channel::outbox::{Sender, Topics};
 use crate::channel::{self, ChannelEnv, ChannelSet};
 use crate::commits;
 use crate::config::value::Span;
 use crate::config::{self, Config, Kind, MissingAt, MissingSecret, Problem, Problems, Section, TableKind};
 use crate::db::{self, Db};
-use crate::engine::{Collector, Job, JobEnv, Schedule};
+use crate::engine::pipeline::{Document, Prune, Thing, WithoutChannel};
+use crate::engine::{Finder, Job, JobEnv, Pipeline, Schedule, Table, things};
 use crate::fetch::{self, AllowPrivate, ClientConfig, FetchConfig, Fetcher};
 use crate::ledger::quota::Quota;
 use crate::ledger::{Subject, event};
@@ -23,63 +22,39 @@ use crate::llm::{self, LlmSet};
 use crate::press;
 use crate::time::{Clock, Timestamp};
 
-/// A pipeline, as the rest of the program sees it.
-struct Pipeline {
-    /// Its name in the config file, and the struct that its table is read into.
-    kind: Kind,
-    /// How often its jobs run by default.
-    every: Duration,
-    /// What a job without a channel does all the same, and the command that lists what it brings.
-    without_channel: (&'static str, &'static str),
-    /// Makes a job of its table.
-    make: Make,
-    /// Registers what it does when its messages have ended.
-    topics: fn(Topics) -> Topics,
+/// The pipelines: each is a folder, a migration, and a line here.
+pub const PIPELINES: &[&Pipeline] = &[
+    &press::pipeline::PIPELINE,
+    &books::pipeline::PIPELINE,
+    &blogs::pipeline::PIPELINE,
+    &commits::pipeline::PIPELINE,
+];
+
+/// The pipeline of that kind.
+pub fn find_pipeline(kind: &str) -> Option<&'static Pipeline> {
+    PIPELINES.iter().copied().find(|pipeline| pipeline.kind.name == kind)
 }
 
-type Make = fn(&config::Job, &JobEnv) -> Result<Arc<dyn Collector>, Problems>;
+/// Every table that can be exported: those of the pipelines, and the messages.
+pub fn tables() -> impl Iterator<Item = &'static Table> {
+    let of_pipelines = PIPELINES.iter().flat_map(|pipeline| pipeline.tables.iter().copied());
+    of_pipelines.chain([&things::delivery::MESSAGES])
+}
 
-const PIPELINES: &[Pipeline] = &[
-    Pipeline {
-        kind: Kind::job::<press::Keys>(press::KIND).naming(&[("llm", TableKind::Llm)]),
-        every: press::EVERY,
-        without_channel: ("it collects and screens, but summarises and posts nothing; ", "item ls"),
-        make: press::make,
-        topics: press::topics,
-    },
-    Pipeline {
-        kind: Kind::job::<books::config::Keys>(books::KIND)
-            .with_check(books::config::check)
-            .with_env(books::config::ENV)
-            .with_quota(GOOGLE_BOOKS)
-            .naming(&[("quota", TableKind::Quota)])
-            .without(books::config::UNUSED),
-        every: books::EVERY,
-        without_channel: ("", "book ls"),
-        make: books::make,
-        topics: books::topics,
-    },
-    Pipeline {
-        kind: Kind::job::<blogs::config::Keys>(blogs::KIND).with_check(blogs::config::check),
-        every: blogs::EVERY,
-        without_channel: ("", "change ls"),
-        make: blogs::make,
-        topics: blogs::topics,
-    },
-    Pipeline {
-        kind: Kind::job::<commits::config::Keys>(commits::KIND)
-            .with_check(commits::config::check)
-            .without(commits::config::UNUSED),
-        every: commits::EVERY,
-        without_channel: ("", "commits stats"),
-        make: commits::make,
-        topics: |topics| topics,
-    },
-];
+/// Every document that can be exported.
+pub fn documents() -> impl Iterator<Item = &'static Document> {
+    PIPELINES.iter().flat_map(|pipeline| pipeline.documents)
+}
+
+/// Every sort of thing that has a name, in the order in which a bare name is tried.
+pub fn things() -> impl Iterator<Item = &'static Thing> {
+    let of_pipelines = PIPELINES.iter().flat_map(|pipeline| pipeline.things.iter().copied());
+    of_pipelines.chain(things::THINGS.iter().copied())
+}
 
 /// How often jobs of a kind run that do not say so.
 pub fn default_every(kind: &str) -> Option<Span> {
-    let pipeline = PIPELINES.iter().find(|pipeline| pipeline.kind.name == kind)?;
+    let pipeline = find_pipeline(kind)?;
     Span::from_secs(pipeline.every.as_secs())
 }
 
@@ -92,8 +67,10 @@ pub fn job_kinds() -> impl Iterator<Item = &'static str> {
 pub fn list_warnings(config: &Config) -> Problems {
     let mut warnings = Problems::default();
     warnings.extend(list_unused(config));
-    for job in config.jobs.iter().filter(|job| job.kind == books::KIND) {
-        warnings.extend(books::config::list_warnings(job));
+    for job in &config.jobs {
+        warnings.extend(
+            find_pipeline(&job.kind).map(|pipeline| (pipeline.list_warnings)(job)).unwrap_or_default(),
+        );
     }
     warnings.extend(config.jobs.iter().filter_map(warn_without_channel));
     warnings
@@ -101,8 +78,7 @@ pub fn list_warnings(config: &Config) -> Problems {
 
 /// The warning about a job that notifies nobody: its owner may wait for a message that never comes.
 pub fn warn_without_channel(job: &config::Job) -> Option<Problem> {
-    let pipeline = PIPELINES.iter().find(|pipeline| pipeline.kind.name == job.kind)?;
-    let (instead, listing) = pipeline.without_channel;
+    let WithoutChannel { instead, listing } = &find_pipeline(&job.kind)?.without_channel;
     let message = format!(
         "job `{}` sends nowhere: {instead}results are kept and shown by `status` and `{listing}`",
         job.name
@@ -134,7 +110,8 @@ fn list_unused(config: &Config) -> Vec<Problem> {
     let unused = |section: &Section, why: &str| section.header_problem(why).as_warning();
     let is_announced =
         |name: &str| config.jobs.iter().any(|job| job.deliver.iter().any(|channel| channel == name));
-    let is_asked = config.jobs.iter().any(|job| job.kind == press::KIND);
+    let asks = |job: &config::Job| find_pipeline(&job.kind).is_some_and(|pipeline| pipeline.uses.llm);
+    let is_asked = config.jobs.iter().any(asks);
     let channels = config.channels.iter().filter(|channel| !is_announced(&channel.name));
     let llms = config.llms.iter().filter(|_| !is_asked);
     channels
@@ -143,16 +120,11 @@ fn list_unused(config: &Config) -> Vec<Problem> {
         .collect()
 }
 
-/// Whether a look at what such a job watches counts against a quota, which has to be written.
-pub fn counts_previews(kind: &str) -> bool {
-    kind == books::KIND
-}
-
 /// Deletes history older than `before`, in small transactions; answers how many rows went.
 pub async fn prune(db: &Db, before: Timestamp) -> db::Result<u64> {
     let mut pruned = 0;
-    let checks = [blogs::store::prune_history, blogs::store::prune_stray_history];
-    for prune in checks.into_iter().chain([blogs::store::prune_changes, event::prune]) {
+    let of_pipelines = PIPELINES.iter().flat_map(|pipeline| pipeline.prune.iter().copied());
+    for prune in of_pipelines.chain([event::prune as Prune]) {
         loop {
             let went = db.write(move |tx| prune(tx, before, PRUNED_AT_ONCE)).await?;
             pruned += went;
@@ -171,8 +143,9 @@ const PRUNED_AT_ONCE: usize = 1_000;
 pub fn kinds() -> &'static [Kind] {
     static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
         let pipelines = PIPELINES.iter().map(|pipeline| pipeline.kind);
-        let channel_env = channel::KINDS.iter().chain(llm::KINDS).copied();
-        pipelines.chain(channel_env).chain([config::Web::KIND]).collect()
+        let channels = channel::KINDS.iter().map(|kind| kind.keys);
+        let providers = llm::KINDS.iter().map(|kind| kind.keys);
+        pipelines.chain(channels).chain(providers).chain([config::Web::KIND]).collect()
     });
     &KINDS
 }
@@ -207,7 +180,8 @@ impl App {
     pub fn new(config: &Config, db: Db) -> Result<Self, Error> {
         let clock = db.clock().clone();
         let fetcher = fetcher(config, clock.clone())?;
-        let mut problems = blogs::config::check_ids(&config.jobs);
+        let mut problems = Problems::default();
+        PIPELINES.iter().for_each(|pipeline| problems.extend((pipeline.check_jobs)(&config.jobs)));
         let channels = problems.note(ChannelSet::read(&config.channels, &config.app.timezone));
         let quotas = quotas(config);
         let zone = &config.app.timezone;
@@ -227,6 +201,19 @@ impl App {
         };
         let jobs = config.jobs.iter().filter_map(|job| problems.note(make_job(job, &env))).collect();
         Ok(problems.unless_any(Self { env, jobs })?)
+    }
+
+    /// Finds things by name, for `why` and the pages.
+    pub fn finder(&self, config: &Config, limit: usize) -> Finder {
+        let of_pipelines = PIPELINES.iter().flat_map(|pipeline| pipeline.words.iter().copied());
+        Finder {
+            config: Arc::new(config.clone()),
+            jobs: self.jobs.clone(),
+            things: things().collect(),
+            words: of_pipelines.chain(things::WORDS.iter().copied()).collect(),
+            limit,
+            now: self.env.clock.now(),
+        }
     }
 
     /// Sends what the jobs have put into the outbox, and tells them how it ended.
@@ -276,7 +263,7 @@ fn make_job(job: &config::Job, env: &JobEnv) -> Result<Job, Problems> {
             .into_iter()
             .collect());
     }
-    let Some(pipeline) = PIPELINES.iter().find(|pipeline| pipeline.kind.name == job.kind) else {
+    let Some(pipeline) = find_pipeline(&job.kind) else {
         let known = PIPELINES.iter().map(|pipeline| pipeline.kind.name);
         return Err(job.section.unknown_name("kind", "kind", &job.kind, known).into());
     };
@@ -289,15 +276,19 @@ fn make_job(job: &config::Job, env: &JobEnv) -> Result<Job, Problems> {
     })
 }
 
-/// The daily limits: those of the file, and the one that books have without being told.
+/// The daily limits: those of the file, and those that hold without being configured.
 pub fn quotas(config: &Config) -> BTreeMap<String, Quota> {
     let quota =
         |name: &str, rule: config::Quota| (name.to_owned(), Quota { provider: name.to_owned(), rule });
     let mut quotas: BTreeMap<String, Quota> =
         config.quotas.iter().map(|(name, rule)| quota(name, rule.clone())).collect();
-    if config.jobs.iter().any(|job| job.kind == books::KIND) && !quotas.contains_key(GOOGLE_BOOKS) {
-        let rule = config::Quota::from_midnight(books::REQUESTS_PER_DAY, config.app.timezone.clone());
-        quotas.extend([quota(GOOGLE_BOOKS, rule)]);
+    for pipeline in PIPELINES.iter().filter(|of| config.jobs.iter().any(|job| job.kind == of.kind.name)) {
+        for (name, per_day) in
+            pipeline.quotas.iter().filter(|(name, _)| !quotas.contains_key(*name)).collect::<Vec<_>>()
+        {
+            let rule = config::Quota::from_midnight(*per_day, config.app.timezone.clone());
+            quotas.extend([quota(name, rule)]);
+        }
     }
     quotas
 }

@@ -11,6 +11,7 @@ use crate::config::value::{FirstRun, HttpUrl, Span, checked as checked_value};
 use crate::config::{self, Problems, Section};
 use crate::fetch::AllowPrivate;
 use crate::hash;
+use crate::id::JobName;
 use crate::parse::html;
 use crate::parse::url::{Url, comparison_key};
 
@@ -207,6 +208,34 @@ fn checked(
     };
     blog.settings_hash = blog.hash_settings();
     problems.unless_any(blog)
+}
+
+/// All blogs that the config names, each with its job.
+pub fn list_blogs(config: &config::Config) -> impl Iterator<Item = (&JobName, Blog)> {
+    let jobs = config.jobs.iter().filter(|job| job.kind == super::KIND);
+    let listed = jobs.filter_map(|job| Some((&job.name, read(job).ok()?.0)));
+    listed.flat_map(|(job, blogs)| blogs.into_iter().map(move |blog| (job, blog)))
+}
+
+/// The values of `--blog`: `id=url` or a bare address, whose host is the id.
+pub(super) fn from_flags(words: &[String]) -> Result<toml::Value, String> {
+    let mut blogs = Vec::new();
+    for word in words {
+        let is_bare = word.starts_with("http://") || word.starts_with("https://");
+        let (id, url) = match word.split_once('=').filter(|_| !is_bare) {
+            Some((id, url)) => (Some(id.to_owned()), url),
+            None => (None, word.as_str()),
+        };
+        let parsed: HttpUrl = url
+            .parse()
+            .map_err(|_| format!("`{word}` names no blog: write --blog ID=https://… or --blog https://…"))?;
+        let host = || parsed.url().host_str().unwrap_or_default().trim_start_matches("www.").to_owned();
+        let mut blog = toml::Table::new();
+        blog.insert("id".into(), id.unwrap_or_else(host).into());
+        blog.insert("url".into(), url.into());
+        blogs.push(toml::Value::from(blog));
+    }
+    Ok(toml::Value::Array(blogs))
 }
 
 /// Blogs of one job with the same id.

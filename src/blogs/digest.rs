@@ -13,6 +13,7 @@ use crate::channel::{NotRendered, Notice, Rendered};
 use crate::engine::{Delivery, Failure, RunContext};
 use crate::fail;
 use crate::ledger::Subject;
+use crate::phrase::Phrase;
 
 /// Changes that one digest tells.
 const AT_ONCE: usize = 1_000;
@@ -29,7 +30,7 @@ struct Digest {
 /// Queues everything of the job that is untold; answers what could not be made a message of.
 ///
 /// A run that withholds leaves it untold.
-pub(super) async fn queue(ctx: &RunContext, blogs: &Blogs) -> Result<Vec<String>, Failure> {
+pub(super) async fn queue(ctx: &RunContext, blogs: &Blogs) -> Result<Vec<Phrase>, Failure> {
     if ctx.delivery == Delivery::NoDeliver {
         return Ok(Vec::new());
     }
@@ -44,7 +45,7 @@ pub(super) async fn queue(ctx: &RunContext, blogs: &Blogs) -> Result<Vec<String>
         for (subject, held, changes, notice) in notices(unannounced, blogs) {
             let news = notice.into();
             let (rendered, failed) = blogs.channels.render(&blogs.deliver, &blogs.channel_env, &news).await;
-            problems.extend(failed.iter().map(ToString::to_string));
+            problems.extend(failed.iter().map(|failed| Phrase::verbatim(failed.to_string())));
             let ids = changes.iter().map(|change| change.id).collect();
             digests.push(Digest { subject, held, ids, rendered, failed });
         }

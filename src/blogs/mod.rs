@@ -17,11 +17,16 @@ pub mod decide;
 pub mod detect;
 mod digest;
 pub mod entry;
+pub mod events;
 pub mod home;
 pub mod message;
 pub mod model;
+mod opml;
 pub mod patterns;
+pub mod pipeline;
+pub mod preview;
 pub mod probe;
+pub mod report;
 pub mod round;
 pub mod store;
 pub mod view;
@@ -35,12 +40,15 @@ use self::probe::Prober;
 use crate::channel::outbox::Topics;
 use crate::channel::{ChannelEnv, ChannelSet};
 use crate::config::{self as file, Problems};
-use crate::db::{self, Db};
+use crate::db::{self, Db, Tx};
 use crate::engine::job::Boxed;
+use crate::engine::view::Fact;
 use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext};
 use crate::fetch::{Check, Wanted};
+use crate::id::JobName;
 use crate::ledger::Subject;
-use crate::text::{Language, counted};
+use crate::phrase;
+use crate::text::Language;
 use crate::time::{Clock, Timestamp};
 
 /// The kind of job, as the config file names it.
@@ -91,7 +99,7 @@ impl Blogs {
             channels: Arc::clone(&env.channels),
             deliver: job.deliver.clone(),
             channel_env: env.channel_env.clone(),
-            language: env.app.language,
+            language: env.app.message_language(),
             clock: env.clock.clone(),
         })
     }
@@ -106,25 +114,37 @@ impl Blogs {
         &self.blogs
     }
 
-    /// One round: what an earlier run not sent, then every blog that is due, then what they brought.
+    /// One round: what an earlier run has not sent, then every blog that is due, then what they brought.
     async fn turn(&self, ctx: &RunContext) -> Result<Report, Failure> {
         let mut problems = digest::queue(ctx, self).await?;
         ctx.check_stop()?;
         let tally = round::run(ctx, Arc::clone(&self.blogs), &self.rules, &self.prober).await?;
         problems.extend(digest::queue(ctx, self).await?);
-        let mut summary = tally.summary(self.blogs.len());
-        if ctx.delivery == Delivery::NoDeliver {
-            let job = ctx.job.clone();
-            let unannounced = ctx.db.read(move |tx| store::count_unannounced(tx, job.as_str())).await?;
-            summary += &format!("; {} not sent (--no-deliver)", counted(unannounced, "change"));
-        }
+        let summary = tally.summary(self.blogs.len());
+        let summary = match ctx.delivery {
+            Delivery::Queue => summary,
+            Delivery::NoDeliver => {
+                let job = ctx.job.clone();
+                let count = ctx.db.read(move |tx| store::count_unannounced(tx, job.as_str())).await?;
+                phrase!(
+                    "{summary}; {count change} not sent (--no-deliver)",
+                    "{summary}。未通知の変更 {count} 件（--no-deliver）",
+                    summary,
+                    count
+                )
+            }
+        };
         let (all_failed, is_incomplete) = (tally.all_failed(), tally.waiting > 0);
         let unnamed = tally.failed - tally.problems.len();
         problems.extend(tally.problems);
         if unnamed > 0 {
-            problems.push(format!("and {} failed too", counted(unnamed, "more blog")));
+            problems.push(phrase!(
+                "and {count more blog} failed too",
+                "ほか {count} 件のブログも失敗",
+                count = unnamed
+            ));
         }
-        Ok(Report { summary, problems, all_failed, is_incomplete, ..Report::default() })
+        Ok(Report { problems, all_failed, is_incomplete, ..Report::new(summary) })
     }
 }
 
@@ -144,13 +164,17 @@ impl Collector for Blogs {
     }
 
     fn relies_on(&self) -> Vec<Subject> {
-        self.blogs.iter().map(|blog| Subject::blog(&blog.id)).collect()
+        self.blogs.iter().map(|blog| events::subject(&blog.id)).collect()
+    }
+
+    fn list_facts(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Vec<Fact>> {
+        view::list_waiting_facts(tx, name, &self.blogs, now)
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
         Box::pin(async move {
             let items =
-                self.preview(db, None).await?.into_iter().map(view::Seen::into_preview_item).collect();
+                self.preview(db, None).await?.into_iter().map(preview::Seen::into_preview_item).collect();
             Ok(Preview { items, notes: Vec::new() })
         })
     }
@@ -161,6 +185,6 @@ impl Collector for Blogs {
 
     fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
         let blogs = Arc::clone(&self.blogs);
-        Box::pin(async move { db.read(move |tx| view::plan(tx, &blogs, now)).await })
+        Box::pin(async move { db.read(move |tx| preview::plan(tx, &blogs, now)).await })
     }
 }

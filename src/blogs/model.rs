@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::fetch::Validators;
 pub use crate::hash::bounded_key;
 use crate::parse::url::{Url, comparison_key};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// Keys of a feed that are remembered in its state; the long memory is `blog_entries`.
@@ -33,6 +35,15 @@ impl Detector {
             Detector::Feed => "feed",
             Detector::Sitemap => "sitemap",
             Detector::Html => "html",
+        }
+    }
+
+    /// What it is called.
+    pub fn phrase(self) -> Phrase {
+        match self {
+            Detector::Feed => phrase!("feed", "フィード"),
+            Detector::Sitemap => phrase!("sitemap", "サイトマップ"),
+            Detector::Html => phrase!("page links", "ページのリンク"),
         }
     }
 

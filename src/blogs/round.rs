@@ -19,13 +19,14 @@ use super::config::{Blog, Rules};
 use super::decide::{Due, Rest};
 use super::model::{Reading, Sighting, State, Trouble, TroubleKind};
 use super::probe::Prober;
+use super::report::Tally;
 use super::{decide, store};
 use crate::db::{self, Db, Tx};
 use crate::engine::{Failure, Progress, RunContext, Update};
 use crate::fail;
 use crate::id::JobName;
 use crate::ledger::lease::Lease;
-use crate::text::counted;
+use crate::phrase::Phrase;
 use crate::time::{Clock, Timestamp};
 
 /// Lanes, at most.
@@ -43,98 +44,12 @@ const BATCH: usize = 128;
 const BATCH_ENTRIES: usize = 2_000;
 /// States that are read at once.
 const CHUNK: usize = 64;
-/// Failing blogs that the report names.
-const MAX_NAMED: usize = 10;
-/// Waiting blogs that the report names: they stand in one line.
-const NAMED_WAITS: usize = 3;
-
-/// What a round did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Blogs that were checked.
-    pub checked: usize,
-    /// Of these, read for the first time.
-    pub first: usize,
-    /// Entries that were there at that first look.
-    pub remembered: usize,
-    /// Of the checked, with something new.
-    pub changed: usize,
-    /// New entries.
-    pub entries: usize,
-    /// Of the checked, those that failed.
-    pub failed: usize,
-    /// Of these, those whose server says when to come back.
-    pub sent_away: usize,
-    /// The first failures, in words.
-    pub problems: Vec<String>,
-    /// Blogs that were not checked because their server asked for it before.
-    pub waiting: usize,
-    /// The first of them, and until when.
-    pub waits: Vec<String>,
-}
-
-impl Tally {
-    /// In words, of so many blogs in the config.
-    pub fn summary(&self, blogs: usize) -> String {
-        let others = self.first + self.changed + self.failed;
-        let mut parts = Vec::new();
-        if self.checked > others || (others == 0 && self.waiting == 0) {
-            parts.push(format!("{} unchanged", self.checked.saturating_sub(others)));
-        }
-        if self.first > 0 {
-            let entries = counted(self.remembered, "entry");
-            parts.push(format!("{} read for the first time ({entries} recorded, none sent)", self.first));
-        }
-        if self.changed > 0 {
-            parts.push(format!("{} with {}", self.changed, counted(self.entries, "new entry")));
-        }
-        if self.failed > 0 {
-            parts.push(format!("{} failed", self.failed));
-        }
-        if self.waiting > 0 {
-            let more = match self.waiting - self.waits.len() {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            let waits = self.waits.join(", ");
-            parts.push(format!("{} waiting as asked by their servers ({waits}{more})", self.waiting));
-        }
-        format!("checked {} of {}: {}", self.checked, counted(blogs, "blog"), parts.join(", "))
-    }
-
-    /// Whether nothing could be read; a server that says when to come back is no failure of the whole run.
-    pub fn all_failed(&self) -> bool {
-        self.checked > 0 && self.failed == self.checked && self.sent_away + self.waiting == 0
-    }
-
-    fn wait(&mut self, blog_id: &str, until: Timestamp) {
-        self.waiting += 1;
-        if self.waits.len() < NAMED_WAITS {
-            self.waits.push(format!("{blog_id} until {until}"));
-        }
-    }
-
-    fn add(&mut self, other: Tally) {
-        self.checked += other.checked;
-        self.first += other.first;
-        self.remembered += other.remembered;
-        self.changed += other.changed;
-        self.entries += other.entries;
-        self.failed += other.failed;
-        self.sent_away += other.sent_away;
-        self.problems.extend(other.problems);
-        self.problems.truncate(MAX_NAMED);
-        self.waiting += other.waiting;
-        self.waits.extend(other.waits);
-        self.waits.truncate(NAMED_WAITS);
-    }
-}
 
 struct Round {
     blogs: Arc<[Blog]>,
     rules: Rules,
     prober: Prober,
-    paused: HashMap<String, String>,
+    paused: HashMap<String, Phrase>,
     next: AtomicUsize,
     job: JobName,
     db: Db,
@@ -183,7 +98,9 @@ pub async fn run(
         match ended {
             Ok(Ok(done)) => tally.add(done),
             Ok(Err(error)) => failure = failure.or(Some(error)),
-            Err(crash) => failure = failure.or(Some(Failure::Failed(format!("a lane crashed: {crash}")))),
+            Err(crash) => {
+                failure = failure.or(Some(Failure::Failed(format!("a lane crashed: {crash}").into())));
+            }
         }
     }
     failure.map_or(Ok(tally), Err)
@@ -342,18 +259,12 @@ impl Round {
             tally.checked += 1;
             if state.last_success_at.is_none() && sighting.outcome.is_ok() && !decision.check.changed {
                 tally.first += 1;
-                tally.remembered += count_entries(sighting);
+                tally.recorded += count_entries(sighting);
             }
             tally.changed += usize::from(decision.check.changed);
             tally.entries += decision.changes.iter().map(|change| change.detail.count()).sum::<usize>();
             if let Some(error) = &decision.check.error_message {
-                tally.failed += 1;
-                let until = decision.state.as_ref().and_then(|state| state.not_before);
-                tally.sent_away += usize::from(until.is_some());
-                if tally.problems.len() < MAX_NAMED {
-                    let until = until.map_or_else(String::new, |at| format!("; not checked before {at}"));
-                    tally.problems.push(format!("{}: {error}{until}", blog.id));
-                }
+                tally.fail(&blog.id, error, decision.state.as_ref().and_then(|state| state.not_before));
             }
         }
         Ok(tally)
@@ -395,41 +306,5 @@ fn count_entries(sighting: &Sighting) -> usize {
     match &sighting.outcome {
         Ok(Reading::Entries { entries, .. }) => entries.len(),
         _ => 0,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_round_is_told_in_words() {
-        let tally = |checked, first, remembered, changed, entries, failed| {
-            let rest = Tally::default();
-            Tally { checked, first, remembered, changed, entries, failed, ..rest }.summary(4)
-        };
-        assert_eq!(tally(0, 0, 0, 0, 0, 0), "checked 0 of 4 blogs: 0 unchanged");
-        assert_eq!(tally(4, 0, 0, 0, 0, 0), "checked 4 of 4 blogs: 4 unchanged");
-        assert_eq!(
-            tally(2, 2, 8, 0, 0, 0),
-            "checked 2 of 4 blogs: 2 read for the first time (8 entries recorded, none sent)"
-        );
-        assert_eq!(
-            tally(4, 0, 0, 1, 1, 1),
-            "checked 4 of 4 blogs: 2 unchanged, 1 with 1 new entry, 1 failed"
-        );
-        assert_eq!(tally(1, 0, 0, 0, 0, 1), "checked 1 of 4 blogs: 1 failed");
-        let mut waiting = Tally { checked: 1, ..Tally::default() };
-        for blog in ["a", "b", "c", "d"] {
-            waiting.wait(blog, Timestamp::MIN);
-        }
-        let at = Timestamp::MIN;
-        assert_eq!(
-            waiting.summary(5),
-            format!(
-                "checked 1 of 5 blogs: 1 unchanged, 4 waiting as asked by their servers \
-                 (a until {at}, b until {at}, c until {at} and 1 more)"
-            )
-        );
     }
 }

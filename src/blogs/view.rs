@@ -1,162 +1,34 @@
-//! Looking at blogs without changing anything: what would be detected, why something was told, what is held.
+//! Blogs, entries and changes for people: where they stand, and how they got there.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use serde::Serialize;
 
 use super::config::Blog;
-use super::decide::{self, Code, Due, Rest};
-use super::model::{Detector, Found, Reading, State};
+use super::decide::{self, Code};
+use super::events::{BLOG, subject};
+use super::model::Detector;
 use super::store::{self, ChangeRow, CheckRow, Delivery};
-use super::{Blogs, TOPIC, round};
-use crate::db::{self, Db, Tx};
-use crate::engine::{Plan, PreviewItem, preview};
-use crate::ledger::{Subject, event, pause};
-use crate::parse::url::Url;
-use crate::text::counted;
+use super::{TOPIC, config};
+use crate::channel::outbox::State as MessageState;
+use crate::db::{self, Tx};
+use crate::engine::Finder;
+use crate::engine::finder::read_address;
+use crate::engine::pipeline::Left;
+use crate::engine::view::{Fact, Line, State, View};
+use crate::id::JobName;
+use crate::ledger::{event, pause};
+use crate::parse::url::{Url, comparison_key};
+use crate::phrase;
+use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
-/// Blogs that a plan names.
-const MAX_NAMED: usize = 20;
+/// Waiting blogs that a job names.
+const MAX_NAMED: usize = 10;
 
-/// What a run would do now.
-pub(super) fn plan(tx: &mut Tx<'_>, blogs: &[Blog], now: Timestamp) -> db::Result<Plan> {
-    let paused = store::list_paused(tx, now)?;
-    let mut due = Vec::new();
-    let mut waiting = 0;
-    let mut sent_away = Vec::new();
-    for blog in blogs {
-        let state = store::find_state(tx, &blog.id)?;
-        let rest = if paused.contains_key(&blog.id) { Rest::Paused } else { Rest::None };
-        match decide::due(blog, state.as_ref(), rest, now) {
-            Due::Now => due.push(blog),
-            Due::NotNow => waiting += 1,
-            Due::NotBefore(until) => sent_away.push((&blog.id, until)),
-        }
-    }
-    let mut steps: Vec<String> =
-        due.iter().take(MAX_NAMED).map(|blog| format!("check {} ({})", blog.id, blog.url)).collect();
-    if due.len() > MAX_NAMED {
-        steps.push(format!("check {}", counted(due.len() - MAX_NAMED, "more blog")));
-    }
-    for (id, until) in sent_away.iter().take(MAX_NAMED) {
-        steps.push(format!("leave {id} alone until {until}: its server asked for it"));
-    }
-    if sent_away.len() > MAX_NAMED {
-        let more = counted(sent_away.len() - MAX_NAMED, "more blog");
-        steps.push(format!("leave {more} alone: their servers asked for it"));
-    }
-    if waiting > 0 {
-        steps.push(format!("leave {} alone: paused, or not due", counted(waiting, "blog")));
-    }
-    Ok(Plan { steps })
-}
-
-/// What one look at a blog would mean; nothing is written.
+/// Everything that is known about a blog.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Seen {
-    /// The blog.
-    pub blog_id: String,
-    /// Its page.
-    pub url: String,
-    /// What would decide.
-    pub detector: Option<Detector>,
-    /// Its feed, if one is known or was found.
-    pub feed_url: Option<String>,
-    /// Its sitemap, if one is known or was found.
-    pub sitemap_url: Option<String>,
-    /// The HTTP status that decided.
-    pub http_status: Option<u16>,
-    /// Whether the server said that nothing changed.
-    pub unchanged: bool,
-    /// How many entries count.
-    pub entries: usize,
-    /// The first of them.
-    pub first: Vec<Found>,
-    /// What would be told.
-    pub new: Vec<Found>,
-    /// Why it would be held.
-    pub held_because: Option<String>,
-    /// What went wrong.
-    pub error: Option<String>,
-}
-
-impl Seen {
-    /// The same in the words of `job test`.
-    pub(super) fn into_preview_item(self) -> PreviewItem {
-        let detail = serde_json::json!(self);
-        if let Some(error) = self.error {
-            return PreviewItem { detail, ..PreviewItem::failed(self.blog_id, error) };
-        }
-        let by = self.detector.map_or("-", Detector::word);
-        let mut found = match self.unchanged {
-            true => format!("by {by}: unchanged"),
-            false => format!("by {by}: {}, {} to be sent", counted(self.entries, "entry"), self.new.len()),
-        };
-        if let Some(why) = &self.held_because {
-            found += &format!(", held: {why}");
-        }
-        let shown = if self.new.is_empty() { &self.first } else { &self.new };
-        let name = |entry: &Found| {
-            entry.title.clone().or_else(|| entry.url.clone()).unwrap_or_else(|| entry.key.clone())
-        };
-        let first = shown.iter().take(preview::MAX_NAMED).map(name).collect();
-        PreviewItem { first, detail, ..PreviewItem::fine(self.blog_id, found) }
-    }
-}
-
-impl Blogs {
-    /// Looks at one blog, or at all of the job, as if it were read in full, and says what would be detected.
-    pub async fn preview(&self, db: &Db, only: Option<&str>) -> db::Result<Vec<Seen>> {
-        let mut trials = Vec::new();
-        for blog in self.list().iter().filter(|blog| only.is_none_or(|id| blog.id == id)) {
-            trials.push(self.preview_one(db, blog).await?);
-        }
-        Ok(trials)
-    }
-
-    async fn preview_one(&self, db: &Db, blog: &Blog) -> db::Result<Seen> {
-        let id = blog.id.clone();
-        let known = db.read(move |tx| store::find_state(tx, &id)).await?.unwrap_or_default();
-        let now = self.clock.now();
-        // Without the moment of the last full read, nothing is skipped.
-        let state = State { last_full_read_at: None, ..known };
-        let sighting = self.prober.check(blog, &state, now).await;
-        let (blog_of, rules) = (blog.clone(), self.rules.clone());
-        let (known, seen) = (state.clone(), sighting.clone());
-        let decision = db.read(move |tx| round::decide_check(tx, &blog_of, &rules, &known, &seen)).await?;
-        let after = decision.state.map_or(state, |state| *state);
-        let (detector, first, entries) = match &sighting.outcome {
-            Ok(Reading::Entries { detector, entries, .. }) => {
-                (Some(*detector), entries.iter().take(5).cloned().collect(), entries.len())
-            }
-            Ok(Reading::Unchanged { detector, .. }) => (Some(*detector), Vec::new(), 0),
-            Err(_) => (None, Vec::new(), 0),
-        };
-        let new =
-            decision.changes.into_iter().find(|change| change.code == Code::New).map(|change| change.detail);
-        let new = new.unwrap_or_default();
-        let text = |url: Option<Url>| url.map(String::from);
-        Ok(Seen {
-            blog_id: blog.id.clone(),
-            url: blog.url.to_string(),
-            detector,
-            feed_url: text(blog.feed.clone().or(after.feed_url)),
-            sitemap_url: text(blog.sitemap.clone().or(after.sitemap_url)),
-            http_status: sighting.http_status,
-            unchanged: decision.check.skipped,
-            entries,
-            first,
-            new: new.entries,
-            held_because: new.held_because,
-            error: decision.check.error_message,
-        })
-    }
-}
-
-/// Everything that is known about a blog, for `why`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct BlogView {
+pub struct BlogDetails {
     /// The blog.
     pub blog_id: String,
     /// Who decided at the last success.
@@ -180,7 +52,7 @@ pub struct BlogView {
     /// Until when it is not checked because its server asked for it.
     pub not_before: Option<Timestamp>,
     /// Why it is left alone.
-    pub paused: Option<String>,
+    pub paused: Option<Phrase>,
     /// Links that were seen once and wait to be seen again.
     pub unconfirmed: usize,
     /// The newest checks, newest first.
@@ -191,16 +63,16 @@ pub struct BlogView {
     pub events: Vec<event::Event>,
 }
 
-/// The story of a blog; `None` when it was never checked.
-pub fn find_view(
+/// What is known about a blog; `None` when it was never checked.
+pub fn find_details(
     tx: &mut Tx<'_>,
     blog_id: &str,
     limit: usize,
     now: Timestamp,
-) -> db::Result<Option<BlogView>> {
+) -> db::Result<Option<BlogDetails>> {
     let Some(state) = store::find_state(tx, blog_id)? else { return Ok(None) };
     let filter = store::Filter { blog: Some(blog_id.to_owned()), ..store::Filter::default() };
-    Ok(Some(BlogView {
+    Ok(Some(BlogDetails {
         blog_id: blog_id.to_owned(),
         decided_by: state.decided_by,
         not_before: decide::waits_until(&state, now),
@@ -212,14 +84,14 @@ pub fn find_view(
         last_check_at: state.last_check_at,
         last_change_at: state.last_change_at,
         failures_in_a_row: state.failures_in_a_row,
-        paused: pause::find(tx, &Subject::blog(blog_id), now)?.map(|rest| rest.reason),
+        paused: pause::find(tx, &subject(blog_id), now)?.map(|pause| pause.reason),
         unconfirmed: match state.unconfirmed {
             Some(super::model::Unconfirmed::Links(keys)) => keys.len(),
             _ => 0,
         },
         checks: store::list_checks(tx, blog_id, limit)?,
         changes: store::list_changes(tx, &filter, limit)?,
-        events: event::list_about(tx, &Subject::blog(blog_id), limit)?,
+        events: event::list_about(tx, &subject(blog_id), limit)?,
     }))
 }
 
@@ -270,14 +142,165 @@ fn with_deliveries(tx: &mut Tx<'_>, change: ChangeRow) -> db::Result<Listed> {
 }
 
 /// Blogs that have a state but stand in no job any more: their rows are kept, `status --all` says so.
-pub fn list_left(
+pub fn list_left(tx: &mut Tx<'_>, configured: &HashSet<String>) -> db::Result<Vec<Left>> {
+    let known = store::list_known_blogs(tx)?.into_iter().filter(|(id, ..)| !configured.contains(id));
+    Ok(known.map(|(name, job, last_at)| Left { job, word: BLOG, name, last_at }).collect())
+}
+
+/// The blogs of a job whose servers asked us to wait.
+pub(super) fn list_waiting_facts(
     tx: &mut Tx<'_>,
-    configured: &HashSet<String>,
-) -> db::Result<BTreeMap<String, (String, Timestamp)>> {
-    let known = store::list_known_blogs(tx)?;
-    Ok(known
-        .into_iter()
-        .filter(|(id, ..)| !configured.contains(id))
-        .map(|(id, job, checked_at)| (id, (job, checked_at)))
-        .collect())
+    job: &JobName,
+    blogs: &[Blog],
+    now: Timestamp,
+) -> db::Result<Vec<Fact>> {
+    let mut waiting = list_waiting(tx, now)?;
+    // One that has left the config is not waited for.
+    waiting.retain(|(id, of_job, _)| of_job == job.as_str() && blogs.iter().any(|blog| blog.id == *id));
+    let fact = |value: Phrase| Fact { label: phrase!("waiting", "待機中"), value: value.into() };
+    let mut facts: Vec<Fact> = waiting
+        .iter()
+        .take(MAX_NAMED)
+        .map(|(blog, _, until)| {
+            fact(phrase!(
+                "blog {blog} until {until}, as its server asked",
+                "ブログ {blog}：サーバーの指示により {until} まで",
+                blog,
+                until = *until
+            ))
+        })
+        .collect();
+    if let Some(count) = waiting.len().checked_sub(MAX_NAMED).filter(|count| *count > 0) {
+        facts.push(fact(phrase!("{count more blog}", "ほか {count} 件", count)));
+    }
+    Ok(facts)
+}
+
+/// By id, or by an address that the config gives it.
+pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
+    let ids = match read_address(name) {
+        Some(url) => list_blogs_at(finder, &url),
+        None => vec![name.to_owned()],
+    };
+    let mut views = Vec::new();
+    for id in ids {
+        let found = find_details(tx, &id, finder.limit, finder.now)?;
+        views.extend(found.map(|details| view(finder, &details)));
+    }
+    Ok(views)
+}
+
+fn list_blogs_at(finder: &Finder, url: &Url) -> Vec<String> {
+    let key = comparison_key(url);
+    let is_there = |blog: &Blog| {
+        let addresses = [Some(&blog.url), blog.feed.as_ref(), blog.sitemap.as_ref()];
+        addresses.into_iter().flatten().any(|address| comparison_key(address) == key)
+    };
+    config::list_blogs(&finder.config).filter(|(_, blog)| is_there(blog)).map(|(_, blog)| blog.id).collect()
+}
+
+fn view(finder: &Finder, blog: &BlogDetails) -> View {
+    let id = &blog.blog_id;
+    let data = serde_json::to_value(blog).unwrap_or_default();
+    let mut view = View::new(BLOG, subject(id), phrase!("blog {id}", "ブログ {id}", id), data);
+    view.state = Some(match blog {
+        BlogDetails { paused: Some(_), .. } => State::Paused,
+        BlogDetails { not_before: Some(_), .. } => State::Waiting,
+        BlogDetails { failures_in_a_row: 1.., .. } => State::Failing,
+        _ => State::Ok,
+    });
+    view.fact(phrase!("read by", "確認方法"), blog.decided_by.map(Detector::phrase));
+    let searched = |found: &Option<String>, again: Option<Timestamp>| match (found, again) {
+        (Some(url), _) => Some(Value::link(url)),
+        (None, Some(again)) => {
+            Some(phrase!("none found; searched for again {again}", "なし（次の探索：{again}）", again).into())
+        }
+        (None, None) => None,
+    };
+    view.fact(phrase!("feed", "フィード"), searched(&blog.feed_url, blog.next_feed_discovery_at));
+    if !blog.other_feeds.is_empty() {
+        let feeds: Vec<Value> = blog.other_feeds.iter().map(Value::link).collect();
+        view.fact(
+            phrase!("other feeds", "ほかのフィード"),
+            phrase!(
+                "{feeds} (named by its page, not read; `feed` in the config chooses one)",
+                "{feeds}（ページに記載あり、未使用。設定の `feed` で選べます）",
+                feeds
+            ),
+        );
+    }
+    view.fact(
+        phrase!("sitemap", "サイトマップ"),
+        searched(&blog.sitemap_url, blog.next_sitemap_discovery_at),
+    );
+    view.fact(phrase!("last check", "最終確認"), blog.last_check_at);
+    view.fact(
+        phrase!("next check", "次の確認"),
+        blog.not_before
+            .map(|at| phrase!("not before {at}: its server asked for it", "{at} 以降（サーバーの指示）", at)),
+    );
+    view.fact(phrase!("last change", "最終更新"), blog.last_change_at);
+    if blog.failures_in_a_row > 0 {
+        view.fact(phrase!("failures in a row", "連続失敗"), blog.failures_in_a_row);
+    }
+    if let Some(why) = &blog.paused {
+        view.fact(phrase!("paused", "一時停止"), why);
+        view.action(phrase!("check it again", "確認を再開する"), format!("change resume {id}"));
+    }
+    if blog.unconfirmed > 0 {
+        let count = blog.unconfirmed;
+        view.fact(
+            phrase!("unconfirmed", "未確定"),
+            phrase!(
+                "{count link} seen once; sent if they stay",
+                "1 回だけ見えたリンク {count} 件（残れば通知）",
+                count
+            ),
+        );
+    }
+    let check = |check: &CheckRow| Line::at(check.checked_at, check_phrase(check));
+    view.section(phrase!("checks", "確認履歴"), blog.checks.iter().rev().map(check));
+    view.section(phrase!("changes", "変更"), blog.changes.iter().rev().map(change_line));
+    finder.add_events(&mut view, &blog.events);
+    view
+}
+
+fn check_phrase(check: &CheckRow) -> Phrase {
+    let says = match (&check.error_message, check.changed, check.skipped) {
+        (Some(error), ..) => phrase!("failed: {error}", "失敗：{error}", error),
+        (None, true, _) => phrase!("something new", "新着あり"),
+        (None, _, true) => phrase!("unchanged, nothing had to be read", "変化なし（読み込み不要）"),
+        (None, ..) => phrase!("unchanged", "変化なし"),
+    };
+    match check.http_status {
+        Some(status) => phrase!("{says} (HTTP {status})", "{says}（HTTP {status}）", says, status),
+        None => says,
+    }
+}
+
+/// A change in one line.
+pub(super) fn change_line(change: &ChangeRow) -> Line {
+    let (id, detail) = (change.id, &change.detail);
+    let what = match change.code {
+        Code::New => phrase!("{count} new", "新着 {count} 件", count = detail.count()),
+        code => code.phrase(),
+    };
+    let what = match (&detail.held_because, change.held) {
+        (Some(why), _) => phrase!("{what}, needs approval ({why})", "{what}、確認待ち（{why}）", what, why),
+        (None, true) => phrase!("{what}, needs approval", "{what}、確認待ち", what),
+        _ => what,
+    };
+    let first = detail.entries.first().and_then(|entry| entry.title.as_ref().or(entry.url.as_ref()));
+    Line::at(
+        change.found_at,
+        match detail.error.as_ref().or(first) {
+            Some(said) => phrase!("change {id}: {what}: {said}", "変更 {id}：{what}：{said}", id, what, said),
+            None => phrase!("change {id}: {what}", "変更 {id}：{what}", id, what),
+        },
+    )
+}
+
+/// The state of a message as it is stored.
+pub(super) fn message_state(delivery: &Delivery) -> MessageState {
+    MessageState::parse(&delivery.state).unwrap_or(MessageState::Ready)
 }

@@ -5,16 +5,20 @@ use std::time::Duration;
 use tracing::{info, warn};
 
 use super::decide::{Next, PageOutcome, Paging, StopReason, repeat_after};
+use super::events::{self, BookCode, SearchCode};
 use super::google::{Page, Search, Trouble};
 use super::{lines, store};
 use crate::config::value::FirstRun;
 use crate::db::{self, Tx};
+use crate::engine::runner::VERBATIM;
 use crate::engine::{Failure, RunContext, Update};
 use crate::fail;
 use crate::fetch::Fetcher;
 use crate::id::JobName;
 use crate::ledger::quota::{Grant, Quota};
 use crate::ledger::{Subject, cursor, event, pause};
+use crate::llm::events::ProviderCode;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// No rest of the provider is longer: a day of the quota with 25 hours, and what clocks may differ.
@@ -97,7 +101,7 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, ctx: &RunContext) -> Result
             .await?
     };
     let Some(start) = start_index(known.as_ref(), plan.recheck_after, ctx.now()) else {
-        warn!(target: lines::TARGET, job = %job, "{}", lines::skipped(&job, &key));
+        warn!(target: VERBATIM, job = %job, "{}", lines::skipped(&job, &key));
         return Ok(collected);
     };
     // How many books the first run may tell; `None` is no limit.
@@ -144,7 +148,7 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, ctx: &RunContext) -> Result
             Ok(page) => {
                 total_items = page.total_items;
                 let line = lines::page(&job, number, ask.start_index, page.returned, total_items);
-                info!(target: lines::TARGET, job = %job, "{line}");
+                info!(target: VERBATIM, job = %job, "{line}");
                 let outcome = PageOutcome::Page { returned: page.returned, total_items };
                 (paging, next) = paging.after_page(outcome, left);
                 if next == Next::Stop(StopReason::Error) {
@@ -183,8 +187,8 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, ctx: &RunContext) -> Result
     if let Next::Stop(reason) = next {
         let line = lines::stopped(&job, reason, &paging, total_items, &key);
         match reason {
-            StopReason::Exhausted => warn!(target: lines::TARGET, job = %job, "{line}"),
-            _ => info!(target: lines::TARGET, job = %job, "{line}"),
+            StopReason::Exhausted => warn!(target: VERBATIM, job = %job, "{line}"),
+            _ => info!(target: VERBATIM, job = %job, "{line}"),
         }
         collected.stop = Some(reason);
     }
@@ -230,9 +234,9 @@ async fn save_page(
             let is_announced = tellable.is_none_or(|tellable| new < tellable);
             if store::add_job_book(tx, &job, &book.isbn13, is_announced, now)? {
                 new += 1;
-                let code = if is_announced { "collected" } else { "baseline" };
+                let code = if is_announced { BookCode::Collected } else { BookCode::Baseline };
                 let detail = serde_json::json!({ "title": book.title });
-                event::add(tx, Some(&job), &Subject::book(&book.isbn13), code, &detail, now)?;
+                event::add(tx, Some(&job), &events::book(&book.isbn13), code, &detail, now)?;
             }
         }
         put_position(tx, &job, &key, paging, next, now)?;
@@ -258,19 +262,19 @@ fn put_position(
     cursor::put(tx, job.as_str(), key, paging.start_index, next.is_exhausted(), now)?;
     if next.is_exhausted() {
         let detail = serde_json::json!({ "query_set_hash": key, "start_index": paging.start_index });
-        event::add(tx, Some(job), &Subject::job(job), "exhausted", &detail, now)?;
+        event::add(tx, Some(job), &Subject::job(job), SearchCode::Exhausted, &detail, now)?;
     }
     Ok(())
 }
 
-/// Lets the provider rest, for every job that uses it.
+/// Pauses the provider, for every job that uses it.
 async fn rest(ctx: &RunContext, quota: &Quota, until: Timestamp, why: &str) -> Result<(), Failure> {
     let (job, name, why, now) =
         (ctx.job.clone(), Subject::provider(&quota.provider), why.to_owned(), ctx.now());
     ctx.write(move |tx| {
-        if pause::put(tx, &name, Some(until), &why, now)? {
+        if pause::put(tx, &name, Some(until), &Phrase::verbatim(&why), now)? {
             let detail = serde_json::json!({ "why": why, "until": until });
-            event::add(tx, Some(&job), &name, "asked_to_wait", &detail, now)?;
+            event::add(tx, Some(&job), &name, ProviderCode::AskedToWait, &detail, now)?;
         }
         Ok(())
     })

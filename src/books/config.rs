@@ -82,8 +82,9 @@ pub struct GoogleBooks {
 }
 
 /// What is searched for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum PrintType {
     /// Both.
     All,
@@ -96,17 +97,14 @@ pub enum PrintType {
 impl PrintType {
     /// The word of the API.
     pub fn word(self) -> &'static str {
-        match self {
-            PrintType::All => "all",
-            PrintType::Books => "books",
-            PrintType::Magazines => "magazines",
-        }
+        self.into()
     }
 }
 
 /// What comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum OrderBy {
     /// What fits best.
     Relevance,
@@ -117,16 +115,14 @@ pub enum OrderBy {
 impl OrderBy {
     /// The word of the API.
     pub fn word(self) -> &'static str {
-        match self {
-            OrderBy::Relevance => "relevance",
-            OrderBy::Newest => "newest",
-        }
+        self.into()
     }
 }
 
 /// How a volume can be read or bought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Filter {
     /// Some of its text can be read.
     Partial,
@@ -143,13 +139,7 @@ pub enum Filter {
 impl Filter {
     /// The word of the API.
     pub fn word(self) -> &'static str {
-        match self {
-            Filter::Partial => "partial",
-            Filter::Full => "full",
-            Filter::FreeEbooks => "free-ebooks",
-            Filter::PaidEbooks => "paid-ebooks",
-            Filter::Ebooks => "ebooks",
-        }
+        self.into()
     }
 }
 

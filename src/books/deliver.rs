@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use url::Url;
 
+use super::events::{self, BookCode};
 use super::mail;
 use super::model::Book;
 use super::prompt;
@@ -106,8 +107,8 @@ pub async fn deliver(plan: &Plan, ctx: &RunContext) -> Result<Queued, Failure> {
 
 fn make_pages(plan: &Plan, books: &[Book]) -> Result<Vec<Page>, Failure> {
     let page = |book: &Book| {
-        let token =
-            Token::random().map_err(|error| Failure::Failed(format!("no randomness for tokens: {error}")))?;
+        let token = Token::random()
+            .map_err(|error| Failure::Failed(format!("no randomness for tokens: {error}").into()))?;
         Ok(Page { prompt: prompt::render(book, plan.language), book: book.clone(), token })
     };
     books.iter().map(page).collect()
@@ -190,7 +191,7 @@ async fn queue(
             let prompt_id = store::put_prompt(tx, &page.book.isbn13, &page.prompt, now)?;
             store::add_token(tx, &page.token, prompt_id, expires_at, now)?;
             let detail = serde_json::json!({ "digest": id, "repeat": is_repeat });
-            event::add(tx, Some(&job), &Subject::book(&page.book.isbn13), "queued", &detail, now)?;
+            event::add(tx, Some(&job), &events::book(&page.book.isbn13), BookCode::Queued, &detail, now)?;
         }
         token::prune(tx, now)?;
         let (subject, about) = (format!("{SUBJECT}{id}"), Subject::job(&job));
@@ -224,7 +225,7 @@ pub fn settled(tx: &mut Tx<'_>, row: &Row, outcome: Outcome) -> db::Result<()> {
     let now = tx.now();
     let code = match outcome {
         Outcome::Sent => match store::mark_delivered(tx, &digest, now)? {
-            Some(_) => "delivered",
+            Some(_) => BookCode::Delivered,
             None => return Ok(()),
         },
         Outcome::Failed | Outcome::Skipped
@@ -234,13 +235,13 @@ pub fn settled(tx: &mut Tx<'_>, row: &Row, outcome: Outcome) -> db::Result<()> {
         }
         Outcome::Failed => {
             store::mark_refused(tx, &digest, now)?;
-            "released"
+            BookCode::Released
         }
-        Outcome::Skipped => "released",
+        Outcome::Skipped => BookCode::Released,
     };
     for isbn13 in &digest.isbns {
         let detail = serde_json::json!({ "digest": digest.id, "delivery": row.id, "channel": row.channel });
-        event::add(tx, Some(&digest.job_name), &Subject::book(isbn13), code, &detail, now)?;
+        event::add(tx, Some(&digest.job_name), &events::book(isbn13), code, &detail, now)?;
     }
     Ok(())
 }

@@ -7,6 +7,8 @@ use super::{select, store};
 use crate::db::{self, Tx};
 use crate::engine::Delivery;
 use crate::id::JobName;
+use crate::phrase;
+use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
 /// What a run did, step by step.
@@ -50,79 +52,127 @@ impl HeldBack {
 
 impl Funnel {
     /// `collected 40 → with ISBN 38 → new 12 → undelivered 30 → queued 5; bottleneck: …`
-    pub fn render(&self, local: impl Fn(Timestamp) -> String) -> String {
+    pub fn phrase(&self) -> Phrase {
         let Collected { returned, without_isbn, new, .. } = self.collected;
         let queued = match self.queued.repeats {
-            0 => self.queued.new.to_string(),
-            repeats => format!("{repeats} again"),
+            0 => Value::from(self.queued.new),
+            repeats => phrase!("{repeats} again", "再送 {repeats}", repeats).into(),
         };
-        let steps = format!(
-            "collected {returned} → with ISBN {} → new {new} → undelivered {} → queued {queued}",
-            returned.saturating_sub(without_isbn),
-            self.undelivered
+        let steps = phrase!(
+            "collected {returned} → with ISBN {usable} → new {new} → undelivered {undelivered} → queued {queued}",
+            "取得 {returned} → ISBN あり {usable} → 新規 {new} → 未送信 {undelivered} → 送信待ち {queued}",
+            returned,
+            usable = returned.saturating_sub(without_isbn),
+            new,
+            undelivered = self.undelivered,
+            queued
         );
-        let narrow: Vec<String> =
-            [self.bottleneck(&local), self.quota(&local)].into_iter().flatten().collect();
+        let narrow: Vec<Phrase> = [self.bottleneck(), self.quota()].into_iter().flatten().collect();
         match narrow.is_empty() {
             true => steps,
-            false => format!("{steps}; bottleneck: {}", narrow.join("; ")),
+            false => phrase!(
+                "{steps}; bottleneck: {narrow}",
+                "{steps}。ボトルネック：{narrow}",
+                steps,
+                narrow = Phrase::list(narrow)
+            ),
         }
     }
 
-    /// The step that keeps more from being told, if one does; a quota that is used up has a place of its own.
-    fn bottleneck(&self, local: &impl Fn(Timestamp) -> String) -> Option<String> {
+    /// The step that keeps more from being sent, if one does; a quota that is used up has a place of its own.
+    fn bottleneck(&self) -> Option<Phrase> {
         if let Some(Wrong::Credentials(why) | Wrong::Failed(why)) = &self.collected.trouble {
-            return Some(format!("the search failed ({why})"));
+            return Some(phrase!("the search failed ({why})", "検索に失敗（{why}）", why));
         }
-        self.after_collecting(local).or_else(|| self.while_collecting())
+        self.after_collecting().or_else(|| self.while_collecting())
     }
 
     /// That no more requests are possible now: said always, because the run waits for it whatever else is narrow.
-    fn quota(&self, local: &impl Fn(Timestamp) -> String) -> Option<String> {
+    fn quota(&self) -> Option<Phrase> {
         match (self.collected.stop, self.collected.resumes_at) {
-            (_, Some(at)) => Some(format!("quota, no more requests before {}", local(at))),
-            (Some(StopReason::Quota), None) => {
-                Some("quota, the provider is paused until it is resumed".to_owned())
-            }
+            (_, Some(at)) => Some(phrase!(
+                "quota, no more requests before {at}",
+                "クォータ（{at} まで要求できません）",
+                at
+            )),
+            (Some(StopReason::Quota), None) => Some(phrase!(
+                "quota, the provider is paused until it is resumed",
+                "クォータ（再開されるまで一時停止中）"
+            )),
             (_, None) => None,
         }
     }
 
-    /// What keeps books that were found from being told.
-    fn after_collecting(&self, local: &impl Fn(Timestamp) -> String) -> Option<String> {
+    /// What keeps books that were found from being sent.
+    fn after_collecting(&self) -> Option<Phrase> {
         let HeldBack { on_their_way, resting, next_digest_at } = self.held_back;
         let waiting = self.undelivered.saturating_sub(on_their_way).saturating_sub(resting);
         let sent_before = on_their_way.saturating_sub(self.queued.new);
         if !self.has_channels && self.undelivered > 0 {
-            Some("nothing is sent, `deliver` names no channel".to_owned())
+            Some(phrase!(
+                "nothing is sent, `deliver` names no channel",
+                "送信しません（`deliver` にチャンネルがありません）"
+            ))
         } else if self.delivery == Delivery::NoDeliver && self.undelivered > 0 {
-            Some(format!("--no-deliver, {} wait for a run that delivers", self.undelivered))
+            let count = self.undelivered;
+            Some(phrase!(
+                "--no-deliver, {count} wait for a run that delivers",
+                "--no-deliver（{count} 件は次に送信する実行を待っています）",
+                count
+            ))
         } else if let Some(at) = next_digest_at {
-            Some(format!("a digest was refused, the next is made after {}", local(at)))
+            Some(phrase!(
+                "a digest was refused, the next is made after {at}",
+                "ダイジェストが拒否されたため、次は {at} 以降",
+                at
+            ))
         } else if waiting > 0 && self.queued.new > 0 {
-            Some(format!("mail_limit, {waiting} more wait for the next digest"))
+            Some(phrase!(
+                "mail_limit, {waiting} more wait for the next digest",
+                "mail_limit（残り {waiting} 件は次のダイジェスト）",
+                waiting
+            ))
         } else if waiting > 0 {
-            Some(format!("no channel could make a digest of the {waiting} that wait"))
+            Some(phrase!(
+                "no channel could make a digest of the {waiting} that wait",
+                "待っている {waiting} 件のダイジェストを作れるチャンネルがありません",
+                waiting
+            ))
         } else if sent_before > 0 {
-            Some(format!("the channel, {sent_before} are on their way"))
+            Some(phrase!(
+                "the channel, {count} are on their way",
+                "チャンネル（{count} 件は送信の途中）",
+                count = sent_before
+            ))
         } else if resting > 0 {
-            Some(format!("refused digests, {resting} are in none for a while"))
+            Some(phrase!(
+                "refused digests, {resting} are in none for a while",
+                "ダイジェストの拒否（{resting} 件はしばらく対象外）",
+                resting
+            ))
         } else {
             None
         }
     }
 
     /// What keeps more from being found, other than the quota.
-    fn while_collecting(&self) -> Option<String> {
+    fn while_collecting(&self) -> Option<Phrase> {
         let Collected { returned, without_isbn, new, stop, .. } = self.collected;
         match stop {
             Some(StopReason::Quota) => None,
-            None => Some("exhausted, the search was read to its end".to_owned()),
-            Some(StopReason::Exhausted) => Some("exhausted, the search is now read to its end".to_owned()),
-            Some(_) if returned > 0 && without_isbn == returned => {
-                Some("none of the volumes has an ISBN".to_owned())
+            None => {
+                Some(phrase!("exhausted, the search was read to its end", "枯渇（検索結果はすべて取得済み）"))
             }
-            Some(_) if returned > 0 && new == 0 => Some("all of them were known".to_owned()),
+            Some(StopReason::Exhausted) => Some(phrase!(
+                "exhausted, the search is now read to its end",
+                "枯渇（検索結果をすべて取得しました）"
+            )),
+            Some(_) if returned > 0 && without_isbn == returned => {
+                Some(phrase!("none of the volumes has an ISBN", "ISBN のある書籍がありません"))
+            }
+            Some(_) if returned > 0 && new == 0 => {
+                Some(phrase!("all of them were known", "すべて既知の書籍です"))
+            }
             Some(_) => None,
         }
     }
@@ -275,7 +325,7 @@ mod tests {
         ] {
             let delivery = Delivery::Queue;
             let funnel = Funnel { collected, undelivered, queued, held_back, has_channels, delivery };
-            assert_eq!(funnel.render(|at| at.to_string()), expected);
+            assert_eq!(funnel.phrase().to_string(), expected);
         }
     }
 }

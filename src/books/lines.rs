@@ -4,9 +4,6 @@ use super::decide::{Paging, StopReason};
 use crate::hash;
 use crate::id::JobName;
 
-/// The target of these lines: who writes a log for people prints their text and nothing else.
-pub const TARGET: &str = "tsuzuki::verbatim";
-
 /// `[google-books][job] Page 1: startIndex=0, returned=40, totalItems=150`
 pub fn page(job: &JobName, page: u32, start_index: i64, returned: u64, total_items: Option<i64>) -> String {
     let total = total_items.map_or_else(|| "unknown".to_owned(), |total| total.to_string());

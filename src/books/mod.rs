@@ -12,11 +12,13 @@ mod complaint;
 pub mod config;
 pub mod decide;
 pub mod deliver;
+pub mod events;
 pub mod funnel;
 pub mod google;
 pub mod lines;
 pub mod mail;
 pub mod model;
+pub mod pipeline;
 mod preview;
 pub mod prompt;
 pub mod select;
@@ -38,14 +40,18 @@ use self::select::Limits;
 use crate::channel::outbox::Topics;
 use crate::config::value::{FirstRun, HttpUrl};
 use crate::config::{Job, Problems};
+use crate::db::Tx;
 use crate::db::{self, Db};
 use crate::engine::job::Boxed;
+use crate::engine::view::Fact;
 use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext};
 use crate::fetch::{AllowPrivate, Check, Fetcher, Wanted};
 use crate::hash;
 use crate::id::JobName;
 use crate::ledger::quota::Quota;
 use crate::ledger::{Subject, cursor};
+use crate::phrase;
+use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
 /// The name of this kind of job in the config file.
@@ -105,7 +111,7 @@ impl Books {
             channel_env: env.channel_env.clone(),
             web: env.web.clone(),
             token_life: DAY * keys.token_days,
-            language: env.app.language,
+            language: env.app.message_language(),
         };
         problems.unless_any(Self {
             name: job.name.clone(),
@@ -131,7 +137,7 @@ impl Books {
         let key = match &self.keys.google_books.api_key {
             Some(secret) => {
                 let revealed =
-                    secret.reveal().map_err(|missing| Failure::Credentials(missing.to_string()))?;
+                    secret.reveal().map_err(|missing| Failure::Credentials(missing.to_string().into()))?;
                 Some(SecretString::from(revealed.expose().trim()))
             }
             None => None,
@@ -165,22 +171,24 @@ impl Books {
         let has_channels = !self.deliver.deliver.is_empty();
         let funnel =
             Funnel { collected, undelivered, queued, held_back, has_channels, delivery: ctx.delivery };
-        let summary = funnel.render(|at| at.to_string());
+        let summary = funnel.phrase();
         let all_failed = funnel.collected.returned == 0 && funnel.queued.new + funnel.queued.repeats == 0;
         let waiting_until =
             [funnel.collected.resumes_at, funnel.held_back.next_digest_at].into_iter().flatten().min();
-        let mut problems = funnel.queued.problems;
+        let mut problems: Vec<Phrase> = funnel.queued.problems.into_iter().map(Phrase::from).collect();
         match funnel.collected.trouble {
             Some(Wrong::Credentials(why)) => {
-                return Err(Failure::Credentials(google::refused_key(&why)));
+                return Err(Failure::Credentials(google::refused_key(&why).into()));
             }
-            Some(Wrong::Failed(why)) => problems.insert(0, format!("Google Books: {why}")),
+            Some(Wrong::Failed(why)) => {
+                problems.insert(0, phrase!("Google Books: {why}", "Google Books：{why}", why));
+            }
             None => {}
         }
-        Ok(Report { summary, problems, waiting_until, all_failed, ..Report::default() })
+        Ok(Report { problems, waiting_until, all_failed, ..Report::new(summary) })
     }
 
-    async fn say(&self, db: &Db, now: Timestamp) -> db::Result<Plan> {
+    async fn plan_steps(&self, db: &Db, now: Timestamp) -> db::Result<Plan> {
         let (name, key, limits) = (self.name.clone(), self.query_set_hash(), self.deliver.limits.clone());
         let quota = self.quota.clone();
         let (cursor, used, choice) = db
@@ -190,24 +198,46 @@ impl Books {
             })
             .await?;
         let collect = match collect::start_index(cursor.as_ref(), self.keys.recheck_after.0, now) {
-            None => "collect: nothing, the search is exhausted".to_owned(),
-            Some(start) => format!(
-                "collect: up to {} volumes from startIndex={start} ({used} of {} requests used today)",
-                self.keys.max_per_run, self.quota.rule.per_day
+            None => phrase!("collect: nothing, the search is exhausted", "取得：なし（検索は枯渇）"),
+            Some(start) => phrase!(
+                "collect: up to {most} volumes from startIndex={start} ({used} of {per_day} requests used today)",
+                "取得：startIndex={start} から最大 {most} 件（本日の要求 {used}/{per_day}）",
+                most = self.keys.max_per_run,
+                start,
+                used,
+                per_day = self.quota.rule.per_day
             ),
         };
         let channels = match self.deliver.deliver.as_slice() {
-            [] => "nobody".to_owned(),
-            names => names.join(", "),
+            [] => Value::from(phrase!("nobody", "なし")),
+            names => Value::List(names.iter().map(Value::from).collect()),
         };
         let tell = match choice {
             select::Choice::New(books) => {
-                format!("notify {channels}: {} undelivered books, and what is collected", books.len())
+                let count = books.len();
+                phrase!(
+                    "notify {channels}: {count undelivered book}, and what is collected",
+                    "通知（{channels}）：未送信の {count} 件と、今回取得した書籍",
+                    channels,
+                    count
+                )
             }
             select::Choice::Repeats(books) => {
-                format!("notify {channels}: what is collected, else {} books again", books.len())
+                let count = books.len();
+                phrase!(
+                    "notify {channels}: what is collected, else {count book} again",
+                    "通知（{channels}）：今回取得した書籍、なければ {count} 件を再送",
+                    channels,
+                    count
+                )
             }
-            select::Choice::Nothing => format!("notify {channels}: what is collected"),
+            select::Choice::Nothing => {
+                phrase!(
+                    "notify {channels}: what is collected",
+                    "通知（{channels}）：今回取得した書籍",
+                    channels
+                )
+            }
         };
         Ok(Plan { steps: vec![collect, tell] })
     }
@@ -230,6 +260,20 @@ impl Collector for Books {
         vec![Subject::provider(&self.quota.provider)]
     }
 
+    fn list_facts(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Vec<Fact>> {
+        let until = select::next_digest_at(tx, name, now)?;
+        let fact = |until| Fact {
+            label: phrase!("paused", "一時停止"),
+            value: phrase!(
+                "its digests until {until}: the last one was refused, see messages",
+                "ダイジェストは {until} まで停止：直前の 1 通が拒否されました",
+                until
+            )
+            .into(),
+        };
+        Ok(until.map(fact).into_iter().collect())
+    }
+
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
         Box::pin(async move {
             let now = self.deliver.channel_env.clock.now();
@@ -238,6 +282,6 @@ impl Collector for Books {
     }
 
     fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
-        Box::pin(self.say(db, now))
+        Box::pin(self.plan_steps(db, now))
     }
 }

@@ -1,4 +1,4 @@
-//! A look at the page that a run would begin with. The request counts as any; nothing else is written.
+//! The page that a run would begin with. The request counts as any; nothing else is written.
 
 use super::collect::{Permit, Plan, reserve, start_index};
 use super::decide::{Next, Paging};
@@ -10,7 +10,8 @@ use crate::engine::{Failure, Preview, PreviewItem};
 use crate::fetch::Fetcher;
 use crate::id::JobName;
 use crate::ledger::cursor;
-use crate::text::counted;
+use crate::phrase;
+use crate::phrase::Value;
 use crate::time::Timestamp;
 
 /// Asks for the page that a run would begin with. The request is counted as any; nothing else is written.
@@ -27,7 +28,10 @@ pub(super) async fn preview(
     let what = plan.search.words();
     let Next::Continue(ask) = Paging::new(start.unwrap_or(0), plan.max_per_run).first() else {
         return Ok(Preview {
-            items: vec![PreviewItem::failed(what, "a run would ask for nothing")],
+            items: vec![PreviewItem::failed(
+                what,
+                phrase!("a run would ask for nothing", "実行しても要求は行われません"),
+            )],
             ..Preview::default()
         });
     };
@@ -35,27 +39,40 @@ pub(super) async fn preview(
     let left = match db.write(move |tx| reserve(tx, &quota, now)).await? {
         Permit::Go { left } => left,
         Permit::Wait { until } => {
-            let until = until.map_or_else(String::new, |until| format!(" until {until}"));
-            let why = format!(
-                "`{}` may not be asked{until}: its quota is used up, or it is paused",
-                plan.quota.provider
-            );
+            let name = &plan.quota.provider;
+            let why = match until {
+                Some(until) => phrase!(
+                    "`{name}` may not be asked until {until}: its quota is used up, or it is paused",
+                    "`{name}` には {until} まで問い合わせできません（クォータ切れ、または一時停止中）",
+                    name,
+                    until
+                ),
+                None => phrase!(
+                    "`{name}` may not be asked: its quota is used up, or it is paused",
+                    "`{name}` には問い合わせできません（クォータ切れ、または一時停止中）",
+                    name
+                ),
+            };
             return Ok(Preview { items: vec![PreviewItem::failed(what, why)], ..Preview::default() });
         }
     };
-    let mut notes = vec![format!(
-        "1 request was counted against the quota `{}`; {left} of {} are left today",
-        plan.quota.provider, plan.quota.rule.per_day
+    let mut notes = vec![phrase!(
+        "1 request was counted against the quota `{name}`; {left} of {per_day} are left today",
+        "クォータ `{name}` を 1 回分使いました（本日の残り {left}/{per_day}）",
+        name = &plan.quota.provider,
+        left,
+        per_day = plan.quota.rule.per_day
     )];
     if start.is_none() {
-        notes.push(
-            "the search is exhausted: a run would ask nothing, this was its first page again".to_owned(),
-        );
+        notes.push(phrase!(
+            "the search is exhausted: a run would ask nothing, this was its first page again",
+            "検索は枯渇しています。実行しても要求は行われず、これは最初のページの再取得です"
+        ));
     }
     let item = match plan.search.fetch(fetcher, ask, now).await {
-        Ok(page) => look_at(page, ask.start_index, what, job, db).await?,
+        Ok(page) => describe(page, ask.start_index, what, job, db).await?,
         Err(Trouble::Credentials(why)) => {
-            return Err(Failure::Credentials(google::refused_key(&why)));
+            return Err(Failure::Credentials(google::refused_key(&why).into()));
         }
         Err(Trouble::Quota { why, .. } | Trouble::Passing { why, .. } | Trouble::Failed(why)) => {
             PreviewItem::failed(what, why)
@@ -64,7 +81,7 @@ pub(super) async fn preview(
     Ok(Preview { items: vec![item], notes })
 }
 
-async fn look_at(
+async fn describe(
     page: Page,
     start_index: i64,
     what: String,
@@ -80,13 +97,16 @@ async fn look_at(
         .await?;
     let new: Vec<_> =
         page.books.iter().zip(known).filter(|(_, known)| !known).map(|(book, _)| book).collect();
-    let of_all = page.total_items.map(|total| format!(" of {total}")).unwrap_or_default();
-    let found = format!(
-        "{}{of_all} from position {start_index}: {}, {} new to the job, {} without an ISBN",
-        counted(page.returned, "volume"),
-        counted(page.books.len(), "book"),
-        new.len(),
-        page.without_isbn
+    let total = page.total_items.map_or_else(|| Value::from("?"), Value::from);
+    let found = phrase!(
+        "{returned volume} of {total} from position {start}: {books book}, {new} new to the job, {bare} without an ISBN",
+        "位置 {start} から {total} 件中 {returned} 件：書籍 {books} 件、新規 {new} 件、ISBN なし {bare} 件",
+        returned = page.returned,
+        total,
+        start = start_index,
+        books = page.books.len(),
+        new = new.len(),
+        bare = page.without_isbn
     );
     let detail = serde_json::json!({
         "start_index": start_index,

@@ -13,9 +13,6 @@ use crate::time::Timestamp;
 /// How long a job makes no digest after one was refused; `delivery retry` sends the refused one at once.
 const REST: Duration = Duration::from_secs(23 * 60 * 60);
 
-/// How much the clocks of machines that share a database may differ.
-const AHEAD: Duration = Duration::from_secs(10 * 60);
-
 /// How long ago a book was sent that may be sent again.
 const LONG_AGO: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
@@ -78,7 +75,7 @@ pub fn next_digest_at(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Res
 /// The end of the rest after a refusal: a server that is asked every hour does not think again sooner. A refusal that
 /// lies far ahead was written by a clock that has been set back since.
 fn end_of_rest(refused_at: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
-    refused_at.filter(|at| *at <= now.plus(AHEAD) && now.since(*at) < REST).map(|at| at.plus(REST))
+    refused_at.filter(|at| *at <= now.with_skew() && now.since(*at) < REST).map(|at| at.plus(REST))
 }
 
 /// Whether books of long ago may be told again: nothing else is to be told or on its way, and nothing was today.

@@ -1,19 +1,23 @@
-//! What people ask about books: plain data that the command line and the pages show.
+//! Books, mails and tokens for people.
 
 use serde::Serialize;
 
+use super::events::{self, BOOK, BookCode};
 use super::model::{Book, Isbn13};
 use super::store::{self, BookRow, JobMail, Rest, SentDigest, TokenRow};
 use super::token::Token;
 use crate::db::{self, Tx};
+use crate::engine::Finder;
+use crate::engine::view::{Line, State, View};
 use crate::id::JobName;
-use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
+use crate::phrase;
+use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
 /// Everything about one book.
 #[derive(Clone, Debug, Serialize)]
-pub struct BookView {
+pub struct BookDetails {
     /// The book.
     #[serde(flatten)]
     pub book: Book,
@@ -122,10 +126,10 @@ pub fn list(tx: &mut Tx<'_>, filter: store::Filter<'_>) -> db::Result<Vec<BookRo
 }
 
 /// Everything about one book, with the newest `limit` events.
-pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13, limit: usize) -> db::Result<Option<BookView>> {
+pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13, limit: usize) -> db::Result<Option<BookDetails>> {
     let Some(book) = store::find_book(tx, isbn13)? else { return Ok(None) };
     let (deliveries, now) = (store::list_deliveries_of_book(tx, isbn13)?, tx.now());
-    Ok(Some(BookView {
+    Ok(Some(BookDetails {
         book,
         jobs: store::list_jobs_of_book(tx, isbn13)?,
         deliveries: deliveries
@@ -133,7 +137,7 @@ pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13, limit: usize) -> db::Result<Option
             .map(|(job_name, delivered_at)| Sent { job_name, delivered_at })
             .collect(),
         rests: store::list_rests(tx, isbn13, now)?,
-        events: event::list_about(tx, &Subject::book(isbn13), limit)?,
+        events: event::list_about(tx, &events::book(isbn13), limit)?,
     }))
 }
 
@@ -170,8 +174,8 @@ pub fn revoke(tx: &mut Tx<'_>, prefix: &str, now: Timestamp) -> db::Result<Revok
         return Ok(Revoked::Before(TokenView::new(row, now)));
     }
     row.revoked_at = Some(now);
-    let subject = Subject::book(&row.isbn13);
-    event::add(tx, None, &subject, "token_revoked", &serde_json::json!({ "token": token.prefix() }), now)?;
+    let detail = serde_json::json!({ "token": token.prefix() });
+    event::add(tx, None, &events::book(&row.isbn13), BookCode::TokenRevoked, &detail, now)?;
     Ok(Revoked::Done(TokenView::new(row, now)))
 }
 
@@ -184,7 +188,81 @@ pub fn reset_mail(
 ) -> db::Result<usize> {
     let forgotten = store::reset_deliveries(tx, job, since)?;
     for (job, isbn13) in &forgotten {
-        event::add(tx, Some(job), &Subject::book(isbn13), "delivery_reset", &serde_json::Value::Null, now)?;
+        event::add(
+            tx,
+            Some(job),
+            &events::book(isbn13),
+            BookCode::DeliveryReset,
+            &serde_json::Value::Null,
+            now,
+        )?;
     }
     Ok(forgotten.len())
+}
+
+/// By ISBN.
+pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
+    let Ok(isbn13) = name.parse() else { return Ok(Vec::new()) };
+    let found = show(tx, &isbn13, finder.limit)?;
+    Ok(found.map(|book| render(finder, &book)).into_iter().collect())
+}
+
+fn render(finder: &Finder, found: &BookDetails) -> View {
+    let book = &found.book;
+    let title = phrase!(
+        "book {isbn}: {title}",
+        "書籍 {isbn}：{title}",
+        isbn = book.isbn13.as_str(),
+        title = &book.title
+    );
+    let data = serde_json::to_value(found).unwrap_or_default();
+    let mut view = View::new(BOOK, events::book(&book.isbn13), title, data);
+    let is_sent = found.jobs.iter().any(|job| job.delivered_at.is_some());
+    view.state = Some(if is_sent { State::Ok } else { State::New });
+    let authors: Vec<Value> = book.authors.iter().map(Value::from).collect();
+    view.fact(phrase!("authors", "著者"), (!authors.is_empty()).then_some(authors));
+    view.fact(phrase!("publisher", "出版社"), book.publisher.as_deref());
+    view.fact(phrase!("published", "出版日"), book.published_date.as_deref());
+    view.fact(phrase!("ISBN", "ISBN"), book.isbn13.as_str());
+    for link in &book.links {
+        view.fact(Phrase::verbatim(&link.label), Value::link(&link.url));
+    }
+    view.fact(phrase!("description", "内容紹介"), book.description.as_deref());
+    view.section(
+        phrase!("jobs", "ジョブ"),
+        found.jobs.iter().map(|job| {
+            let (name, seen) = (&job.job_name, job.first_seen_at);
+            let text = match job.delivered_at {
+                Some(at) => phrase!(
+                    "{name}: found {seen}, sent {at}",
+                    "{name}：{seen} に発見、{at} に送信",
+                    name,
+                    seen,
+                    at
+                ),
+                None => {
+                    phrase!("{name}: found {seen}, not sent", "{name}：{seen} に発見、未送信", name, seen)
+                }
+            };
+            match found.rests.iter().find(|rest| rest.job_name == job.job_name) {
+                Some(rest) => phrase!(
+                    "{text}, in no digest before {until} ({count digest} with it refused)",
+                    "{text}、{until} まで対象外（{count} 通が拒否されたため）",
+                    text,
+                    until = rest.rests_until,
+                    count = rest.refusals
+                ),
+                None => text,
+            }
+            .into()
+        }),
+    );
+    view.section(
+        phrase!("deliveries", "送信履歴"),
+        found.deliveries.iter().map(|sent| {
+            Line::at(sent.delivered_at, phrase!("by {job}", "ジョブ {job}", job = &sent.job_name))
+        }),
+    );
+    finder.add_events(&mut view, &found.events);
+    view
 }

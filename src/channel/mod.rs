@@ -8,54 +8,48 @@
 //!                                               └─ resolve ◀─┘ no answer
 //! ```
 //!
-//! A channel is one file with its config, its rendering, its `send` and its resolver; a variant of `Backend`; and
-//! an entry in [`KINDS`].
+//! A channel is one file with its config, its rendering, its `send` and its resolver, and a line in [`KINDS`].
 
 mod count;
-mod email;
+pub mod email;
 mod error;
 mod header_text;
 mod http;
-mod mastodon;
+mod kind;
+pub mod mastodon;
 mod notice;
 pub mod outbox;
 mod plain;
 mod preview;
 mod progress;
 mod settings;
-mod slack;
+pub mod slack;
 mod template;
-mod webhook;
+pub mod webhook;
 
 use std::time::Duration;
 
-pub use email::{EmailConfig, Tls};
+pub use email::NAME as MAIL;
 pub use error::{Finding, SendError, Sent};
 pub use header_text::HeaderText;
-pub use mastodon::{MastodonConfig, Visibility};
+pub use kind::ChannelKind;
 pub use notice::{Entry, MailBody, News, Notice};
 pub use preview::{Preview, as_text};
 pub use progress::Progress;
 pub use settings::Settings;
-pub use slack::SlackConfig;
 pub use template::Template;
-pub use webhook::WebhookConfig;
 
 use crate::config::value::Zone;
-use crate::config::{Kind, Problems, Section};
+use crate::config::{Problems, Section};
 pub use crate::fetch::Check;
 use crate::fetch::Clients;
 use crate::hash;
 use crate::time::Clock;
+use kind::Backend;
 use outbox::Row;
 
-/// The kinds of channels, for the config file.
-pub const KINDS: &[Kind] = &[
-    Kind::channel::<MastodonConfig>("mastodon").without(mastodon::UNUSED),
-    Kind::channel::<EmailConfig>("email").with_env(email::ENV),
-    Kind::channel::<SlackConfig>("slack"),
-    Kind::channel::<WebhookConfig>("webhook"),
-];
+/// The kinds of channels: each is a file or a folder, and a line here.
+pub const KINDS: &[ChannelKind] = &[mastodon::KIND, email::KIND, slack::KIND, webhook::KIND];
 
 /// A place that messages go to.
 #[derive(Debug)]
@@ -64,27 +58,8 @@ pub struct Channel {
     pub name: String,
     /// How it is used.
     pub settings: Settings,
-    place: Backend,
-}
-
-#[derive(Debug)]
-enum Backend {
-    Mastodon(mastodon::Mastodon),
-    Email(Box<email::Email>),
-    Slack(slack::Slack),
-    Webhook(webhook::Webhook),
-}
-
-/// Does the same with whatever place it is.
-macro_rules! on_place {
-    ($channel:expr, $place:ident => $do:expr) => {
-        match &$channel.place {
-            Backend::Mastodon($place) => $do,
-            Backend::Email($place) => $do,
-            Backend::Slack($place) => $do,
-            Backend::Webhook($place) => $do,
-        }
-    };
+    kind: &'static ChannelKind,
+    backend: Box<dyn Backend>,
 }
 
 /// What channels need of the world: connections and the time.
@@ -120,49 +95,22 @@ pub struct NotRendered {
 impl Channel {
     /// Reads a `[channel.NAME]` table.
     pub fn read(section: &Section, zone: &Zone) -> Result<Self, Problems> {
-        let (settings, place) = match section.kind.as_str() {
-            "mastodon" => {
-                let config: MastodonConfig = section.keys().cloned()?;
-                let settings = config.settings(section, zone);
-                let (settings, place) = Problems::both(settings, mastodon::Mastodon::new(config, section))?;
-                (settings, Backend::Mastodon(place))
-            }
-            "email" => {
-                let config: EmailConfig = section.keys().cloned()?;
-                let settings = config.settings(section, zone);
-                let (settings, place) = Problems::both(settings, email::Email::new(config, section))?;
-                (settings, Backend::Email(Box::new(place)))
-            }
-            "slack" => {
-                let config: SlackConfig = section.keys().cloned()?;
-                (config.settings(section, zone)?, Backend::Slack(slack::Slack::new(config)))
-            }
-            "webhook" => {
-                let config: WebhookConfig = section.keys().cloned()?;
-                (config.settings(section, zone)?, Backend::Webhook(webhook::Webhook::new(config)))
-            }
-            other => {
-                return Err(section
-                    .unknown_name("kind", "kind of channel", other, KINDS.iter().map(|kind| kind.name))
-                    .into());
-            }
+        let Some(kind) = KINDS.iter().find(|kind| kind.keys.name == section.kind) else {
+            let known = KINDS.iter().map(|kind| kind.keys.name);
+            return Err(section.unknown_name("kind", "kind of channel", &section.kind, known).into());
         };
-        Ok(Self { name: section.name.clone(), settings, place })
+        let (settings, backend) = (kind.open)(section, zone)?;
+        Ok(Self { name: section.name.clone(), settings, kind, backend })
     }
 
     /// The kind, as in the config file.
     pub fn kind(&self) -> &'static str {
-        match &self.place {
-            Backend::Mastodon(_) => "mastodon",
-            Backend::Email(_) => "email",
-            Backend::Slack(_) => "slack",
-            Backend::Webhook(_) => "webhook",
-        }
+        self.kind.keys.name
     }
 
     /// Makes the messages, one per recipient. Do it once, before the transaction that adds them.
     pub async fn render(&self, channel_env: &ChannelEnv, news: &News) -> Result<Vec<Rendered>, NotRendered> {
-        let rendered = on_place!(self, place => place.render(self, channel_env, news).await);
+        let rendered = self.backend.render(self, channel_env, news).await;
         let messages = rendered.map_err(|why| NotRendered { channel: self.name.clone(), why })?;
         Ok(messages
             .into_iter()
@@ -177,66 +125,49 @@ impl Channel {
         row: &Row,
         progress: &Progress,
     ) -> Result<Sent, SendError> {
-        on_place!(self, place => place.send(self, channel_env, row, progress).await)
+        self.backend.send(self, channel_env, row, progress).await
     }
 
     /// What the other side has that may be this message: its names for it, or why it cannot be said.
     pub(crate) async fn resolve(&self, channel_env: &ChannelEnv, row: &Row) -> Result<Vec<String>, Finding> {
-        on_place!(self, place => place.resolve(self, channel_env, row).await)
+        self.backend.resolve(self, channel_env, row).await
     }
 
     /// Ends what was kept open for the next message.
     pub(crate) async fn close(&self) {
-        if let Backend::Email(email) = &self.place {
-            email.close().await;
-        }
+        self.backend.close().await;
     }
 
     /// What a mail channel with `smtp = "memory:"` was given; empty for all others.
     pub fn kept_mails(&self) -> Vec<Vec<u8>> {
-        match &self.place {
-            Backend::Email(email) => email.kept_mails(),
-            _ => Vec::new(),
-        }
+        self.backend.kept_mails()
     }
 
     /// How long the other side is known to honour our key.
     pub(crate) fn key_window(&self) -> Option<Duration> {
-        match &self.place {
-            Backend::Mastodon(_) => Some(mastodon::KEY_WINDOW),
-            Backend::Email(_) | Backend::Slack(_) | Backend::Webhook(_) => None,
-        }
+        self.kind.key_window
     }
 
     /// How long the other side may take to answer once it has the whole message, if its protocol says so.
     pub(crate) fn answers_within(&self) -> Option<Duration> {
-        match &self.place {
-            Backend::Email(_) => Some(email::ANSWERS_WITHIN.max(self.settings.timeout)),
-            Backend::Mastodon(_) | Backend::Slack(_) | Backend::Webhook(_) => None,
-        }
+        self.kind.answers_within.map(|within| within.max(self.settings.timeout))
     }
 
     /// Tells whether the credentials have changed, without telling anything about them: 16 bits of a hash.
     pub(crate) fn credentials_fingerprint(&self) -> String {
-        let secrets = on_place!(self, place => place.credentials());
-        let whole = hash::sha256_parts(&[&self.name, &secrets]);
+        let whole = hash::sha256_parts(&[&self.name, &self.backend.credentials()]);
         whole.get(..4).unwrap_or_default().to_owned()
     }
 
     /// The place that messages are posted to, without the secret part of its address; only for those whose
     /// [`Channel::check`] does not speak to it.
     pub fn origin(&self) -> Option<url::Url> {
-        let url = match &self.place {
-            Backend::Slack(slack) => slack.address(),
-            Backend::Webhook(webhook) => webhook.address(),
-            Backend::Mastodon(_) | Backend::Email(_) => return None,
-        };
-        url?.join("/").ok()
+        self.backend.address()?.join("/").ok()
     }
 
     /// Looks whether messages could be sent, without sending one.
     pub async fn check(&self, channel_env: &ChannelEnv) -> Vec<Check> {
-        on_place!(self, place => place.check(self, channel_env).await)
+        self.backend.check(self, channel_env).await
     }
 }
 

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use super::email::test_mail;
 use super::error::{SendError, Sent};
-use super::mastodon::Status;
 use super::notice::News;
 use super::outbox::{Row, State};
-use super::{Backend, Channel, ChannelEnv, NotRendered, Progress};
+use super::{Channel, ChannelEnv, KINDS, NotRendered, Progress};
 use crate::hash;
 use crate::id::JobName;
 use crate::text::Language;
@@ -32,16 +30,11 @@ impl Channel {
     pub async fn preview(&self, channel_env: &ChannelEnv, news: &News) -> Result<Vec<Preview>, NotRendered> {
         let mut previews = Vec::new();
         for rendered in self.render(channel_env, news).await? {
-            let (text, measure) = match &self.place {
-                Backend::Mastodon(place) => place.show(self, channel_env, &rendered.payload).await,
-                Backend::Email(_) | Backend::Slack(_) | Backend::Webhook(_) => {
-                    (as_text(&rendered.payload), None)
-                }
-            };
+            let measure = self.backend.measure(self, channel_env, &rendered.payload).await;
             previews.push(Preview {
                 channel: rendered.channel,
                 recipient: rendered.recipient,
-                text,
+                text: as_text(&rendered.payload),
                 length: measure.map(|(length, _)| length),
                 limit: measure.map(|(_, limit)| limit),
             });
@@ -49,18 +42,17 @@ impl Channel {
         Ok(previews)
     }
 
-    /// Sends a test mail at once, past the outbox, to `to` or to every recipient of the channel.
+    /// Sends a test message at once, past the outbox, to `to` or to every recipient of the channel.
     ///
-    /// Answers with what came of each; `None` if this is no mail channel.
+    /// Answers with what came of each; `None` if the channel has no such message.
     pub async fn send_test(
         &self,
         channel_env: &ChannelEnv,
         language: Language,
         to: Option<&str>,
     ) -> Option<Vec<(String, Result<Sent, SendError>)>> {
-        let Backend::Email(email) = &self.place else { return None };
-        let recipients = to.map_or_else(|| email.recipients(), |to| vec![to.to_owned()]);
-        let payload = serde_json::to_string(&test_mail(language)).unwrap_or_default();
+        let (recipients, payload) = self.backend.test_message(language)?;
+        let recipients = to.map_or(recipients, |to| vec![to.to_owned()]);
         let mut outcomes = Vec::new();
         for recipient in recipients {
             let row = test_row(self, &recipient, &payload, channel_env);
@@ -114,11 +106,8 @@ fn test_row(channel: &Channel, recipient: &str, payload: &str, channel_env: &Cha
 /// A rendered message as its reader would see it, as far as text can show it: mails and posts by what they say, everything
 /// else as indented JSON.
 pub fn as_text(payload: &str) -> String {
-    if let Ok(mail) = serde_json::from_str::<super::MailBody>(payload) {
-        return format!("Subject: {}\n\n{}", mail.subject, mail.text.trim_end());
-    }
-    if let Ok(status) = serde_json::from_str::<Status>(payload) {
-        return status.into_text();
+    if let Some(text) = KINDS.iter().find_map(|kind| (kind.show)(payload)) {
+        return text;
     }
     let json = serde_json::from_str::<serde_json::Value>(payload);
     json.and_then(|json| serde_json::to_string_pretty(&json)).unwrap_or_else(|_| payload.to_owned())

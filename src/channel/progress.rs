@@ -1,8 +1,9 @@
 //! How far a send has come, and how long it may go on.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::time::{Clock, Timestamp, Uptime};
@@ -26,12 +27,12 @@ impl Progress {
 
     /// From here on the other side may have the message: say so right before.
     pub(crate) fn hand_over(&self) {
-        *lock(&self.handed_over_at) = Some(Instant::now());
+        *self.handed_over_at.lock() = Some(Instant::now());
     }
 
     /// The other side has said no: what was handed over did not count.
     pub(crate) fn take_back(&self) {
-        *lock(&self.handed_over_at) = None;
+        *self.handed_over_at.lock() = None;
     }
 
     pub(crate) fn is_handed_over(&self) -> bool {
@@ -40,17 +41,13 @@ impl Progress {
 
     /// Since when the other side may have it.
     pub(crate) fn handed_over_at(&self) -> Option<Instant> {
-        *lock(&self.handed_over_at)
+        *self.handed_over_at.lock()
     }
 
     /// Whether there is still time; ask before every step that cannot be taken back.
     pub(crate) fn may_go_on(&self) -> bool {
         self.budget.is_ample()
     }
-}
-
-fn lock<T>(cell: &Mutex<T>) -> MutexGuard<'_, T> {
-    cell.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How long a claimed message is ours, by three clocks: one stands still when the machine sleeps, one can be set, and the
@@ -89,12 +86,12 @@ impl Budget {
 
     /// Begins anew at `moment`, for everybody who holds it.
     pub(crate) fn renew(&self, moment: Moment) {
-        *lock(&self.began) = moment;
+        *self.began.lock() = moment;
     }
 
     /// What is left of it.
     pub(crate) fn left(&self) -> Duration {
-        let Moment { instant, at, uptime } = lock(&self.began).clone();
+        let Moment { instant, at, uptime } = self.began.lock().clone();
         let slept = uptime.zip(self.clock.uptime()).map(|(began, now)| now.since(&began));
         let spent = instant.elapsed().max(self.clock.now().since(at)).max(slept.unwrap_or_default());
         self.length.saturating_sub(spent)

@@ -62,27 +62,39 @@ macro_rules! channel_config {
         pub struct $name {
             $($(#[$field_attribute])* pub $field: $type,)*
             /// The least time between two messages, such as `"10s"`.
-            pub pace: Option<crate::config::value::Span>,
+            pub(super) pace: Option<crate::config::value::Span>,
             /// The most messages in a calendar day; the rest waits until tomorrow.
             #[serde(default, deserialize_with = "crate::channel::settings::read_max_per_day")]
-            pub max_per_day: Option<u32>,
+            pub(super) max_per_day: Option<u32>,
             /// Local hours in which nothing is sent, such as `"22:00-07:00"`; what is due waits.
-            pub quiet_hours: Option<crate::config::value::QuietHours>,
+            pub(super) quiet_hours: Option<crate::config::value::QuietHours>,
             /// The time zone of quiet hours and days; that of `[app]` when not set.
-            pub timezone: Option<crate::config::value::Zone>,
+            pub(super) timezone: Option<crate::config::value::Zone>,
             /// How long one send may take; default `"30s"`. A mail server has ten minutes to answer the end of the text.
-            pub timeout: Option<crate::config::value::Span>,
+            pub(super) timeout: Option<crate::config::value::Span>,
             /// How often a message is tried before it counts as failed; default 8.
             #[serde(default, deserialize_with = "crate::channel::settings::read_max_attempts")]
-            pub max_attempts: Option<u32>,
+            pub(super) max_attempts: Option<u32>,
             /// What to do when nobody can tell whether a message was sent: `"resend"` (default) or `"hold"`.
-            pub on_unknown: Option<crate::channel::outbox::OnUnknown>,
+            pub(super) on_unknown: Option<crate::channel::outbox::OnUnknown>,
             /// Private addresses that this channel may reach, such as `["127.0.0.1"]`.
-            pub allow_private: Option<Vec<String>>,
+            pub(super) allow_private: Option<Vec<String>>,
         }
 
         impl $name {
-            pub(super) fn settings(
+            /// Reads a table, and opens its other side with `new`; tells what is wrong with either.
+            fn open<B: crate::channel::kind::Backend + 'static>(
+                section: &crate::config::Section,
+                zone: &crate::config::value::Zone,
+                new: impl FnOnce(Self, &crate::config::Section) -> Result<B, crate::config::Problems>,
+            ) -> Result<crate::channel::kind::Opened, crate::config::Problems> {
+                let config: Self = section.keys().cloned()?;
+                let settings = config.settings(section, zone);
+                let (settings, backend) = crate::config::Problems::both(settings, new(config, section))?;
+                Ok((settings, Box::new(backend)))
+            }
+
+            fn settings(
                 &self,
                 section: &crate::config::Section,
                 zone: &crate::config::value::Zone,

@@ -1,17 +1,20 @@
 //! Slack: an incoming webhook. Texts go into fields that Slack shows and never reads as markup.
 
+use async_trait::async_trait;
 use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use serde_json::{Value, json};
 use url::Url;
 
 use super::error::{Finding, SendError, Sent};
+use super::kind::{Backend, ChannelKind};
 use super::notice::{Entry, News, Notice};
 use super::outbox::Row;
 use super::settings::channel_config;
 use super::webhook::{address, check_address};
 use super::{Channel, ChannelEnv, Check, Progress, http};
-use crate::config::Secret;
+use crate::config::{Kind, Secret};
+use crate::fetch::SecretHint;
 use crate::text::{self, and_more};
 
 /// What Slack takes, in characters and pieces.
@@ -30,16 +33,31 @@ channel_config! {
 }
 
 #[derive(Debug)]
-pub(super) struct Slack {
+struct Slack {
     config: SlackConfig,
 }
 
-impl Slack {
-    pub(super) fn new(config: SlackConfig) -> Self {
-        Self { config }
-    }
+/// Posts to a Slack channel.
+pub(super) const KIND: ChannelKind = ChannelKind {
+    keys: Kind::channel::<SlackConfig>("slack"),
+    promise: "at least once",
+    secrets: &[SecretHint {
+        key: "url",
+        check: "",
+        en: "at https://api.slack.com/apps: your app, Incoming Webhooks, Add New Webhook to Workspace; the whole \
+             address is the secret",
+        ja: "https://api.slack.com/apps で自分のアプリを開き、Incoming Webhooks の Add New Webhook to Workspace で作ります。\
+             アドレス全体が秘密の値です",
+    }],
+    key_window: None,
+    answers_within: None,
+    open: |section, zone| SlackConfig::open(section, zone, |config, _| Ok(Slack { config })),
+    show: |_| None,
+};
 
-    pub(super) async fn render(
+#[async_trait]
+impl Backend for Slack {
+    async fn render(
         &self,
         _: &Channel,
         _: &ChannelEnv,
@@ -48,7 +66,7 @@ impl Slack {
         Ok(vec![("webhook".to_owned(), message(&news.notice).to_string())])
     }
 
-    pub(super) async fn send(
+    async fn send(
         &self,
         channel: &Channel,
         channel_env: &ChannelEnv,
@@ -61,24 +79,23 @@ impl Slack {
             .insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
         *request.body_mut() = Some(row.payload.clone().into());
         let answer = http::call(channel_env, &channel.settings, request, Some(progress)).await?;
-        answer.judge("Slack", channel_env.clock.now())?;
+        http::judge(&answer, "Slack")?;
         Ok(Sent::default())
     }
 
-    pub(super) async fn resolve(&self, _: &Channel, _: &ChannelEnv, _: &Row) -> Result<Vec<String>, Finding> {
+    async fn resolve(&self, _: &Channel, _: &ChannelEnv, _: &Row) -> Result<Vec<String>, Finding> {
         Err(Finding::CannotTell { why: "an incoming webhook cannot be asked what it has posted".into() })
     }
 
-    pub(super) fn credentials(&self) -> String {
+    fn credentials(&self) -> String {
         http::secret_text(&self.config.url)
     }
 
-    /// Where messages go, if the secret that says so can be had.
-    pub(super) fn address(&self) -> Option<url::Url> {
-        super::webhook::address(&self.config.url).ok()
+    fn address(&self) -> Option<Url> {
+        address(&self.config.url).ok()
     }
 
-    pub(super) async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
+    async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
         vec![check_address(&self.config.url, channel, channel_env)]
     }
 }

@@ -1,5 +1,6 @@
 //! Any program that takes JSON over HTTP: signed as Standard Webhooks say, and with the key that marks repeats.
 
+use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -10,11 +11,13 @@ use sha2::Sha256;
 use url::Url;
 
 use super::error::{Finding, SendError, Sent};
+use super::kind::{Backend, ChannelKind};
 use super::notice::News;
 use super::outbox::Row;
 use super::settings::channel_config;
 use super::{Channel, ChannelEnv, Check, Progress, http};
-use crate::config::Secret;
+use crate::config::{Kind, Secret};
+use crate::fetch::SecretHint;
 use crate::time::Timestamp;
 
 channel_config! {
@@ -30,16 +33,35 @@ channel_config! {
 }
 
 #[derive(Debug)]
-pub(super) struct Webhook {
+struct Webhook {
     config: WebhookConfig,
 }
 
-impl Webhook {
-    pub(super) fn new(config: WebhookConfig) -> Self {
-        Self { config }
-    }
+/// Posts JSON to an address.
+pub(super) const KIND: ChannelKind = ChannelKind {
+    keys: Kind::channel::<WebhookConfig>("webhook"),
+    promise: "at least once",
+    secrets: &[
+        SecretHint {
+            key: "secret",
+            check: "signature",
+            en: "any long random text that the receiver has, too: `openssl rand -base64 32`",
+            ja: "受け取る側と同じ、長くて無作為な文字列: `openssl rand -base64 32`",
+        },
+        SecretHint { key: "url", check: "address", en: TOLD.0, ja: TOLD.1 },
+        SecretHint { key: "token", check: "token", en: TOLD.0, ja: TOLD.1 },
+    ],
+    key_window: None,
+    answers_within: None,
+    open: |section, zone| WebhookConfig::open(section, zone, |config, _| Ok(Webhook { config })),
+    show: |_| None,
+};
+const TOLD: (&str, &str) =
+    ("the receiver of the webhook tells it", "Webhook を受け取る側の管理者に確認します");
 
-    pub(super) async fn render(
+#[async_trait]
+impl Backend for Webhook {
+    async fn render(
         &self,
         _: &Channel,
         channel_env: &ChannelEnv,
@@ -65,7 +87,7 @@ impl Webhook {
         Ok(vec![("webhook".to_owned(), payload.to_string())])
     }
 
-    pub(super) async fn send(
+    async fn send(
         &self,
         channel: &Channel,
         channel_env: &ChannelEnv,
@@ -96,27 +118,26 @@ impl Webhook {
         }
         *request.body_mut() = Some(row.payload.clone().into());
         let answer = http::call(channel_env, &channel.settings, request, Some(progress)).await?;
-        answer.judge("the webhook", now)?;
+        http::judge(&answer, "the webhook")?;
         Ok(Sent::default())
     }
 
-    pub(super) async fn resolve(&self, _: &Channel, _: &ChannelEnv, _: &Row) -> Result<Vec<String>, Finding> {
+    async fn resolve(&self, _: &Channel, _: &ChannelEnv, _: &Row) -> Result<Vec<String>, Finding> {
         Err(Finding::CannotTell {
             why: "a webhook cannot be asked; its receiver knows repeats by their key".into(),
         })
     }
 
-    pub(super) fn credentials(&self) -> String {
+    fn credentials(&self) -> String {
         let secrets = [Some(&self.config.url), self.config.secret.as_ref(), self.config.token.as_ref()];
         secrets.into_iter().flatten().map(http::secret_text).collect::<Vec<_>>().join("\n")
     }
 
-    /// Where messages go, if the secret that says so can be had.
-    pub(super) fn address(&self) -> Option<Url> {
+    fn address(&self) -> Option<Url> {
         address(&self.config.url).ok()
     }
 
-    pub(super) async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
+    async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
         let mut checks = vec![check_address(&self.config.url, channel, channel_env)];
         checks.push(match self.config.secret.as_ref().map(Secret::reveal) {
             None => Check::fine("signature", "none: the receiver cannot tell who posts"),

@@ -2,15 +2,11 @@
 
 use clap::Subcommand;
 
-use super::names::{Named, refuse_unknown_if_given};
-use super::{Column, Context, Error, Exit, Result};
+use super::names::refuse_unknown_if_given;
+use super::{Column, Context, Error, Exit, Result, view as shown};
 use crate::books::model::Isbn13;
-use crate::books::{prompt, store, view};
+use crate::books::{events, prompt, store, view};
 use crate::id::JobName;
-use crate::text;
-
-/// Events of a book that are told.
-const EVENTS: usize = 100;
 
 /// Options of `book`.
 #[derive(Debug, clap::Args)]
@@ -56,7 +52,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 async fn list(job: Option<JobName>, undelivered: bool, limit: usize, context: &Context) -> Result {
     let times = context.times().await?;
     let db = context.view().await?;
-    refuse_unknown_if_given(Named::Job, job.as_ref().map(JobName::as_str), &db, context).await?;
+    refuse_unknown_if_given("job", job.as_ref().map(JobName::as_str), &db, context).await?;
     let rows =
         db.read(move |tx| view::list(tx, store::Filter { job: job.as_ref(), undelivered, limit })).await?;
     let columns = [
@@ -79,41 +75,10 @@ async fn list(job: Option<JobName>, undelivered: bool, limit: usize, context: &C
 }
 
 async fn show(isbn: Isbn13, context: &Context) -> Result {
-    let wanted = isbn.clone();
-    let story = context.view().await?.read(move |tx| view::show(tx, &wanted, EVENTS)).await?;
-    let story = story.ok_or_else(|| unknown(&isbn))?;
-    if context.out.is_json() {
-        context.out.json(&story)?;
-        return Ok(Exit::Fine);
+    match shown::show(&events::book(&isbn), context).await? {
+        true => Ok(Exit::Fine),
+        false => Err(unknown(&isbn)),
     }
-    let times = context.times().await?;
-    for (name, value) in prompt::facts(&story.book, text::Language::En) {
-        context.out.line(format!("{name:<10} {}", text::one_line(&value)))?;
-    }
-    for link in &story.book.links {
-        let link = text::one_line(&format!("{} ({})", link.url, link.label));
-        context.out.line(format!("{:<10} {link}", "Link"))?;
-    }
-    if let Some(description) = &story.book.description {
-        context.out.text(&format!("\n{description}"))?;
-    }
-    context.out.line("")?;
-    for job in &story.jobs {
-        let delivered = match job.delivered_at {
-            Some(at) => format!("delivered {}", times.line(at)),
-            None => "not delivered".to_owned(),
-        };
-        context.out.line(format!(
-            "{}: found {}, {delivered}",
-            job.job_name,
-            times.line(job.first_seen_at)
-        ))?;
-    }
-    for event in &story.events {
-        let job = event.job_name.as_deref().unwrap_or("-");
-        context.out.line(format!("  {}  {}  {job}", times.line(event.at), event.code))?;
-    }
-    Ok(Exit::Fine)
 }
 
 /// The prompt that links lead to, or the one that a digest would make now.
@@ -124,7 +89,7 @@ async fn print_prompt(isbn: Isbn13, context: &Context) -> Result {
         .await?
         .read(move |tx| Ok((store::find_prompt(tx, &wanted)?, store::find_book(tx, &wanted)?)))
         .await?;
-    let language = context.config().await?.app.language;
+    let language = context.config().await?.app.message_language();
     let prompt_text = match (stored, book) {
         (Some(prompt_text), _) => prompt_text,
         (None, Some(book)) => prompt::render(&book, language),

@@ -5,10 +5,11 @@ use clap::Subcommand;
 use super::bulk::read_sources;
 use super::commits::find_project;
 use super::{Column, Context, Error, Exit, Result, log};
-use crate::commits::gitlab;
+use crate::commits::events::{self, BranchCode};
+use crate::commits::host;
 use crate::commits::store::{branches, projects};
 use crate::db::Open;
-use crate::ledger::{Subject, event};
+use crate::ledger::event;
 
 /// Options of `branch`.
 #[derive(Debug, clap::Args)]
@@ -26,11 +27,11 @@ enum Command {
     },
     /// Collect a branch that the config does not name; the next run takes it up
     Add {
-        /// The project, by path or GitLab's number
+        /// The project, by path or the host's number
         project: String,
         /// The branch
         branch: String,
-        /// The job whose GitLab it is on [default: the first]
+        /// The job whose host it is on [default: the first]
         #[arg(long, value_name = "NAME")]
         job: Option<String>,
     },
@@ -101,8 +102,8 @@ async fn add(project: &str, branch: String, job: Option<&str>, context: &Context
     let Some(source) = sources.first() else { return Err(Error::failed("there is no job to add it to")) };
     let client = source.client(&app.env)?;
     let remote = client.fetch_project(project, &context.stop).await.map_err(|error| match error {
-        gitlab::Error::Credentials(why) => Error::new(Exit::Credentials, why),
-        gitlab::Error::Missing(_) => Error::failed(format!("{} has no project `{project}`", source.host))
+        host::Error::Credentials(why) => Error::new(Exit::Credentials, why),
+        host::Error::Missing { .. } => Error::failed(format!("{} has no project `{project}`", source.host))
             .hint("check the path, and whether the token may see it"),
         error => Error::failed(error.to_string()),
     })?;
@@ -116,8 +117,8 @@ async fn add(project: &str, branch: String, job: Option<&str>, context: &Context
         .write(move |tx| {
             let project = projects::put(tx, &host, &remote, now)?;
             branches::put_added(tx, project.project_id, &name, &job, now)?;
-            let subject = Subject::branch(&project.path, &name);
-            event::add(tx, None, &subject, "branch_added", &serde_json::json!({}), now)
+            let subject = events::branch(&project.path, &name);
+            event::add(tx, None, &subject, BranchCode::Added, &serde_json::json!({}), now)
         })
         .await?;
     context
@@ -135,8 +136,8 @@ async fn remove(project: &str, branch: String, context: &Context) -> Result {
             let removed = branches::mark_ignored(tx, project_id, &name, now)?;
             if removed {
                 let path = projects::find(tx, project_id)?.map(|project| project.path).unwrap_or_default();
-                let subject = Subject::branch(&path, &name);
-                event::add(tx, None, &subject, "branch_ignored", &serde_json::json!({}), now)?;
+                let subject = events::branch(&path, &name);
+                event::add(tx, None, &subject, BranchCode::Ignored, &serde_json::json!({}), now)?;
             }
             Ok(removed)
         })

@@ -9,16 +9,16 @@ use super::error::unless_unread;
 use super::sending::Sent;
 use super::times::Times;
 use super::{Column, Context, Error, Exit, Result, log, progress};
-use crate::commits::bulk::{Bulk, Ended, Outcome, Watch};
+use crate::commits::events::{self, RunCode};
+use crate::commits::run::decide::{Again, Sharing};
+use crate::commits::run::{self, Bulk, Ended, Outcome, Summary, TargetRow, Watch};
 use crate::commits::store::projects;
 use crate::commits::{KIND, Source};
 use crate::config::Config;
 use crate::db::Open;
 use crate::engine::Failure;
-use crate::engine::run::decide::{Again, Sharing};
-use crate::engine::run::{self, Summary, TargetRow};
 use crate::id::{JobName, RunId};
-use crate::ledger::{Subject, event, presence};
+use crate::ledger::{event, presence};
 use crate::text::one_line;
 
 /// Options of `bulk`.
@@ -172,7 +172,7 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
             return Ok(Exit::Interrupted);
         }
         Err(Failure::Credentials(why)) => {
-            return Err(Error::new(Exit::Credentials, why)
+            return Err(Error::new(Exit::Credentials, why.to_string())
                 .hint("what was collected is saved; with a good token `tsuzuki bulk start` continues"));
         }
         Err(failure) => return Err(failure.into()),
@@ -198,7 +198,7 @@ fn tell(outcome: &Outcome, times: &Times, context: &Context) -> Result<()> {
     }
     if let Some(until) = outcome.waiting_until {
         context.out.note(format!(
-            "GitLab asks to wait until {}; `tsuzuki bulk resume` continues then.",
+            "The host asks to wait until {}; `tsuzuki bulk resume` continues then.",
             times.line(until)
         ));
     }
@@ -216,7 +216,7 @@ fn sentence(summary: &Summary) -> String {
     format!(
         "run {} {}: {} of {} branches up to date, {} failed, {} pending, {} new commits",
         run.run_id,
-        run.status.word(),
+        summary.state,
         run.success_count,
         run.total_targets,
         run.failed_count,
@@ -248,6 +248,9 @@ async fn status(context: &Context) -> Result {
         return Ok(Exit::Fine);
     }
     context.out.line(sentence(&summary))?;
+    if summary.state == "interrupted" {
+        context.out.note("Nobody works on it; `tsuzuki bulk resume` continues.");
+    }
     for target in leased {
         let owner = presence::shown_owner(&target.lease_owner.unwrap_or_default());
         context.out.line(format!(
@@ -276,8 +279,8 @@ async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
                 event::add(
                     tx,
                     None,
-                    &Subject::run(&run.run_id),
-                    "run_cancelled",
+                    &events::run(&run.run_id),
+                    RunCode::Cancelled,
                     &serde_json::json!({}),
                     now,
                 )?;
@@ -307,7 +310,7 @@ async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
 }
 
 async fn list(limit: usize, context: &Context) -> Result {
-    let runs = context.view().await?.read(move |tx| run::list_runs(tx, limit)).await?;
+    let runs = context.view().await?.read(move |tx| run::list_states(tx, limit)).await?;
     let times = context.times().await?;
     let columns = [
         Column::left("run"),
@@ -319,12 +322,13 @@ async fn list(limit: usize, context: &Context) -> Result {
         Column::right("failed"),
         Column::left("job"),
     ];
-    context.out.listing(&columns, &runs, |run| {
+    context.out.listing(&columns, &runs, |listed| {
+        let run = &listed.run;
         vec![
             run.run_id.to_string(),
             times.cell(run.started_at_utc),
             times.cell(run.completed_at_utc),
-            run.status.word().into(),
+            listed.state.into(),
             run.total_targets.to_string(),
             run.success_count.to_string(),
             run.failed_count.to_string(),

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::names::{Named, refuse_unknown, refuse_unknown_if_given};
+use super::names::{refuse_unknown, refuse_unknown_if_given};
 use super::{Column, Context, Error, Exit, Result};
 use crate::app;
 use crate::blogs::commands;
@@ -73,8 +73,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 
 async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
     let db = context.view().await?;
-    refuse_unknown_if_given(Named::Blog, filter.blog.as_deref(), &db, context).await?;
-    refuse_unknown_if_given(Named::Job, filter.job.as_deref(), &db, context).await?;
+    refuse_unknown_if_given("blog", filter.blog.as_deref(), &db, context).await?;
+    refuse_unknown_if_given("job", filter.job.as_deref(), &db, context).await?;
     let listed = db.read(move |tx| view::list_changes(tx, &filter, limit)).await?;
     let times = context.times().await?;
     let columns = [
@@ -170,7 +170,7 @@ async fn decide(ids: Vec<i64>, choice: Choice, context: &Context) -> Result {
 async fn resume(blog: String, context: &Context) -> Result {
     let (id, now) = (blog.clone(), context.clock.now());
     let db = context.db().await?;
-    refuse_unknown(Named::Blog, &blog, db, context).await?;
+    refuse_unknown("blog", &blog, db, context).await?;
     if db.write(move |tx| store::resume(tx, &id, now)).await? {
         context.out.note(format!("`{blog}` is checked again with the next run"));
         return Ok(Exit::Fine);

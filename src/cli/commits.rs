@@ -2,7 +2,7 @@
 
 use clap::{Subcommand, ValueEnum};
 
-use super::names::{Named, refuse_unknown_if_given};
+use super::names::refuse_unknown_if_given;
 use super::{Column, Context, Error, Exit, Result};
 use crate::commits::stats::{self, By, StatRow, Stats};
 use crate::commits::store::projects;
@@ -94,7 +94,7 @@ enum Layout {
 async fn read_scope(args: &ScopeArgs, zone: &Zone, context: &Context) -> Result<Scope> {
     let mut scope = Scope { branch_name: args.branch.clone(), ..Scope::default() };
     let db = context.view().await?;
-    refuse_unknown_if_given(Named::Branch, args.branch.as_deref(), &db, context).await?;
+    refuse_unknown_if_given("branch", args.branch.as_deref(), &db, context).await?;
     if let Some(name) = &args.project {
         scope.project_id = Some(find_project(name, &db).await?);
     }

@@ -11,6 +11,8 @@ use super::{Global, Output};
 use crate::app::{self, App};
 use crate::config::{self, BadLocation, Config, Env, Problems};
 use crate::db::{self, Db, DbUrl, Open};
+use crate::phrase::Speech;
+use crate::text::Language;
 use crate::time::Clock;
 
 /// The surroundings of a command. Config and database are opened when first asked for.
@@ -64,7 +66,18 @@ impl Context {
         self.config.get_or_try_init(|| async { self.load_config() }).await
     }
 
-    /// How moments are told: in the zone of the config file.
+    /// How to speak to whoever runs the command.
+    pub(super) async fn speech(&self) -> Result<Speech> {
+        let app = &self.config().await?.app;
+        let of_locale = || match self.env.find("LC_ALL").or_else(|| self.env.find("LANG")) {
+            Some(locale) if locale.starts_with("ja") => Language::Ja,
+            _ => Language::En,
+        };
+        let language = self.global.lang.or(app.language).unwrap_or_else(of_locale);
+        Ok(Speech { language, zone: Some(app.timezone.time_zone().clone()) })
+    }
+
+    /// How moments are shown in tables: in the zone of the config file.
     pub(super) async fn times(&self) -> Result<Times> {
         Ok(Times::new(self.config().await?.app.timezone.clone()))
     }

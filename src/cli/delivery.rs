@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use serde::Serialize;
 
-use super::names::{Named, no_such, refuse_unknown, refuse_unknown_if_given};
+use super::names::{no_such, refuse_unknown, refuse_unknown_if_given};
 use super::{Column, Context, Error, Exit, Result};
 use crate::app;
 use crate::channel;
@@ -99,8 +99,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 
 fn read_state(text: &str) -> std::result::Result<State, String> {
     State::parse(text).ok_or_else(|| {
-        let known = State::ALL.map(State::as_str);
-        match text::nearest(text, known) {
+        let known = State::ALL.iter().map(|state| state.as_str()).collect::<Vec<_>>();
+        match text::nearest(text, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("known: {}", known.join(", ")),
         }
@@ -109,8 +109,8 @@ fn read_state(text: &str) -> std::result::Result<State, String> {
 
 async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
     let db = context.view().await?;
-    refuse_unknown_if_given(Named::Job, filter.job.as_deref(), &db, context).await?;
-    refuse_unknown_if_given(Named::Channel, filter.channel.as_deref(), &db, context).await?;
+    refuse_unknown_if_given("job", filter.job.as_deref(), &db, context).await?;
+    refuse_unknown_if_given("channel", filter.channel.as_deref(), &db, context).await?;
     let rows = db.read(move |tx| outbox::list(tx, &filter, limit)).await?;
     let times = context.times().await?;
     let columns = [
@@ -233,7 +233,7 @@ async fn decide_job(job: String, choice: Choice, context: &Context) -> Result {
     let topics = app::topics();
     let name = job.clone();
     let db = context.db().await?;
-    refuse_unknown(Named::Job, &job, db, context).await?;
+    refuse_unknown("job", &job, db, context).await?;
     let count = db
         .write(move |tx| {
             let now = tx.now();
@@ -251,7 +251,7 @@ async fn decide_job(job: String, choice: Choice, context: &Context) -> Result {
 async fn resume(channel: String, context: &Context) -> Result {
     let known = context.config().await?.channels.iter().map(|section| section.name.as_str());
     if !known.clone().any(|name| name == channel) {
-        return Err(no_such(Named::Channel, &channel, known));
+        return Err(no_such("channel", &channel, known));
     }
     let name = channel.clone();
     let (rested, due) =

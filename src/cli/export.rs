@@ -4,12 +4,16 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 
-use super::names::{Named, no_such, refuse_unknown};
+use super::names::{no_such, refuse_unknown};
 use super::{Context, Error, Exit, Result, Stopping};
-use crate::commits::config::{Keys as CommitKeys, Since, host_of};
+use crate::app;
+use crate::config::value::Since;
 use crate::db::Open;
-use crate::export::{self, Filter, Format, Style, What, Writer};
+use crate::engine::pipeline::Document;
+use crate::engine::table::{Table, TableFilter};
+use crate::export::{self, Format, Style, Writer};
 use crate::text::{self, counted};
 use crate::time::Timestamp;
 
@@ -17,8 +21,8 @@ use crate::time::Timestamp;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// What to write
-    #[arg(value_enum)]
-    what: Word,
+    #[arg(value_parser = list_names())]
+    what: String,
     /// How to write it [default: by the ending of the file, else csv]
     #[arg(long, value_enum)]
     format: Option<FormatWord>,
@@ -52,22 +56,11 @@ impl Args {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Word {
-    /// What press jobs found; times are those of publication
-    Items,
-    /// What was new on blogs; times are when it was found
-    Changes,
-    /// Books; times are when they were first found
-    Books,
-    /// Mails about books
-    Deliveries,
-    /// Messages to all channels, whatever became of them; times are when they were added
-    Messages,
-    /// Commits, without the addresses of their authors
-    Commits,
-    /// The blogs of the config, as OPML
-    Opml,
+/// What can be exported, and what it holds.
+fn list_names() -> PossibleValuesParser {
+    let tables = app::tables().map(|table| PossibleValue::new(table.name).help(table.about));
+    let documents = app::documents().map(|document| PossibleValue::new(document.name).help(document.about));
+    PossibleValuesParser::new(tables.chain(documents))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -79,48 +72,42 @@ enum FormatWord {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result {
-    let what = match args.what {
-        Word::Items => What::Items,
-        Word::Changes => What::Changes,
-        Word::Books => What::Books,
-        Word::Deliveries => What::Deliveries,
-        Word::Messages => What::Messages,
-        Word::Commits => What::Commits,
-        Word::Opml => return opml(&args, context).await,
-    };
+    if let Some(found) = app::documents().find(|document| document.name == args.what) {
+        return write_document(found, &args, context).await;
+    }
+    let table = app::tables().find(|table| table.name == args.what);
+    let table = table.ok_or_else(|| Error::usage(format!("there is no table `{}`", args.what)))?;
     let format = format_of(&args, context)?;
     if args.bom && matches!(format, Format::Json | Format::Ndjson) {
         return Err(Error::usage("--bom is for csv and tsv; JSON has none"));
     }
-    let filter = filter_of(&args, what, context).await?;
+    let filter = filter_of(&args, table, context).await?;
     let db = context.open_db(Open::Look).await?.clone();
     if let Some(job) = &args.job {
-        refuse_unknown(Named::Job, job, &db, context).await?;
+        refuse_unknown("job", job, &db, context).await?;
     }
     let out = Out::open(args.output.as_deref(), args.force)?;
     let mut writer = Writer::new(out, format, Style { raw: args.raw, bom: args.bom });
-    let count = export::write(&db, what, &filter, &mut writer, &context.stop).await?;
+    let count = export::write(&db, table, &filter, &mut writer, &context.stop).await?;
     finish(writer.into_inner(), &args, &counted(count, "row"), context)
 }
 
-async fn opml(args: &Args, context: &Context) -> Result {
+async fn write_document(document: &Document, args: &Args, context: &Context) -> Result {
     if args.format.is_some() || args.since.is_some() || args.until.is_some() || args.raw || args.bom {
-        return Err(Error::usage("opml has one format, and blogs have no times")
+        return Err(Error::usage(format!("{} has one format, and no times", document.name))
             .hint("only --job, --output and --force go with it"));
     }
     let config = context.config().await?;
     if let Some(job) = args.job.as_deref().filter(|job| config.find_job(job).is_none()) {
-        return Err(no_such(Named::Job, job, config.jobs.iter().map(|job| job.name.as_str())));
+        return Err(no_such("job", job, config.jobs.iter().map(|job| job.name.as_str())));
     }
-    let db = context.find_db().await?;
-    let (text, left_out) = export::render_opml(config, db, args.job.as_deref()).await?;
+    let made = (document.render)(config, context.find_db().await?, args.job.as_deref()).await?;
     let mut out = Out::open(args.output.as_deref(), args.force)?;
-    out.write_all(text.as_bytes())?;
-    if left_out > 0 {
-        context.out.warn(format!("{left_out} blogs have no known feed and are left out"));
+    out.write_all(made.text.as_bytes())?;
+    if let Some(left_out) = &made.left_out {
+        context.out.warn(context.speech().await?.phrase(left_out));
     }
-    let written = counted(text.matches("xmlUrl=").count(), "feed");
-    finish(out, args, &written, context)
+    finish(out, args, &counted(made.count, "feed"), context)
 }
 
 fn format_of(args: &Args, context: &Context) -> Result<Format> {
@@ -152,23 +139,21 @@ fn format_of(args: &Args, context: &Context) -> Result<Format> {
     }
 }
 
-async fn filter_of(args: &Args, what: What, context: &Context) -> Result<Filter> {
+async fn filter_of(args: &Args, table: &Table, context: &Context) -> Result<TableFilter> {
     let config = context.config().await?;
     let zone = config.app.timezone.time_zone();
-    let mut filter = Filter {
-        job: args.job.clone(),
-        host: None,
+    let owner = args.job.as_deref().map(|job| {
+        (table.owner)(config, job).ok_or_else(|| {
+            Error::usage(format!("the job `{job}` has no {}", table.name))
+                .hint("`tsuzuki job ls` lists the jobs")
+        })
+    });
+    Ok(TableFilter {
+        owner: owner.transpose()?,
         since: args.since.map_or(Timestamp::MIN, |since| since.moment(zone)),
         until: args.until.map_or(Timestamp::MAX, |until| until.moment(zone)),
-    };
-    if let (What::Commits, Some(name)) = (what, &args.job) {
-        let job = config.find_job(name).filter(|job| job.kind == crate::commits::KIND);
-        let keys = job.and_then(|job| job.section.keys::<CommitKeys>().ok()).ok_or_else(|| {
-            Error::usage(format!("there is no commits job `{name}`")).hint("`tsuzuki job ls` lists the jobs")
-        })?;
-        filter.host = Some(host_of(&keys.gitlab));
-    }
-    Ok(filter)
+        ..TableFilter::default()
+    })
 }
 
 /// Where the bytes go: the standard output, a device, or a file that appears only when it is complete.

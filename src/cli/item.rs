@@ -2,10 +2,11 @@
 
 use clap::Subcommand;
 
-use super::names::{Named, refuse_unknown_if_given};
-use super::{Column, Context, Error, Exit, Result};
+use super::names::refuse_unknown_if_given;
+use super::{Column, Context, Error, Exit, Result, view};
 use crate::db::Db;
 use crate::press::commands::{self, Answer};
+use crate::press::events;
 use crate::press::store::{self, Filter};
 use crate::press::{Item, Reason, Status};
 use crate::text;
@@ -52,12 +53,16 @@ struct Which {
     job: Option<String>,
 }
 
+fn known<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    format!("known: {}", words.collect::<Vec<_>>().join(", "))
+}
+
 fn state(text: &str) -> std::result::Result<Status, String> {
-    Status::parse(text).ok_or_else(|| format!("known: {}", Status::ALL.map(Status::word).join(", ")))
+    Status::parse(text).ok_or_else(|| known(Status::ALL.iter().copied().map(Status::word)))
 }
 
 fn reason(text: &str) -> std::result::Result<Reason, String> {
-    Reason::parse(text).ok_or_else(|| format!("known: {}", Reason::ALL.map(Reason::word).join(", ")))
+    Reason::parse(text).ok_or_else(|| known(Reason::ALL.iter().copied().map(Reason::word)))
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result {
@@ -73,7 +78,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 
 async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
     let db = context.view().await?;
-    refuse_unknown_if_given(Named::Job, filter.job.as_deref(), &db, context).await?;
+    refuse_unknown_if_given("job", filter.job.as_deref(), &db, context).await?;
     let items = db.read(move |tx| store::list(tx, &filter, limit)).await?;
     let times = context.times().await?;
     let columns = [
@@ -101,44 +106,8 @@ async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
 
 async fn show(which: &Which, context: &Context) -> Result {
     let item = find(which, &context.view().await?).await?;
-    if context.out.is_json() {
-        context.out.json(&item)?;
-        return Ok(Exit::Fine);
-    }
-    let times = context.times().await?;
-    let at = |moment| times.line(moment);
-    let line = |text: &str| text::one_line(text);
-    let state = match item.reason {
-        Some(reason) => format!("{} ({}), {}", item.status.word(), reason.word(), tries(item.retry_count)),
-        None => format!("{}, {}", item.status.word(), tries(item.retry_count)),
-    };
-    for (name, value) in [
-        ("item", Some(format!("{} of {}", item.id, item.job_name))),
-        ("title", Some(line(&item.title))),
-        ("url", Some(line(&item.url))),
-        ("state", Some(state)),
-        ("published", Some(at(item.published_at))),
-        ("found", Some(at(item.created_at))),
-        ("checked", Some(at(item.last_checked_at))),
-        ("not before", item.not_before.map(at)),
-        ("held", item.is_held.then(|| "its post waits for you".to_owned())),
-        ("verdict", item.verdict.as_deref().map(line)),
-        ("summary", item.summary.as_deref().map(line)),
-    ] {
-        if let Some(value) = value {
-            context.out.line(format!("{name:<11}{value}"))?;
-        }
-    }
-    context.out.note(format!("`tsuzuki why {}` explains what happened", line(&item.url)));
+    view::show(&events::numbered(item.id), context).await?;
     Ok(Exit::Fine)
-}
-
-fn tries(count: u32) -> String {
-    match count {
-        0 => "no failed attempts".to_owned(),
-        1 => "1 failed attempt".to_owned(),
-        count => format!("{count} failed attempts"),
-    }
 }
 
 type Change = fn(&mut crate::db::Tx<'_>, &Item, crate::time::Timestamp) -> crate::db::Result<Answer>;

@@ -11,8 +11,8 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter}
 use tracing_subscriber::registry::LookupSpan;
 
 use super::{Global, LogFormat, progress};
-use crate::books::lines;
 use crate::config::Redacting;
+use crate::engine::runner::VERBATIM;
 
 /// Starts logging. `usual` is the level when neither `-q`, `-v` nor `TSUZUKI_LOG` says otherwise.
 pub(super) fn start(global: &Global, usual: &str, colour: bool) {
@@ -52,7 +52,7 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        if event.metadata().target() != lines::TARGET {
+        if event.metadata().target() != VERBATIM {
             return self.0.format_event(context, writer, event);
         }
         let mut text = Message(String::new());

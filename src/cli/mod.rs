@@ -36,6 +36,7 @@ mod signals;
 mod status;
 mod times;
 mod token;
+mod view;
 mod waiting;
 mod why;
 
@@ -51,6 +52,8 @@ pub use error::{Error, Exit, Result};
 pub use output::{Column, Output};
 pub use reference::render_reference;
 use signals::Stopping;
+
+use crate::text::Language;
 
 /// Watches feeds, sites, book searches and Git hosts, remembers where it left off, and sends each new thing once.
 #[derive(Debug, Parser)]
@@ -101,9 +104,20 @@ pub struct Global {
         help_heading = "Global options"
     )]
     log_format: LogFormat,
+    /// The language of what is shown [default: `language` in [app], then $LANG]
+    #[arg(long, global = true, value_name = "LANG", value_parser = parse_language, help_heading = "Global options")]
+    lang: Option<Language>,
     /// Run as if it were this moment, e.g. 2026-01-15T00:00:00Z
     #[arg(long, global = true, hide = true, env = "TSUZUKI_NOW", value_name = "TIME")]
     now: Option<crate::time::Timestamp>,
+}
+
+fn parse_language(text: &str) -> Result<Language, String> {
+    match text {
+        "en" => Ok(Language::En),
+        "ja" => Ok(Language::Ja),
+        _ => Err("en or ja".to_owned()),
+    }
 }
 
 /// When to use colour.

@@ -41,7 +41,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
     let app = context.look().await?;
     let env = &app.env;
     let chosen = choose(env.channels.iter(), channel.as_deref(), "delivery")?;
-    let notice = Notice { summary, link, tags: tag, ..Notice::new(title, env.app.language) };
+    let notice = Notice { summary, link, tags: tag, ..Notice::new(title, env.app.message_language()) };
     let previews = chosen
         .preview(&env.channel_env, &News::from(notice))
         .await

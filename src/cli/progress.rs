@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::io::IsTerminal;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::Output;
 use crate::engine::{Progress, Update};
@@ -77,7 +78,7 @@ impl Bars {
 
 impl Drawn {
     fn by_job(&self) -> MutexGuard<'_, HashMap<JobName, Option<ProgressBar>>> {
-        self.by_job.lock().unwrap_or_else(PoisonError::into_inner)
+        self.by_job.lock()
     }
 }
 

@@ -5,7 +5,7 @@ use clap::Subcommand;
 use super::bulk::read_sources;
 use super::{Column, Context, Exit, Result, log};
 use crate::commits::store::projects;
-use crate::commits::targets;
+use crate::commits::sync;
 use crate::db::Open;
 use crate::text::counted;
 
@@ -20,7 +20,7 @@ pub(super) struct Args {
 enum Command {
     /// List every project that was ever seen; those that are gone are marked
     Ls,
-    /// Ask GitLab for the configured and known projects: names, default branches, what is gone
+    /// Ask the host for the configured and known projects: names, default branches, what is gone
     Sync {
         /// Only the projects of this job
         #[arg(long, value_name = "NAME")]
@@ -64,13 +64,8 @@ async fn sync(job: Option<&str>, context: &Context) -> Result {
     for source in read_sources(context.config().await?, job)? {
         let client = source.client(&app.env)?;
         let (db, now) = (&app.env.db, context.clock.now());
-        problems.extend(
-            targets::sync_known(&source, &client, db, now, &context.stop)
-                .await
-                .map_err(crate::engine::Failure::from)?,
-        );
-        let synced = targets::sync_projects(&source, &client, db, now, &context.stop).await;
-        let synced = synced.map_err(crate::engine::Failure::from)?;
+        problems.extend(sync::sync_known(&source, &*client, db, now, &context.stop).await?);
+        let synced = sync::sync_projects(&source, &*client, db, now, &context.stop).await?;
         problems.extend(synced.problems);
         let projects = counted(synced.projects.len(), "project");
         context.out.note(format!("{}: {projects} of {}", source.job, source.host));

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use serde::Serialize;
 
-use super::names::{Named, refuse_unknown, refuse_unknown_if_given};
+use super::names::{refuse_unknown, refuse_unknown_if_given};
 use super::{Column, Context, Error, Exit, Result};
 use crate::app;
 use crate::ledger::{Subject, pause, quota};
@@ -58,7 +58,7 @@ async fn list(provider: Option<String>, limit: usize, context: &Context) -> Resu
     let quotas = app::quotas(context.config().await?);
     let now = context.clock.now();
     let db = context.view().await?;
-    refuse_unknown_if_given(Named::Provider, provider.as_deref(), &db, context).await?;
+    refuse_unknown_if_given("provider", provider.as_deref(), &db, context).await?;
     let (usage, pauses) = db
         .read(move |tx| Ok((quota::list_usage(tx, provider.as_deref(), limit)?, pause::list(tx, now)?)))
         .await?;
@@ -99,7 +99,7 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
     let now = context.clock.now();
     let config = context.config().await?;
     let db = context.db().await?;
-    refuse_unknown(Named::Provider, &provider, db, context).await?;
+    refuse_unknown("provider", &provider, db, context).await?;
     let today = app::quotas(config).get(&provider).map_or_else(
         || now.date_in(config.app.timezone.time_zone()).to_string(),
         |quota| quota.rule.date_at(now).to_string(),

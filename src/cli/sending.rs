@@ -64,7 +64,7 @@ impl Sent {
     pub(super) async fn with_locked(mut self, db: &Db) -> db::Result<Self> {
         let now = db.clock().now();
         let locked = db.read(move |tx| waiting::list_locked(tx, now)).await?;
-        self.locked.extend(locked.into_iter().map(|(channel, rest)| (channel, rest.reason)));
+        self.locked.extend(locked.into_iter().map(|(channel, rest)| (channel, rest.reason.to_string())));
         Ok(self)
     }
 

@@ -80,7 +80,7 @@ pub(super) async fn until_stopped(context: &Context, app: &App, pages: Option<we
 /// Listens for readers of pages. A second daemon on one machine finds the usual address taken and goes on without
 /// pages; an address that the config names has to be had.
 async fn bind_pages(context: &Context, app: &App) -> Result<Option<web::Bound>> {
-    let pages = web::Pages::new(app.env.db.clone(), app.env.app.language);
+    let pages = web::Pages::new(app.env.db.clone(), app.env.app.message_language());
     match web::bind(&app.env.web, &pages).await {
         Ok(bound) => Ok(Some(bound)),
         Err(error @ web::Error::Listen { .. }) if !context.config().await?.web.has("listen") => {

@@ -1,18 +1,17 @@
 //! `status`: every job at a glance, and what needs a person.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::Serialize;
 
 use super::{Column, Context, Exit, Result, waiting};
 use crate::app;
-use crate::blogs;
 use crate::config::Config;
 use crate::db::{self, Tx};
 use crate::engine::{Job, JobState, runner, store};
-use crate::id::Owner;
-use crate::ledger::{Subject, lease, pause, presence};
+use crate::ledger::{Subject, lease, pause};
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// Options of `status`.
@@ -29,15 +28,15 @@ pub(super) struct Args {
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     job: String,
-    /// A single blog that left the list of its job.
+    /// A single thing that the config of its job does not name any more, such as a blog.
     #[serde(skip_serializing_if = "Option::is_none")]
-    blog: Option<String>,
+    left: Option<String>,
     kind: Option<&'static str>,
     state: String,
     last_run_at: Option<Timestamp>,
     last_success_at: Option<Timestamp>,
     next_run_at: Option<Timestamp>,
-    message: Option<String>,
+    message: Option<Phrase>,
     /// What has to be set before it can do its work.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     needs_setup: Vec<String>,
@@ -49,15 +48,15 @@ struct Row {
 
 pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let app = context.look().await?;
-    let blogs = if args.all { list_blog_ids(context.config().await?)? } else { HashSet::new() };
     loop {
-        let (jobs, blogs, all, now) = (app.jobs.clone(), blogs.clone(), args.all, context.clock.now());
+        let (jobs, all, now) = (app.jobs.clone(), args.all, context.clock.now());
         let found = context.find_db().await?;
         if found.is_none() {
             let place = context.place().await?;
             context.out.note(format!("Nothing has run yet: there is no database at {place}."));
         }
         let config = context.config().await?;
+        let configured = config.clone();
         let missing = config.list_missing_secrets();
         let needs = |job: &Job| app::list_missing_of(job, config, &missing);
         let needs_setup: BTreeMap<String, Vec<String>> =
@@ -66,10 +65,10 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
         let read = found.unwrap_or(&app.env.db).read(move |tx| {
             let mut rows = list_rows(tx, &jobs, &needs_setup, now)?;
             if all {
-                rows.extend(list_left(tx, &jobs, &blogs)?);
+                rows.extend(list_left(tx, &jobs, &configured)?);
             }
             let waiting = waiting::list(tx, now)?;
-            for row in rows.iter_mut().filter(|row| row.blog.is_none()) {
+            for row in rows.iter_mut().filter(|row| row.left.is_none()) {
                 let of_job = waiting.get(&row.job).copied().unwrap_or_default();
                 (row.messages_held, row.messages_failed) = (of_job.held, of_job.failed);
             }
@@ -87,7 +86,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
         let sentences = [waiting.held_sentence(), waiting.failed_sentence()];
         sentences.iter().flatten().for_each(|sentence| context.out.warn(sentence));
         for (channel, rest) in &locked {
-            context.out.warn(waiting::locked_sentence(channel, &rest.reason));
+            context.out.warn(waiting::locked_sentence(channel, &rest.reason.to_string()));
         }
         if !args.watch {
             return Ok(Exit::Fine);
@@ -99,16 +98,6 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     }
 }
 
-/// The ids of all blogs that the file names.
-fn list_blog_ids(config: &Config) -> Result<HashSet<String>> {
-    let mut ids = HashSet::new();
-    for job in config.jobs.iter().filter(|job| job.kind == blogs::KIND) {
-        let (blogs, _) = blogs::config::read(job)?;
-        ids.extend(blogs.into_iter().map(|blog| blog.id));
-    }
-    Ok(ids)
-}
-
 fn list_rows(
     tx: &mut Tx<'_>,
     jobs: &[Job],
@@ -116,13 +105,11 @@ fn list_rows(
     now: Timestamp,
 ) -> db::Result<Vec<Row>> {
     let states = store::list_states(tx)?;
-    let me = Owner::this_process();
     let mut rows = Vec::new();
     for job in jobs {
         let state = states.iter().find(|state| state.job_name == job.name.as_str());
         let rest = pause::find(tx, &Subject::job(&job.name), now)?;
         let holder = lease::find_holder(tx, &runner::lease_name(&job.name))?;
-        let holder = holder.filter(|holder| !presence::is_gone(&holder.owner, &me));
         let last_run_at = state.and_then(|state| state.last_run_at);
         let needs_setup = needs_setup.get(job.name.as_str()).cloned().unwrap_or_default();
         let word = match (&holder, &rest) {
@@ -135,7 +122,7 @@ fn list_rows(
         let next_run_at = runner::next_run_at(job, state, holder.as_ref(), rest.as_ref(), now);
         rows.push(Row {
             job: job.name.to_string(),
-            blog: None,
+            left: None,
             kind: Some(job.kind),
             state: word,
             last_run_at,
@@ -150,15 +137,15 @@ fn list_rows(
     Ok(rows)
 }
 
-/// What is still in the database but no longer in the file: jobs, and single blogs of jobs that stay.
-fn list_left(tx: &mut Tx<'_>, jobs: &[Job], blogs: &HashSet<String>) -> db::Result<Vec<Row>> {
+/// What is still in the database but no longer in the file: jobs, and single things of jobs that stay.
+fn list_left(tx: &mut Tx<'_>, jobs: &[Job], config: &Config) -> db::Result<Vec<Row>> {
     let is_there = |name: &str| jobs.iter().any(|job| job.name.as_str() == name);
     let mut rows: Vec<Row> = store::list_states(tx)?
         .into_iter()
         .filter(|state| !is_there(&state.job_name))
         .map(|state| Row {
             job: state.job_name,
-            blog: None,
+            left: None,
             kind: None,
             state: "not in the config".into(),
             last_run_at: state.last_run_at,
@@ -170,22 +157,22 @@ fn list_left(tx: &mut Tx<'_>, jobs: &[Job], blogs: &HashSet<String>) -> db::Resu
             messages_failed: 0,
         })
         .collect();
-    let left = blogs::view::list_left(tx, blogs)?;
-    rows.extend(left.into_iter().filter(|(_, (job, _))| is_there(job)).map(|(blog, (job, checked_at))| {
-        Row {
-            job,
-            state: format!("blog `{blog}` is not in the config"),
-            blog: Some(blog),
-            kind: Some(blogs::KIND),
-            last_run_at: Some(checked_at),
+    for pipeline in app::PIPELINES {
+        let left = (pipeline.list_left)(tx, config)?;
+        rows.extend(left.into_iter().filter(|left| is_there(&left.job)).map(|left| Row {
+            job: left.job,
+            state: format!("{} `{}` is not in the config", left.word, left.name),
+            left: Some(left.name),
+            kind: Some(pipeline.kind.name),
+            last_run_at: Some(left.last_at),
             last_success_at: None,
             next_run_at: None,
             message: None,
             needs_setup: Vec::new(),
             messages_held: 0,
             messages_failed: 0,
-        }
-    }));
+        }));
+    }
     Ok(rows)
 }
 
@@ -200,7 +187,7 @@ fn word_of(state: Option<&JobState>) -> String {
 }
 
 async fn show(rows: &[Row], context: &Context) -> Result<()> {
-    let times = context.times().await?;
+    let (times, speech) = (context.times().await?, context.speech().await?);
     let columns = [
         Column::left("job"),
         Column::left("kind"),
@@ -222,7 +209,7 @@ async fn show(rows: &[Row], context: &Context) -> Result<()> {
             times.cell(row.last_run_at),
             times.cell(row.last_success_at),
             times.cell(row.next_run_at),
-            times.told(row.message.as_deref().unwrap_or("")),
+            row.message.as_ref().map_or_else(String::new, |message| speech.phrase(message)),
         ]
     })
 }

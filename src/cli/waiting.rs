@@ -7,7 +7,6 @@ use super::{Output, Result};
 use crate::channel::outbox::{self, Filter, State};
 use crate::db::{self, Db, Tx};
 use crate::ledger::pause::{self, Pause};
-use crate::ledger::subject::Kind;
 use crate::text::counted;
 use crate::time::Timestamp;
 
@@ -54,7 +53,7 @@ pub(super) fn list_locked(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<BTreeMa
     let mut locked: BTreeMap<String, Pause> = rests
         .into_iter()
         .filter(|rest| rest.paused_until.is_none())
-        .filter_map(|rest| Some((rest.name.name_of(Kind::Channel)?.to_owned(), rest)))
+        .filter_map(|rest| Some((rest.name.name_of("channel")?.to_owned(), rest)))
         .collect();
     let waiting: BTreeSet<String> = outbox::tally(tx)?
         .into_iter()

@@ -3,18 +3,16 @@
 use std::fmt;
 use std::str::FromStr;
 
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::config::value::{HttpUrl, checked};
+use super::host::{self, HostKind};
+use crate::config::value::{HttpUrl, Since, checked};
 use crate::config::{self, Problems, Secret, Section};
-use crate::time::Timestamp;
 
 /// Branches collected at the same time, unless the job says otherwise.
 const CONCURRENCY: usize = 4;
-/// More would only make GitLab slow for everybody else.
+/// More would only make the host slow for everybody else.
 const MOST_CONCURRENCY: usize = 16;
 
 /// Keys of every job that mean nothing here, and why.
@@ -23,31 +21,43 @@ pub const UNUSED: &[(&str, &str)] = &[
     ("first_run", "the first run is told like every other, in one message; `since` leaves older commits out"),
 ];
 
-/// `[[job]]` with `kind = "commits"`: which branches of which projects are collected.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Keys {
-    /// The address of GitLab, e.g. `https://gitlab.com`.
-    pub gitlab: HttpUrl,
-    /// An access token with the scope `read_api`; without one only public projects can be read.
-    pub token: Option<Secret>,
-    /// Projects by path ("group/project") or number.
-    #[serde(default)]
-    pub projects: Vec<ProjectName>,
-    /// A group by path or number: every project in it and in its subgroups.
-    pub group: Option<ProjectName>,
-    /// Branches by name or pattern ("main", "release/*"). Default: the default branch of each project.
-    #[serde(default)]
-    pub branches: Vec<String>,
-    /// Commits before this day ("2024-01-01", in the job's time zone) or moment are not stored.
-    pub since: Option<Since>,
-    /// Branches collected at the same time, 1 to 16.
-    #[serde(default = "concurrency", deserialize_with = "read_concurrency")]
-    pub concurrency: usize,
-    /// Store a fingerprint of each author's e-mail address instead of the address. Addresses are never shown.
-    #[serde(default)]
-    pub hide_emails: bool,
+/// The keys of a job: the address of one of the hosts, and what is the same for all of them.
+macro_rules! keys {
+    ($($(#[$about:meta])* $key:ident,)+) => {
+        /// `[[job]]` with `kind = "commits"`: which branches of which projects are collected.
+        #[derive(Clone, Debug, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct Keys {
+            $($(#[$about])* pub $key: Option<HttpUrl>,)+
+            /// An access token with the scope `read_api`; without one only public projects can be read.
+            pub token: Option<Secret>,
+            /// Projects by path ("group/project") or number.
+            #[serde(default)]
+            pub projects: Vec<ProjectName>,
+            /// A group by path or number: every project in it and in its subgroups.
+            pub group: Option<ProjectName>,
+            /// Branches by name or pattern ("main", "release/*"). Default: the default branch of each project.
+            #[serde(default)]
+            pub branches: Vec<String>,
+            /// Commits before this day ("2024-01-01", in the job's time zone) or moment are not stored.
+            pub since: Option<Since>,
+            /// Branches collected at the same time, 1 to 16.
+            #[serde(default = "concurrency", deserialize_with = "read_concurrency")]
+            pub concurrency: usize,
+            /// Store a fingerprint of each author's e-mail address instead of the address. Addresses are never shown.
+            #[serde(default)]
+            pub hide_emails: bool,
+        }
+
+        impl Keys {
+            /// Every key that can hold an address, with what it holds and the kind of host it means.
+            fn list_addresses(&self) -> Vec<(&'static str, Option<&HttpUrl>, HostKind)> {
+                vec![$((stringify!($key), self.$key.as_ref(), host::$key::KIND)),+]
+            }
+        }
+    };
 }
+host::hosts!(keys);
 
 fn concurrency() -> usize {
     CONCURRENCY
@@ -58,7 +68,7 @@ fn read_concurrency<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result
     checked(deserializer, |count| (1..=MOST_CONCURRENCY).contains(count).then_some(()).ok_or(words))
 }
 
-/// A project or group, as GitLab knows it: a path or a number.
+/// A project or group, as its host knows it: a path or a number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ProjectName(String);
 
@@ -127,59 +137,23 @@ impl JsonSchema for ProjectName {
     }
 }
 
-/// From when on commits are stored: a day or a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Since {
-    /// From midnight in the job's time zone.
-    Day(Date),
-    /// From this moment.
-    Moment(Timestamp),
-}
-
-impl Since {
-    /// The moment it means in `zone`.
-    pub fn moment(self, zone: &TimeZone) -> Timestamp {
-        match self {
-            Since::Day(day) => {
-                day.to_zoned(zone.clone()).map_or(Timestamp::MIN, |start| start.timestamp().into())
-            }
-            Since::Moment(at) => at,
-        }
-    }
-}
-
-impl FromStr for Since {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let day = (text.len() == 10).then(|| text.parse().ok()).flatten().map(Since::Day);
-        day.or_else(|| text.parse().ok().map(Since::Moment)).ok_or_else(|| {
-            format!("`{text}` is not a day such as 2024-01-01 or a moment such as 2024-01-01T00:00:00Z")
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for Since {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for Since {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Since".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "examples": ["2024-01-01", "2024-01-01T00:00:00Z"] })
-    }
-}
-
 impl Keys {
     /// Reads and checks the keys of `job`.
     pub fn read(job: &config::Job) -> Result<Self, Problems> {
         let keys: Self = job.section.keys().cloned()?;
         let mut problems = Problems::default();
+        let hosts = keys.list_addresses();
+        let named: Vec<&str> =
+            hosts.iter().filter(|(_, url, _)| url.is_some()).map(|(key, ..)| *key).collect();
+        if let [_, other, ..] = named[..] {
+            problems.push(job.section.problem(other, "a job collects from one host: make two jobs of it"));
+        }
+        if named.is_empty() {
+            let keys: Vec<String> = hosts.iter().map(|(key, ..)| format!("`{key}`")).collect();
+            let keys = keys.join(" or ");
+            let problem = job.section.header_problem(format!("the key {keys} is missing"));
+            problems.push(problem.with_label(format!("{keys} belongs here")));
+        }
         for (number, branch) in keys.branches.iter().enumerate() {
             if branch.trim().is_empty() || branch.contains(|c: char| c.is_whitespace() || c.is_control()) {
                 let key = format!("branches.{number}");
@@ -190,6 +164,11 @@ impl Keys {
             true => Ok(keys),
             false => Err(problems),
         }
+    }
+
+    /// The address of the host, and what kind of host it is; `None` when none is named.
+    pub fn find_host(&self) -> Option<(&HttpUrl, HostKind)> {
+        self.list_addresses().into_iter().find_map(|(_, url, kind)| Some((url?, kind)))
     }
 }
 
@@ -207,9 +186,9 @@ pub fn check(section: &Section) -> Problems {
     section.header_problem(message).as_warning().with_hint(hint).into()
 }
 
-/// The name by which the projects of a GitLab are told from those of another: host, port if unusual, and path.
-pub fn host_of(gitlab: &HttpUrl) -> String {
-    let url = gitlab.url();
+/// The name by which the projects of one host are told from those of another: host, port if unusual, and path.
+pub fn host_of(address: &HttpUrl) -> String {
+    let url = address.url();
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}{port}{}", url.host_str().unwrap_or_default(), url.path().trim_end_matches('/'))
 }
@@ -221,7 +200,7 @@ mod tests {
     #[test]
     fn a_day_begins_at_midnight_of_the_zone() {
         let since: Since = "2024-01-01".parse().unwrap();
-        let tokyo = TimeZone::get("Asia/Tokyo").unwrap();
+        let tokyo = jiff::tz::TimeZone::get("Asia/Tokyo").unwrap();
         assert_eq!(since.moment(&tokyo).to_string(), "2023-12-31T15:00:00.000Z");
         let moment: Since = "2024-01-01T00:00:00+01:00".parse().unwrap();
         assert_eq!(moment.moment(&tokyo).to_string(), "2023-12-31T23:00:00.000Z");

@@ -54,7 +54,7 @@ pub fn complete_since(state: &BranchState, walk: &Walk) -> Option<Timestamp> {
 pub enum FirstPage {
     /// It begins with the commit that was asked for.
     Sound,
-    /// Nothing lies between base and head: the branch went back, or GitLab no longer knows the base.
+    /// Nothing lies between base and head: the branch went back, or the host no longer knows the base.
     Empty,
     /// It is not the list that was asked for.
     Foreign,
@@ -85,14 +85,6 @@ impl Walk {
     /// The same walk over the whole history.
     pub fn whole(&self) -> Self {
         Self::between(None, &self.head, self.since)
-    }
-
-    /// What GitLab is asked to list: a commit, or a range of commits.
-    pub fn revision(&self) -> String {
-        match &self.base {
-            Some(base) => format!("{base}..{}", self.head),
-            None => self.head.clone(),
-        }
     }
 
     /// The walk after `commits` of one page: parents they name are open until they are met themselves.
@@ -182,7 +174,6 @@ mod tests {
     #[test]
     fn a_list_without_the_pinned_commit_is_not_the_list_that_was_asked_for() {
         let walk = Walk::between(Some("a"), "b", None);
-        assert_eq!(walk.revision(), "a..b");
         assert_eq!(check_first_page(&walk, &[commit("b", &[])]), FirstPage::Sound);
         assert_eq!(check_first_page(&walk, &[]), FirstPage::Empty);
         assert_eq!(check_first_page(&walk, &[commit("c", &[])]), FirstPage::Foreign);

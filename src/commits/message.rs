@@ -3,14 +3,15 @@
 use serde_json::json;
 
 use super::Source;
+use super::events::{self, RunCode};
+use super::run::{self, Summary, TargetStatus};
 use super::store::projects;
 use crate::channel::outbox::{self, Batch, Provenance};
 use crate::channel::{Entry, NotRendered, Notice, Rendered};
 use crate::db;
 use crate::engine::JobEnv;
-use crate::engine::run::{self, RunStatus, Summary, TargetStatus};
 use crate::id::{JobName, RunId};
-use crate::ledger::{Subject, event};
+use crate::ledger::event;
 use crate::text::{Language, and_more};
 use crate::time::Timestamp;
 
@@ -69,7 +70,7 @@ async fn tell(env: &JobEnv, run_id: RunId, owner: Option<&str>) -> db::Result<Ve
         return Ok(Vec::new());
     };
     let is_news = summary.new_commits_count > 0 || summary.run.failed_count > 0;
-    let news = render_notice(&summary, &failed, env.app.language).into();
+    let news = render_notice(&summary, &failed, env.app.message_language()).into();
     let (mut made, mut problems): (Vec<Made>, _) = (Vec::new(), Vec::new());
     for source in listeners.iter().filter(|_| is_news) {
         let (rendered, failed) = env.channels.render(&source.deliver, &env.channel_env, &news).await;
@@ -87,13 +88,7 @@ async fn tell(env: &JobEnv, run_id: RunId, owner: Option<&str>) -> db::Result<Ve
 type Untold = Option<(Summary, Vec<(String, String)>)>;
 
 fn find_untold(tx: &mut db::Tx<'_>, run_id: RunId) -> db::Result<Untold> {
-    if run::is_announced(tx, &run_id)? {
-        return Ok(None);
-    }
     let Some(summary) = run::find_summary(tx, &run_id)? else { return Ok(None) };
-    if summary.run.status != RunStatus::Completed {
-        return Ok(None);
-    }
     let mut failed = Vec::new();
     for target in run::list_results(tx, &run_id)? {
         if target.status != TargetStatus::Failed {
@@ -110,7 +105,7 @@ fn add_messages(tx: &mut db::Tx<'_>, run_id: RunId, made: &[Made], now: Timestam
     if !run::mark_announced(tx, &run_id)? {
         return Ok(false);
     }
-    let about = Subject::run(&run_id);
+    let about = events::run(&run_id);
     let found = Provenance::Since(run::find_last_completed(tx, &run_id)?);
     for (job, rendered, failed) in made {
         let batch = Batch {
@@ -124,7 +119,14 @@ fn add_messages(tx: &mut db::Tx<'_>, run_id: RunId, made: &[Made], now: Timestam
         };
         outbox::add_all(tx, &batch, rendered, failed, now)?;
         if !rendered.is_empty() {
-            event::add(tx, Some(job), &about, "run_told", &json!({ "messages": rendered.len() }), now)?;
+            event::add(
+                tx,
+                Some(job),
+                &about,
+                RunCode::Announced,
+                &json!({ "messages": rendered.len() }),
+                now,
+            )?;
         }
     }
     Ok(true)
@@ -133,7 +135,7 @@ fn add_messages(tx: &mut db::Tx<'_>, run_id: RunId, made: &[Made], now: Timestam
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::run::RunRow;
+    use crate::commits::run::{RunRow, RunStatus};
 
     #[test]
     fn the_notice_gives_the_figures_in_both_languages() {
@@ -148,7 +150,8 @@ mod tests {
             success_count: 2,
             job_name: None,
         };
-        let summary = Summary { run, pending_count: 0, new_commits_count: 41 };
+        let summary =
+            Summary { run, state: "completed", workers: Vec::new(), pending_count: 0, new_commits_count: 41 };
         let failed = [("team/app main".to_owned(), "gone".to_owned())];
         let english = render_notice(&summary, &failed, Language::En);
         assert_eq!(english.headline, "Commits: 41 new (2 branches up to date, 1 failed)");

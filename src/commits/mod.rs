@@ -1,4 +1,4 @@
-//! Commits: GitLab projects × branches → resumable bulk runs → commits → statistics.
+//! Commits: projects × branches of a Git host → resumable bulk runs → commits → statistics.
 //!
 //! ```text
 //!  config + what was collected before
@@ -10,45 +10,45 @@
 //!                                                                       success: rows really inserted
 //! ```
 //!
-//! Completeness comes from the graph, never from dates: see [`history`]. Runs are the engine's: see
-//! [`crate::engine::run`].
+//! Completeness comes from the graph, never from dates: see [`history`]. How targets are shared: see [`run`].
 
-pub mod bulk;
+pub mod author;
 pub mod collect;
 pub mod config;
-pub mod gitlab;
+pub mod events;
 pub mod history;
-pub mod jobs_on_host;
+pub mod host;
 pub mod message;
 pub mod model;
+pub mod pipeline;
 mod preview;
 pub mod reach;
+pub mod run;
 pub mod stats;
 pub mod store;
-pub mod targets;
-mod unreadable;
-pub mod wire;
-mod worker;
+pub mod sync;
+pub mod view;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
-use self::bulk::{Bulk, Ended, Outcome};
+use self::author::Emails;
 use self::config::Keys;
-use self::gitlab::{Access, Client};
-use self::jobs_on_host::HostJob;
-use self::wire::Emails;
+use self::host::{Access, Host, HostKind};
+use self::run::decide::{self, HostJob, Sharing};
+use self::run::{Bulk, Ended, Outcome, RunRow};
 use crate::config::Problems;
+use crate::config::value::HttpUrl;
 use crate::db::{self, Db};
 use crate::engine::job::Boxed;
-use crate::engine::run::decide::Sharing;
-use crate::engine::run::{self, RunRow};
 use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::presence;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::text::counted;
 use crate::time::Timestamp;
 
@@ -63,12 +63,15 @@ const LOOK_PATIENCE: Duration = Duration::from_secs(20);
 /// Targets that `--dry-run` lists one by one.
 const LISTED: usize = 50;
 
-/// One `commits` job: a GitLab, a token, and what to collect there.
+/// One `commits` job: a Git host, a token, and what to collect there.
 pub struct Source {
     /// The job.
     pub job: JobName,
-    /// The GitLab, as projects name it.
+    /// The host, as projects name it.
     pub host: String,
+    /// Where it is.
+    pub address: HttpUrl,
+    kind: HostKind,
     /// The job's keys.
     pub keys: Keys,
     /// The channels that hear of the end of a run.
@@ -86,9 +89,13 @@ impl Source {
             .map_err(|error| job.section.problem("allow_private", error.to_string()));
         let (keys, allow_private) = Problems::both(Keys::read(job), allow_private)?;
         let zone = job.timezone.time_zone().clone();
+        let (address, kind) = keys.find_host().expect("the keys are refused without one");
+        let address = address.clone();
         Ok(Self {
             job: job.name.clone(),
-            host: config::host_of(&keys.gitlab),
+            host: config::host_of(&address),
+            address,
+            kind,
             keys,
             deliver: job.deliver.clone(),
             enabled: job.enabled,
@@ -114,23 +121,30 @@ impl Source {
     }
 
     /// A client with the job's token.
-    pub fn client(&self, env: &JobEnv) -> Result<Client, Failure> {
+    pub fn client(&self, env: &JobEnv) -> Result<Arc<dyn Host>, Failure> {
         let token = match &self.keys.token {
             Some(token) => {
-                let token = token.reveal().map_err(|error| Failure::Credentials(error.to_string()))?;
+                let token = token.reveal().map_err(|error| Failure::Credentials(error.to_string().into()))?;
                 Some(token.expose().to_owned().into())
             }
             None => None,
         };
         let access = Access {
-            base: self.keys.gitlab.url().clone(),
+            fetcher: env.fetcher.clone(),
+            clock: env.clock.clone(),
+            base: self.address.url().clone(),
             token,
             allow_private: self.allow_private.clone(),
             at_once: self.keys.concurrency,
             emails: if self.keys.hide_emails { Emails::Hidden } else { Emails::Plain },
         };
-        Ok(Client::new(env.fetcher.clone(), env.clock.clone(), access))
+        Ok((self.kind.connect)(access))
     }
+}
+
+/// The `commits` jobs of the config as they see each other, in its order.
+pub fn list_host_jobs(env: &JobEnv) -> Vec<HostJob> {
+    Source::list(env).iter().map(|source| source.host_job()).collect()
 }
 
 /// A `commits` job, ready to run.
@@ -156,7 +170,7 @@ impl Collector for Commits {
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
         Box::pin(async move {
             let client = self.source.client(&self.env)?;
-            preview::preview(&self.source, &jobs_on_host::list(&self.env), &client, db).await
+            preview::preview(&self.source, &list_host_jobs(&self.env), &*client, db).await
         })
     }
 
@@ -180,8 +194,12 @@ impl Commits {
             match bulk.start(Some(&ctx.job), Sharing::Alone).await? {
                 Ended::Worked(outcome) => return Ok(self.report(outcome, ctx.delivery)),
                 Ended::Nothing(problems) => {
-                    let summary = "nothing to collect: no branches were found".to_owned();
-                    return Ok(Report { summary, problems, all_failed: true, ..Report::default() });
+                    let summary = phrase!(
+                        "nothing to collect: no branches were found",
+                        "収集対象のブランチがありません"
+                    );
+                    let problems = problems.into_iter().map(Phrase::from).collect();
+                    return Ok(Report { problems, all_failed: true, ..Report::new(summary) });
                 }
                 Ended::Busy(run, holder) if is_of_another_job(&run, &ctx.job) => {
                     tracing::debug!(
@@ -195,30 +213,29 @@ impl Commits {
                     }
                 }
                 Ended::Busy(run, holder) => {
-                    let who = presence::shown_owner(&holder.owner);
-                    return Ok(Report {
-                        summary: format!(
-                            "run {} is worked on by {who} since {}",
-                            run.run_id, holder.taken_at
-                        ),
-                        waiting_until: Some(holder.expires_at),
-                        is_held: true,
-                        ..Report::default()
-                    });
+                    let summary = phrase!(
+                        "run {run} is already in progress ({who}, since {since})",
+                        "収集 {run} はすでに実行中です（{who}、{since} から）",
+                        run = run.run_id.to_string(),
+                        who = presence::shown_owner(&holder.owner),
+                        since = holder.taken_at
+                    );
+                    let waiting_until = Some(holder.expires_at);
+                    return Ok(Report { waiting_until, is_held: true, ..Report::new(summary) });
                 }
             }
         }
     }
 
-    /// Whether GitLab answers, and whether the token sees the first project or the group.
+    /// Whether the host answers, and whether the token sees the first project or the group.
     async fn look(&self) -> Vec<Check> {
-        let Source { keys, allow_private, .. } = &*self.source;
+        let Source { keys, address, kind, allow_private, .. } = &*self.source;
         let fetcher = &self.env.fetcher;
-        let server = fetcher.reach("GitLab", keys.gitlab.url(), allow_private, Wanted::Anything).await;
+        let server = fetcher.reach(kind.name, address.url(), allow_private, Wanted::Anything).await;
         let client = match self.source.client(&self.env) {
             Ok(client) if server.is_fine => client,
             Ok(_) => return vec![server],
-            Err(Failure::Credentials(why)) => return vec![server, Check::locked("token", why)],
+            Err(Failure::Credentials(why)) => return vec![server, Check::locked("token", why.to_string())],
             Err(failure) => return vec![server, Check::bad("token", failure.to_string())],
         };
         let stop = tokio_util::sync::CancellationToken::new();
@@ -237,7 +254,7 @@ impl Commits {
         };
         let access = match tokio::time::timeout(LOOK_PATIENCE, asked).await {
             Ok(Ok(seen)) => Check::fine("token", seen),
-            Ok(Err(gitlab::Error::Credentials(why))) => Check::locked("token", why),
+            Ok(Err(host::Error::Credentials(why))) => Check::locked("token", why),
             Ok(Err(error)) => Check::bad("token", error.to_string()),
             Err(_) => Check::bad("token", "no answer in time"),
         };
@@ -247,17 +264,26 @@ impl Commits {
     fn report(&self, outcome: Outcome, delivery: Delivery) -> Report {
         let Outcome { run, problems, waiting_until } = outcome;
         let row = &run.run;
-        let mut summary = format!(
-            "run {}: {} of {} branches up to date, {} failed, {} new commits",
-            row.run_id, row.success_count, row.total_targets, row.failed_count, run.new_commits_count
+        let summary = phrase!(
+            "run {run}: {done} of {total} branches up to date, {failed} failed, {new new commit}",
+            "収集 {run}：{total} ブランチ中 {done} 件が最新、失敗 {failed} 件、新しいコミット {new} 件",
+            run = row.run_id.to_string(),
+            done = row.success_count,
+            total = row.total_targets,
+            failed = row.failed_count,
+            new = run.new_commits_count
         );
-        if delivery == Delivery::NoDeliver && row.failed_count + run.new_commits_count > 0 {
-            summary += "; not sent (--no-deliver)";
-        }
+        let summary = match delivery == Delivery::NoDeliver && row.failed_count + run.new_commits_count > 0 {
+            true => {
+                phrase!("{summary}; not sent (--no-deliver)", "{summary}。通知なし（--no-deliver）", summary)
+            }
+            false => summary,
+        };
         // Others work on the rest; the run is not ours to wait for.
         let waiting_until = waiting_until.or_else(|| (run.pending_count > 0).then(|| self.env.clock.now()));
         let all_failed = row.failed_count > 0 && row.success_count == 0 && run.new_commits_count == 0;
-        Report { summary, problems, waiting_until, all_failed, ..Report::default() }
+        let problems = problems.into_iter().map(Phrase::from).collect();
+        Report { problems, waiting_until, all_failed, ..Report::new(summary) }
     }
 
     async fn list_steps(&self, db: &Db) -> db::Result<Plan> {
@@ -271,23 +297,37 @@ impl Commits {
                 ))
             })
             .await?;
-        let jobs_on_host = jobs_on_host::list(&self.env);
+        let jobs_on_host = list_host_jobs(&self.env);
         collected.retain(|target| {
-            jobs_on_host::is_fallback_job(&jobs_on_host, &self.source.host_job(), target.job_name.as_deref())
+            decide::is_fallback_job(&jobs_on_host, &self.source.host_job(), target.job_name.as_deref())
         });
         let mut steps = Vec::new();
         if let Some(run) = running {
-            steps.push(format!("go on with run {}: {} targets are pending", run.run_id, run.pending_count()));
+            steps.push(phrase!(
+                "continue run {run}: {pending branch} pending",
+                "収集 {run} を再開：残り {pending} ブランチ",
+                run = run.run_id.to_string(),
+                pending = run.pending_count()
+            ));
         }
         let path = |project_id: i64| {
             let project = known.iter().find(|project| project.project_id == project_id);
             project.map_or_else(|| project_id.to_string(), |project| project.path.clone())
         };
         steps.extend(collected.iter().take(LISTED).map(|target| {
-            format!("collect what is new in {} {}", path(target.project_id), target.branch_name)
+            phrase!(
+                "collect what is new in {project} {branch}",
+                "{project} {branch} の新しいコミットを収集",
+                project = path(target.project_id),
+                branch = &target.branch_name
+            )
         }));
         if collected.len() > LISTED {
-            steps.push(format!("… and {} more branches", collected.len() - LISTED));
+            steps.push(phrase!(
+                "… and {count more branch}",
+                "… ほか {count} ブランチ",
+                count = collected.len() - LISTED
+            ));
         }
         let keys = &self.source.keys;
         let names = keys
@@ -297,9 +337,20 @@ impl Commits {
             .chain(keys.group.iter().map(|g| format!("group {g}")));
         let branches =
             if keys.branches.is_empty() { "default branch".to_owned() } else { keys.branches.join(", ") };
-        steps.extend(names.map(|name| format!("look up {name} on {} ({branches})", self.source.host)));
+        steps.extend(names.map(|name| {
+            phrase!(
+                "look up {name} on {host} ({branches})",
+                "{host} の {name} を確認（{branches}）",
+                name,
+                host = &self.source.host,
+                branches = &branches
+            )
+        }));
         if steps.is_empty() {
-            steps.push("nothing: no project, group or branch is named".to_owned());
+            steps.push(phrase!(
+                "nothing: no project, group or branch is named",
+                "なし：プロジェクト・グループ・ブランチの指定がありません"
+            ));
         }
         Ok(Plan { steps })
     }
@@ -307,15 +358,4 @@ impl Commits {
 
 fn is_of_another_job(run: &RunRow, job: &JobName) -> bool {
     run.job_name.as_deref().is_some_and(|name| name != job.as_str())
-}
-
-impl From<targets::Error> for Failure {
-    fn from(error: targets::Error) -> Self {
-        match error {
-            targets::Error::Db(error) => Failure::Db(error),
-            targets::Error::Gitlab(gitlab::Error::Stopped) => Failure::Interrupted,
-            targets::Error::Gitlab(gitlab::Error::Credentials(why)) => Failure::Credentials(why),
-            targets::Error::Gitlab(error) => Failure::Failed(error.to_string()),
-        }
-    }
 }

@@ -5,11 +5,11 @@ use crate::time::Timestamp;
 /// A project, as the database knows it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Project {
-    /// Our number: GitLab's own for the first host, one above 10^9 for others.
+    /// Our number: the host's own for the first host, one above 10^9 for others.
     pub project_id: i64,
-    /// The GitLab it is on.
+    /// The host it is on.
     pub host: String,
-    /// GitLab's number.
+    /// The host's number.
     pub remote_id: i64,
     /// Its path, such as `group/project`.
     pub path: String,
@@ -21,10 +21,10 @@ pub struct Project {
     pub removed_at: Option<Timestamp>,
 }
 
-/// A project, as GitLab describes it.
+/// A project, as its host describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteProject {
-    /// GitLab's number.
+    /// The host's number.
     pub remote_id: i64,
     /// Its path.
     pub path: String,
@@ -79,9 +79,9 @@ pub struct Commit {
     pub author_name: Box<str>,
     /// Its author's address, a fingerprint of it, or the name when there is none.
     pub author_email: Box<str>,
-    /// When it was committed; an error when GitLab's text is no time.
+    /// When it was committed; an error when the host's text is no time.
     pub committed_at: Result<Timestamp, Box<str>>,
-    /// Lines added and deleted; `None` when GitLab does not say.
+    /// Lines added and deleted; `None` when the host does not say.
     pub lines: Option<(i64, i64)>,
     /// The commits it comes after.
     pub parents: Vec<Box<str>>,

@@ -1,4 +1,4 @@
-//! A look at what a run would walk: GitLab is asked for projects, branches and heads, and nothing is stored.
+//! A look at what a run would walk: the host is asked for projects, branches and heads, and nothing is stored.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,14 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::Source;
-use super::gitlab::{self, Client};
-use super::jobs_on_host::{self, HostJob};
+use super::host::{self, Host};
+use super::run::decide::{self, HostJob};
+use super::run::targets;
 use super::store::{branches, projects};
-use super::targets::{self, NotFound};
+use super::sync::{self, NotFound};
 use crate::db::Db;
 use crate::engine::{Failure, Preview, PreviewItem};
+use crate::phrase::Phrase;
 
 /// Branches whose heads are asked for.
 const ASKED: usize = 50;
@@ -30,11 +32,11 @@ struct Walked {
 pub(super) async fn preview(
     source: &Source,
     jobs_on_host: &[HostJob],
-    client: &Client,
+    client: &dyn Host,
     db: &Db,
 ) -> Result<Preview, Failure> {
     let stop = CancellationToken::new();
-    let named = targets::fetch_named(source, client, &stop).await.map_err(targets::Error::from)?;
+    let named = sync::fetch_named(source, client, &stop).await?;
     let failed = |missing: NotFound| {
         PreviewItem::failed(missing.what.unwrap_or_else(|| source.host.clone()), missing.why)
     };
@@ -43,14 +45,12 @@ pub(super) async fn preview(
     for project in named.found {
         let default = project.default_branch.as_ref();
         let (names, problem) =
-            targets::fetch_wanted_branches(source, client, project.remote_id, default, &stop)
-                .await
-                .map_err(targets::Error::from)?;
+            targets::fetch_wanted_branches(source, client, project.remote_id, default, &stop).await?;
         items.extend(problem.map(|why| PreviewItem::failed(format!("{} branches", project.path), why)));
         wanted.extend(names.into_iter().map(|name| ((project.remote_id, name), project.path.clone())));
     }
     let walked = list_walked(source, jobs_on_host, db, wanted).await?;
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = Vec::new();
     if walked.is_empty() && items.is_empty() {
         let words = "a run would walk nothing: neither `projects` nor `group` brings a branch";
         notes.push(format!("{words}, and none was added with `tsuzuki branch add`"));
@@ -62,7 +62,7 @@ pub(super) async fn preview(
         .map(|walked| preview_branch(walked, client, &stop))
         .buffered(source.keys.concurrency);
     items.extend(asked.collect::<Vec<_>>().await);
-    Ok(Preview { items, notes })
+    Ok(Preview { items, notes: notes.into_iter().map(Phrase::from).collect() })
 }
 
 /// The branches that are wanted now or were collected before, with what is known of them.
@@ -79,14 +79,14 @@ async fn list_walked(
             let known = projects::list(tx, Some(&host))?;
             let find = |id: i64| known.iter().find(|project| project.project_id == id);
             for known in branches::list_owned(tx, &host)? {
-                if known.is_ignored || !jobs_on_host::may_take(&jobs_on_host, &me, &known.owner) {
+                if known.is_ignored || !decide::may_take(&jobs_on_host, &me, &known.owner) {
                     let remote_id = find(known.project_id).map(|project| project.remote_id);
                     wanted.remove(&(remote_id.unwrap_or(known.project_id), known.branch_name));
                 }
             }
             for target in branches::list_collected(tx, &host)? {
                 if let Some(project) = find(target.project_id)
-                    && jobs_on_host::is_fallback_job(&jobs_on_host, &me, target.job_name.as_deref())
+                    && decide::is_fallback_job(&jobs_on_host, &me, target.job_name.as_deref())
                 {
                     wanted.insert((project.remote_id, target.branch_name), project.path.clone());
                 }
@@ -106,12 +106,14 @@ async fn list_walked(
     Ok(walked)
 }
 
-async fn preview_branch(walked: Walked, client: &Client, stop: &CancellationToken) -> PreviewItem {
+async fn preview_branch(walked: Walked, client: &dyn Host, stop: &CancellationToken) -> PreviewItem {
     let Walked { remote_id, path, branch, known_head } = walked;
     let what = format!("{path} {branch}");
     let head = match client.fetch_head(remote_id, &branch, stop).await {
         Ok(head) => head,
-        Err(gitlab::Error::Missing(_)) => return PreviewItem::failed(what, "GitLab has no such branch"),
+        Err(host::Error::Missing { host, .. }) => {
+            return PreviewItem::failed(what, format!("{host} has no such branch"));
+        }
         Err(error) => return PreviewItem::failed(what, error.to_string()),
     };
     let short = |sha: &str| sha.get(..8).unwrap_or(sha).to_owned();

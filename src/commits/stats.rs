@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use jiff::ToSpan;
 use jiff::civil::Date;
 
+use super::author::fingerprint;
 use super::store::reading::{self, Counted, Grain, Repeats, Scope};
-use super::wire::fingerprint;
 use crate::config::value::Zone;
 use crate::db::{self, Tx};
 use crate::time::Timestamp;
@@ -50,7 +50,7 @@ pub struct Stats {
     pub rows: Vec<StatRow>,
     /// All commits counted.
     pub commits: i64,
-    /// Commits counted without lines, because GitLab gave none.
+    /// Commits counted without lines, because the host gave none.
     pub stats_missing: i64,
 }
 

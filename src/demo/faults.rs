@@ -1,10 +1,11 @@
 //! What a server of the loopback world does wrong on request: refuse, hang, cut, answer nonsense.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::Response;
+use parking_lot::{Mutex, MutexGuard};
 
 /// Something that goes wrong with one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,6 +86,6 @@ impl Script {
     }
 
     fn lock(&self) -> MutexGuard<'_, Plan> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

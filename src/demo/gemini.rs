@@ -1,12 +1,13 @@
 //! A Gemini that never thinks: generateContent and the Files API, with every kind of reply and fault on request.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, Response, header};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value as Json, json};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
@@ -163,7 +164,7 @@ impl Drop for Gemini {
 
 impl Server {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

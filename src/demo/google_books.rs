@@ -1,7 +1,7 @@
 //! A Google Books API with made-up books: pages as the real one, and every way in which the real one goes wrong.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
@@ -9,6 +9,7 @@ use axum::extract::{Query, State};
 use axum::http::Response;
 use axum::routing::get;
 use futures_util::stream;
+use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
@@ -130,17 +131,17 @@ impl GoogleBooks {
 
     /// The next request that is not spoken for gets `reply`; those after the last one get volumes.
     pub fn reply(&self, reply: Reply) {
-        lock(&self.server).replies.push_back(reply);
+        self.server.lock().replies.push_back(reply);
     }
 
     /// Replaces what there is to be found.
     pub fn set_volumes(&self, volumes: Vec<Json>) {
-        lock(&self.server).volumes = volumes;
+        self.server.lock().volumes = volumes;
     }
 
     /// Every request so far, in order.
     pub fn asked(&self) -> Vec<Asked> {
-        lock(&self.server).asked.clone()
+        self.server.lock().asked.clone()
     }
 }
 
@@ -148,10 +149,6 @@ impl Drop for GoogleBooks {
     fn drop(&mut self) {
         self.task.abort();
     }
-}
-
-fn lock(server: &Mutex<Server>) -> MutexGuard<'_, Server> {
-    server.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn answer(
@@ -166,7 +163,7 @@ async fn answer(
         all: all.clone(),
     };
     let (reply, page, total) = {
-        let mut server = lock(&server);
+        let mut server = server.lock();
         server.asked.push(asked.clone());
         let start = usize::try_from(asked.start_index).unwrap_or(usize::MAX);
         let count = usize::try_from(asked.max_results).unwrap_or(0).min(PAGE_LIMIT);

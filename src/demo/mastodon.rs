@@ -1,7 +1,7 @@
 //! A Mastodon server for one account: it honours idempotency keys or not, and remembers every post.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -9,6 +9,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -108,17 +109,17 @@ impl MastodonServer {
 
     /// From now on keys mean nothing to it.
     pub fn ignore_keys(&self) {
-        lock(&self.inner).honours_keys = false;
+        self.inner.lock().honours_keys = false;
     }
 
     /// From now on posts may have this many characters.
     pub fn allow_characters(&self, max: u64) {
-        lock(&self.inner).max_characters = max;
+        self.inner.lock().max_characters = max;
     }
 
     /// Every post, in order.
     pub fn toots(&self) -> Vec<Toot> {
-        lock(&self.inner).toots.clone()
+        self.inner.lock().toots.clone()
     }
 }
 
@@ -126,10 +127,6 @@ impl Drop for MastodonServer {
     fn drop(&mut self) {
         self.task.abort();
     }
-}
-
-fn lock(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
-    inner.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn answer(status: u16, body: &Value) -> Response<Body> {
@@ -168,7 +165,7 @@ impl Server {
         };
         let now = self.clock.now();
         let key = headers.get("idempotency-key").and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         if let Some(key) = key.as_ref().filter(|_| inner.honours_keys)
             && let Some((id, at)) = inner.keys.get(key)
             && now.since(*at) < KEY_LIFE
@@ -246,13 +243,13 @@ async fn list(
     }
     let limit = query.get("limit").and_then(|limit| limit.parse().ok()).unwrap_or(20_usize).min(40);
     let before = query.get("max_id").and_then(|id| id.parse().ok()).unwrap_or(u64::MAX);
-    let inner = lock(&server.inner);
+    let inner = server.inner.lock();
     let page = inner.toots.iter().rev().filter(|toot| toot.id < before).take(limit).map(show);
     answer(200, &page.collect())
 }
 
 async fn instance(State(server): State<Server>) -> Json<Value> {
-    let max_characters = lock(&server.inner).max_characters;
+    let max_characters = server.inner.lock().max_characters;
     Json(json!({
         "configuration": { "statuses": { "max_characters": max_characters, "characters_reserved_per_url": 23 } }
     }))

@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{Method, Response, header};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 use url::Url;
@@ -152,7 +153,7 @@ impl Drop for Ministry {
 
 impl Server {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 }
 

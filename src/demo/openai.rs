@@ -1,12 +1,13 @@
 //! A service that speaks chat completions and answers what it is told to.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, header};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value as Json, json};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
@@ -93,7 +94,7 @@ impl Drop for OpenAi {
 
 impl Server {
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

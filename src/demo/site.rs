@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Response, header};
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 use url::Url;
@@ -237,12 +238,12 @@ impl Site {
 
     /// Changes what the site shows.
     pub fn edit(&self, change: impl FnOnce(&mut Content)) {
-        change(&mut lock(&self.server).content);
+        change(&mut self.server.lock().content);
     }
 
     /// Every request since the last time this was asked.
     pub fn take_log(&self) -> Vec<Asked> {
-        std::mem::take(&mut lock(&self.server).log)
+        std::mem::take(&mut self.server.lock().log)
     }
 }
 
@@ -252,15 +253,11 @@ impl Drop for Site {
     }
 }
 
-fn lock(server: &Mutex<Server>) -> MutexGuard<'_, Server> {
-    server.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 async fn answer(State(server): State<Arc<Mutex<Server>>>, request: Request) -> Response<Body> {
     let path = request.uri().path().to_owned();
     let if_none_match = text(request.headers(), &header::IF_NONE_MATCH);
     let (fault, response) = {
-        let mut server = lock(&server);
+        let mut server = server.lock();
         let fault = server.content.fault.clone();
         let response = respond(&server, &path, if_none_match.as_deref(), request.headers());
         let status = match &fault {

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -129,7 +130,7 @@ impl SmtpServer {
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let server = Arc::clone(&shared);
-                lock(&server).connections += 1;
+                server.lock().connections += 1;
                 let counted = counter.enter();
                 tokio::spawn(async move {
                     let _counted = counted;
@@ -143,28 +144,28 @@ impl SmtpServer {
 
     /// From now on mail is taken only from [`USER`].
     pub fn need_auth(&self) {
-        lock(&self.server).needs_auth = true;
+        self.server.lock().needs_auth = true;
     }
 
     /// The next time the dialogue reaches `phase`, this goes wrong.
     pub fn next(&self, phase: Phase, trouble: Trouble) {
-        lock(&self.server).troubles.push_back((phase, trouble));
+        self.server.lock().troubles.push_back((phase, trouble));
     }
 
     /// Ends a [`Trouble::Wait`], also one that has not begun.
     pub fn release(&self) {
-        let released = Arc::clone(&lock(&self.server).released);
+        let released = Arc::clone(&self.server.lock().released);
         released.notify_one();
     }
 
     /// How many connections there were.
     pub fn connections(&self) -> usize {
-        lock(&self.server).connections
+        self.server.lock().connections
     }
 
     /// Every mail that was kept, in order.
     pub fn mails(&self) -> Vec<Kept> {
-        lock(&self.server).mails.clone()
+        self.server.lock().mails.clone()
     }
 }
 
@@ -172,10 +173,6 @@ impl Drop for SmtpServer {
     fn drop(&mut self) {
         self.task.abort();
     }
-}
-
-fn lock(server: &Mutex<Server>) -> MutexGuard<'_, Server> {
-    server.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Talk {
@@ -195,7 +192,7 @@ impl From<std::io::Error> for Over {
 impl Talk {
     async fn run(mut self) -> Result<(), Over> {
         let mut mail = Kept { from: String::new(), to: Vec::new(), data: String::new() };
-        let mut is_in = !lock(&self.server).needs_auth;
+        let mut is_in = !self.server.lock().needs_auth;
         self.say(Phase::Greeting, "220 loopback ESMTP").await?;
         loop {
             let line = self.line().await?;
@@ -260,12 +257,12 @@ impl Talk {
     }
 
     async fn wait(&self) {
-        let released = Arc::clone(&lock(&self.server).released);
+        let released = Arc::clone(&self.server.lock().released);
         released.notified().await;
     }
 
     fn trouble(&self, phase: Phase) -> Option<Trouble> {
-        let mut server = lock(&self.server);
+        let mut server = self.server.lock();
         let at = server.troubles.iter().position(|(wanted, _)| *wanted == phase)?;
         server.troubles.remove(at).map(|(_, trouble)| trouble)
     }
@@ -298,7 +295,7 @@ impl Talk {
             None => {}
         }
         let number = {
-            let mut server = lock(&self.server);
+            let mut server = self.server.lock();
             let noted = server.record.note(mail);
             if noted.is_ok() {
                 server.mails.push(mail.clone());

@@ -1,11 +1,12 @@
 //! A receiver of webhooks that remembers every post; it also stands in for Slack.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response};
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 use url::Url;
@@ -54,7 +55,7 @@ impl WebhookServer {
 
     /// Every post that had its effect, in order.
     pub fn posts(&self) -> Vec<Post> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.log.lock().clone()
     }
 }
 
@@ -76,7 +77,7 @@ async fn take(
     let fault = server.script.draw();
     if fault.as_ref().is_none_or(Fault::has_effect) {
         let body = String::from_utf8_lossy(&body).into_owned();
-        server.log.lock().unwrap_or_else(PoisonError::into_inner).push(Post { headers, body });
+        server.log.lock().push(Post { headers, body });
     }
     match fault {
         Some(fault) => fault.play().await,

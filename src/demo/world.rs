@@ -3,9 +3,10 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 
@@ -148,7 +149,7 @@ impl World {
 
     /// Moves on by one step of the story, and says what is new.
     pub fn step(&self) -> io::Result<String> {
-        let _alone = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.moving.lock();
         let at = self.clock.now();
         self.journal.add(&Entry::Step { at })?;
         Ok(self.replay(at))

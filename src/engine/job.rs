@@ -7,13 +7,16 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::view::Fact;
 use super::{Outcome, Preview, Schedule};
 use crate::config::Problem;
-use crate::db::{self, Db};
+use crate::db::{self, Db, Tx};
 use crate::fetch::Check;
 use crate::id::JobName;
 use crate::ledger::Subject;
 use crate::ledger::lease::{Lease, LeasedError};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::{Clock, Timestamp};
 
 /// A future that can be kept in a trait object.
@@ -53,9 +56,15 @@ pub trait Collector: Send + Sync {
         Box::pin(async { Vec::new() })
     }
 
-    /// What it cannot do without and what may rest: a provider, blogs.
+    /// What it cannot do without and what may be paused: a provider, a source.
     fn relies_on(&self) -> Vec<Subject> {
         Vec::new()
+    }
+
+    /// What there is to say of the job named `name` beyond what every job has.
+    fn list_facts(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Vec<Fact>> {
+        let _ = (tx, name, now);
+        Ok(Vec::new())
     }
 
     /// Says what a run would do now, without changing anything or calling anything that costs.
@@ -63,10 +72,10 @@ pub trait Collector: Send + Sync {
 }
 
 /// What a run would do.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Plan {
     /// One line per step.
-    pub steps: Vec<String>,
+    pub steps: Vec<Phrase>,
 }
 
 /// Whether a run tells what it finds.
@@ -122,13 +131,13 @@ impl RunContext {
 }
 
 /// What a run did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Report {
     /// One line for people: what was found, decided and queued.
-    pub summary: String,
+    pub summary: Phrase,
     /// What went wrong in parts, one line each; the rest is saved.
-    pub problems: Vec<String>,
-    /// Set when the run ended early because a quota or a provider rests: fine, but not complete.
+    pub problems: Vec<Phrase>,
+    /// Set when the run ended early because a quota is used up or a provider is paused: fine, but not complete.
     pub waiting_until: Option<Timestamp>,
     /// Whether something was left alone that is to be read, such as a source whose server asked us to wait.
     pub is_incomplete: bool,
@@ -139,6 +148,18 @@ pub struct Report {
 }
 
 impl Report {
+    /// A report of a run that did what it says and nothing else.
+    pub fn new(summary: Phrase) -> Self {
+        Self {
+            summary,
+            problems: Vec::new(),
+            waiting_until: None,
+            is_incomplete: false,
+            all_failed: false,
+            is_held: false,
+        }
+    }
+
     /// How the run ended.
     pub fn outcome(&self) -> Outcome {
         match (self.problems.is_empty(), self.all_failed) {
@@ -162,16 +183,32 @@ pub enum Failure {
     Overtaken,
     /// A credential was refused.
     #[error("{0}")]
-    Credentials(String),
+    Credentials(Phrase),
     /// The config cannot be used for this job, e.g. a secret is missing.
     #[error("{0}")]
-    Config(String),
+    Config(Phrase),
     /// Anything else.
     #[error("{0}")]
-    Failed(String),
+    Failed(Phrase),
     /// The database refused.
     #[error(transparent)]
     Db(#[from] db::Error),
+}
+
+impl Failure {
+    /// Why, for people.
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            Failure::Interrupted => {
+                phrase!("interrupted; the next run continues", "中断しました。次回の実行で続きから再開します")
+            }
+            Failure::Overtaken => {
+                phrase!("another process has taken over this job", "別のプロセスがこのジョブを引き継ぎました")
+            }
+            Failure::Credentials(why) | Failure::Config(why) | Failure::Failed(why) => why.clone(),
+            Failure::Db(error) => Phrase::verbatim(error.to_string()),
+        }
+    }
 }
 
 impl From<LeasedError> for Failure {
@@ -185,7 +222,7 @@ impl From<LeasedError> for Failure {
 
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Self {
-        Failure::Config(problem.to_string())
+        Failure::Config(problem.to_string().into())
     }
 }
 

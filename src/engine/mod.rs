@@ -1,24 +1,34 @@
 //! Which jobs are due, and running them: the same code for `run`, `run-due` and `serve`.
 //!
 //! ```text
-//! config ──▶ Job ──is due?──▶ lease + last_run_at ──▶ Work::run ──▶ last_success_at, outcome, lease back
+//! config ──▶ Job ──is due?──▶ lease + last_run_at ──▶ Collector::run ──▶ last_success_at, outcome, lease back
 //!                   │ no         │ held by another        │ stop: interrupted, nothing is lost
 //!                   ▼            ▼                        ▼
 //!                 wait          skip                    continue next time
 //! ```
 
+pub mod commands;
 pub mod daemon;
 pub mod env;
+pub mod events;
+pub mod finder;
 pub mod job;
+pub mod pipeline;
 pub mod preview;
-pub mod run;
 pub mod runner;
 pub mod schedule;
 pub mod store;
+pub mod table;
+pub mod things;
+pub mod view;
 
 pub use env::JobEnv;
+pub use finder::Finder;
 pub use job::{Collector, Delivery, Failure, Job, Plan, Progress, Report, RunContext, Update};
+pub use pipeline::Pipeline;
 pub use preview::{Preview, PreviewItem};
 pub use runner::{Finished, Picked, Runner, Selection, Skipped};
 pub use schedule::Schedule;
 pub use store::{JobState, Outcome};
+pub use table::{Field, Table};
+pub use view::{State, View};

@@ -1,43 +1,45 @@
-//! What one look at what a job watches brought, for people and for programs; nothing of it is kept.
+//! What a preview (`job test`) of a job found, for people and for programs; nothing of it is kept.
 
 use serde::Serialize;
 use serde_json::Value as Json;
 
-/// Things that a look names.
+use crate::phrase::Phrase;
+
+/// Things that a preview names.
 pub const MAX_NAMED: usize = 5;
 
-/// What a look at everything that a job watches brought.
+/// What was found at everything that a job watches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Preview {
-    /// One for each thing that was looked at.
+    /// One for each source.
     pub items: Vec<PreviewItem>,
-    /// What else is to be known, such as what the look has cost.
-    pub notes: Vec<String>,
+    /// What else is to be known, such as what the preview has cost.
+    pub notes: Vec<Phrase>,
 }
 
-/// What a look at one thing brought.
+/// What was found at one source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PreviewItem {
-    /// What was looked at: a feed, a blog, a search, a branch.
+    /// The source: a feed, a blog, a search, a branch.
     pub what: String,
     /// What was found there and what a run would do, in one line.
-    pub found: String,
+    pub found: Phrase,
     /// The first things of it, one line each.
     pub first: Vec<String>,
-    /// Why it could not be looked at.
-    pub error: Option<String>,
+    /// Why it could not be read.
+    pub error: Option<Phrase>,
     /// Everything that is known about it.
     pub detail: Json,
 }
 
 impl PreviewItem {
-    /// A look that went well.
-    pub fn fine(what: impl Into<String>, found: impl Into<String>) -> Self {
+    /// A source that could be read.
+    pub fn fine(what: impl Into<String>, found: impl Into<Phrase>) -> Self {
         Self { what: what.into(), found: found.into(), first: Vec::new(), error: None, detail: Json::Null }
     }
 
-    /// A look that failed.
-    pub fn failed(what: impl Into<String>, error: impl Into<String>) -> Self {
+    /// A source that could not be read.
+    pub fn failed(what: impl Into<String>, error: impl Into<Phrase>) -> Self {
         Self { error: Some(error.into()), ..Self::fine(what, "") }
     }
 }

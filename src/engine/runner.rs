@@ -8,16 +8,21 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use super::events::RunEvent;
 use super::store::{self, Outcome};
 use super::{Delivery, Failure, Job, Progress, Report, RunContext};
 use crate::db::{self, Db};
 use crate::id::{JobName, Owner};
 use crate::ledger::lease::{self, Claim, Holder, KeptLease, Lease};
 use crate::ledger::{Subject, event, pause, presence};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::{Clock, Timestamp};
 
 /// The target of log lines that say how a job ended, for those who tell it themselves.
 pub const ENDED: &str = "tsuzuki::ended";
+/// The target of log lines that a document prescribes: a log for people has their text and nothing else.
+pub const VERBATIM: &str = "tsuzuki::verbatim";
 /// How long a job's lease lasts between renewals.
 const LEASE: Duration = Duration::from_secs(60);
 /// Jobs that run at the same time in one process.
@@ -43,7 +48,7 @@ pub enum Selection {
 }
 
 /// Why a job was not run.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Skipped {
     /// It is disabled in the config.
@@ -51,14 +56,35 @@ pub enum Skipped {
     /// It is not due before this moment.
     NotDue(Option<Timestamp>),
     /// It was paused, for this reason.
-    Paused(String),
+    Paused(Phrase),
     /// Another process is at it.
     Held(Holder),
     /// Everything was moved to another database, which runs it now.
     Moved(String),
 }
 
-/// What became of a job that was looked at.
+impl Skipped {
+    /// Why, for people.
+    pub fn phrase(&self) -> Phrase {
+        match self {
+            Skipped::Disabled => phrase!("it is disabled", "無効になっています"),
+            Skipped::NotDue(Some(next)) => {
+                phrase!("it is not due before {next}", "次回は {next} です", next = *next)
+            }
+            Skipped::NotDue(None) => phrase!("its schedule has no further date", "今後の予定がありません"),
+            Skipped::Paused(why) => phrase!("it is paused ({why})", "一時停止中です（{why}）", why),
+            Skipped::Held(holder) => phrase!(
+                "already running ({who}, since {since})",
+                "すでに実行中です（{who}、{since} から）",
+                who = presence::shown_owner(&holder.owner),
+                since = holder.taken_at
+            ),
+            Skipped::Moved(to) => phrase!("everything was moved to {to}", "すべて {to} に移行済みです", to),
+        }
+    }
+}
+
+/// What became of a job that was due or named.
 #[derive(Debug)]
 pub enum Finished {
     /// It was not run.
@@ -201,8 +227,10 @@ impl Runner {
         // A task of its own: a panic in one job must not take the others down.
         let work = Arc::clone(&job.collector);
         let outcome = tokio::spawn(async move { work.run(&ctx).await }).await;
-        let outcome =
-            outcome.unwrap_or_else(|crash| Err(Failure::Failed(format!("the job crashed: {crash}"))));
+        let outcome = outcome.unwrap_or_else(|crash| {
+            let why = crash.to_string();
+            Err(Failure::Failed(phrase!("the job crashed: {why}", "ジョブが異常終了しました：{why}", why)))
+        });
         let ended = self.end(job, kept.lease(), began_at, &outcome).await;
         if let Err(error) = kept.release().await {
             warn!(job = %job.name, "Could not give the lease back, it will expire: {error}");
@@ -228,12 +256,14 @@ impl Runner {
             Err(_) => false,
         };
         let (outcome, message) = match outcome {
-            Ok(report) if !report.problems.is_empty() => (report.outcome(), report.problems.join("; ")),
+            Ok(report) if !report.problems.is_empty() => {
+                (report.outcome(), Phrase::list(report.problems.clone()))
+            }
             Ok(report) => (report.outcome(), report.summary.clone()),
-            Err(Failure::Interrupted) => (Outcome::Interrupted, Failure::Interrupted.to_string()),
+            Err(failure @ Failure::Interrupted) => (Outcome::Interrupted, failure.phrase()),
             // Whoever took over writes down how it ends.
             Err(Failure::Overtaken) => return Ok(()),
-            Err(failure) => (Outcome::Failed, failure.to_string()),
+            Err(failure) => (Outcome::Failed, failure.phrase()),
         };
         match outcome {
             Outcome::Success | Outcome::Waiting => {
@@ -246,8 +276,8 @@ impl Runner {
             let failures = store::find_state(tx, name.as_str())?.map_or(0, |state| state.failures_in_a_row);
             let retry_at = may_pass.then(|| schedule.retry_at(failures + 1, now)).flatten();
             store::mark_ended(tx, name.as_str(), outcome, &message, retry_at, now)?;
-            let detail = serde_json::json!({ "message": message, "began_at": began_at });
-            event::add(tx, Some(&name), &Subject::job(&name), outcome.word(), &detail, now)
+            let ended = RunEvent::new(outcome, message.clone(), began_at);
+            event::record(tx, Some(&name), &Subject::job(&name), &ended, now)
         });
         Ok(written.await?)
     }
@@ -270,7 +300,7 @@ pub fn find_obstacle(
         return Ok(Some(skipped));
     }
     let holder = lease::find_holder(tx, &lease_name(&job.name))?;
-    Ok(holder.filter(|holder| !presence::is_gone(&holder.owner, me)).map(Skipped::Held))
+    Ok(holder.filter(|holder| holder.owner != me.as_str()).map(Skipped::Held))
 }
 
 /// What stands against running `job`, other than another process.

@@ -1,13 +1,13 @@
 //! The seed's `job_state`: when each job last began, and when it last ended well.
 
-use std::fmt;
-
 use crate::db::{self, Row, Tx};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
 /// What is remembered about a job.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct JobState {
     /// Its name.
     pub job_name: String,
@@ -18,7 +18,7 @@ pub struct JobState {
     /// How its last run ended; `None` while it runs, and after a crash.
     pub last_outcome: Option<Outcome>,
     /// What its last run said.
-    pub last_message: Option<String>,
+    pub last_message: Option<Phrase>,
     /// How many runs in a row have failed.
     pub failures_in_a_row: i64,
     /// When it is tried again because its last run failed; `None` when the schedule alone decides.
@@ -26,8 +26,21 @@ pub struct JobState {
 }
 
 /// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    serde::Deserialize,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Outcome {
     /// Everything was done.
     Success,
@@ -42,32 +55,28 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// All of them.
-    pub const ALL: [Outcome; 5] =
-        [Outcome::Success, Outcome::Waiting, Outcome::Partly, Outcome::Failed, Outcome::Interrupted];
+    /// All of them, in the order of their declaration.
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The word that is stored and shown.
     pub fn word(self) -> &'static str {
+        self.into()
+    }
+
+    /// The word for people.
+    pub fn phrase(self) -> Phrase {
         match self {
-            Outcome::Success => "success",
-            Outcome::Waiting => "waiting",
-            Outcome::Partly => "partly",
-            Outcome::Failed => "failed",
-            Outcome::Interrupted => "interrupted",
+            Outcome::Success => phrase!("success", "成功"),
+            Outcome::Waiting => phrase!("waiting", "待機"),
+            Outcome::Partly => phrase!("partly failed", "一部失敗"),
+            Outcome::Failed => phrase!("failed", "失敗"),
+            Outcome::Interrupted => phrase!("interrupted", "中断"),
         }
     }
-
-    /// The outcome of that word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|outcome| outcome.word() == word)
-    }
 }
 
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
+// A word that means nothing to us is an error: as no outcome it would mean a run that was cut off.
+db::from_text!(Outcome = "an outcome");
 
 impl JobState {
     /// Whether the last run was cut off, by a signal or a crash, so that the next one is due at once.
@@ -76,21 +85,15 @@ impl JobState {
     }
 }
 
-/// A word that means nothing to us is an error: as no outcome it would mean a run that was cut off.
-fn read_outcome(word: String) -> db::Result<Outcome> {
-    Outcome::from_word(&word).ok_or(db::Error::Unexpected { column: 3, wanted: "an outcome", found: word })
-}
-
 fn read(row: &Row<'_>) -> db::Result<JobState> {
-    let word: Option<String> = row.get(3)?;
     Ok(JobState {
-        job_name: row.get(0)?,
-        last_success_at: row.get(1)?,
-        last_run_at: row.get(2)?,
-        last_outcome: word.map(read_outcome).transpose()?,
-        last_message: row.get(4)?,
-        failures_in_a_row: row.get(5)?,
-        retry_at: row.get(6)?,
+        job_name: row.get("job_name")?,
+        last_success_at: row.get("last_success_at")?,
+        last_run_at: row.get("last_run_at")?,
+        last_outcome: row.get("last_outcome")?,
+        last_message: row.get("last_message")?,
+        failures_in_a_row: row.get("failures_in_a_row")?,
+        retry_at: row.get("retry_at")?,
     })
 }
 
@@ -162,7 +165,7 @@ pub fn mark_ended(
     tx: &mut Tx<'_>,
     job_name: &str,
     outcome: Outcome,
-    message: &str,
+    message: &Phrase,
     retry_at: Option<Timestamp>,
     now: Timestamp,
 ) -> db::Result<()> {

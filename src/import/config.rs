@@ -46,7 +46,7 @@ pub fn add_jobs(
     let mails: Vec<&str> = config
         .channels
         .iter()
-        .filter(|channel| channel.kind == "email")
+        .filter(|channel| channel.kind == crate::channel::MAIL)
         .map(|channel| channel.name.as_str())
         .collect();
     let mut added = Vec::new();

@@ -7,11 +7,11 @@ use super::source::{
     Became, Record, Refusal, Table, Trouble, check_tables, import_table, needed, needed_as, quote, spare,
 };
 use super::{Options, Report, in_one_go};
+use crate::commits::author::{Emails, author_of};
 use crate::commits::model::{RemoteProject, is_sha};
+use crate::commits::run::{self, ImportedResult, ImportedRun, RunStatus, TargetStatus};
 use crate::commits::store::import::{self as store, ImportedCommit};
-use crate::commits::wire::{Emails, author_of};
 use crate::db::{self, Db, Foreign, Raw, Tx};
-use crate::engine::run::{self, ImportedResult, ImportedRun, RunStatus, TargetStatus};
 use crate::id::{JobName, RunId};
 
 /// Commits that are written at once.
@@ -289,8 +289,8 @@ impl Import<'_> {
 /// A run with our meaning of `completed_count`: theirs counts failures, too.
 fn read_run(record: &Record<'_>) -> Result<ImportedRun, Refusal> {
     let word = record.word("status")?;
-    let status = RunStatus::from_word(&word)
-        .ok_or_else(|| Refusal(format!("`status` is not one of a run: {}", quote(&word))))?;
+    let status =
+        word.parse().map_err(|_| Refusal(format!("`status` is not one of a run: {}", quote(&word))))?;
     let run = ImportedRun {
         run_id: run_id(record)?,
         started_at_utc: record.time("started_at_utc")?,
@@ -312,8 +312,7 @@ fn read_run(record: &Record<'_>) -> Result<ImportedRun, Refusal> {
 
 fn read_status(record: &Record<'_>) -> Result<TargetStatus, Refusal> {
     let word = record.word("status")?;
-    TargetStatus::from_word(&word)
-        .ok_or_else(|| Refusal(format!("`status` is not one of a target: {}", quote(&word))))
+    word.parse().map_err(|_| Refusal(format!("`status` is not one of a target: {}", quote(&word))))
 }
 
 fn run_id(record: &Record<'_>) -> Result<RunId, Refusal> {

@@ -33,6 +33,9 @@ use crate::db::{self, Db, Tx};
 use crate::id::JobName;
 use crate::ledger::{Subject, event};
 
+/// The code of the event about what was taken over.
+const IMPORTED: &str = "imported";
+
 /// Told how many rows of a table have been read, and how many there are.
 pub type Progress = Arc<dyn Fn(&str, u64, u64) + Send + Sync>;
 
@@ -76,7 +79,7 @@ async fn in_one_go(
             let subject = job.as_ref().map_or_else(Subject::import, Subject::job);
             let detail = json!({ "from": from, "tables": report.tables });
             let now = tx.now();
-            event::add(tx, job.as_ref(), &subject, "imported", &detail, now)?;
+            event::add(tx, job.as_ref(), &subject, IMPORTED, &detail, now)?;
         }
         Ok(report)
     };

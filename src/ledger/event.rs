@@ -1,10 +1,14 @@
 //! The append-only story that `why` tells: every decision that changed something, with its reason code.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use super::Subject;
 use crate::db::{self, Row, Sql, Tx, Value};
 use crate::id::JobName;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -28,16 +32,142 @@ pub fn add(
     tx: &mut Tx<'_>,
     job_name: Option<&JobName>,
     subject: &Subject,
-    code: &str,
+    code: impl EventCode,
     detail: &Json,
     now: Timestamp,
 ) -> db::Result<()> {
     let detail = (!detail.is_null()).then(|| detail.to_string());
     tx.execute(
         sql!("INSERT INTO events (at, job_name, subject, code, detail) VALUES (?1, ?2, ?3, ?4, ?5)"),
-        params![now, job_name, subject, code, detail],
+        params![now, job_name, subject, code.word(), detail],
     )?;
     Ok(())
+}
+
+/// Adds what happened; call it in the transaction that makes the change.
+pub fn record<E: EventDetail>(
+    tx: &mut Tx<'_>,
+    job_name: Option<&JobName>,
+    subject: &Subject,
+    event: &E,
+    now: Timestamp,
+) -> db::Result<()> {
+    let (code, detail) = split(event);
+    add(tx, job_name, subject, code.as_str(), &detail, now)
+}
+
+/// The code of an event: a short stable word.
+pub trait EventCode {
+    /// The word that is stored.
+    fn word(&self) -> &str;
+}
+
+impl EventCode for &str {
+    fn word(&self) -> &str {
+        self
+    }
+}
+
+/// Makes an enum of the codes of events about one sort of thing, with what each says in English and Japanese.
+///
+/// `words` renders such an event. What its detail says under `why`, `until` and `delivery` is added behind the words.
+#[macro_export]
+macro_rules! event_codes {
+    ($(#[$doc:meta])* $name:ident on $subject:expr; $($variant:ident = $word:literal, $en:literal, $ja:literal;)+) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $(#[doc = $en] $variant,)+
+        }
+
+        impl $name {
+            /// What it says.
+            pub fn phrase(self) -> $crate::phrase::Phrase {
+                match self {
+                    $(Self::$variant => $crate::phrase!($en, $ja),)+
+                }
+            }
+
+            /// What an event with one of these codes says.
+            pub fn words(event: &$crate::ledger::event::Event) -> Option<$crate::phrase::Phrase> {
+                let code = match event.code.as_str() {
+                    _ if event.subject.word() != $subject => return None,
+                    $($word => Self::$variant,)+
+                    _ => return None,
+                };
+                Some($crate::ledger::event::with_detail(code.phrase(), &event.detail))
+            }
+        }
+
+        impl $crate::ledger::event::EventCode for $name {
+            fn word(&self) -> &str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+        }
+    };
+}
+
+/// What an event says, and what its detail adds to it.
+pub fn with_detail(says: Phrase, detail: &Json) -> Phrase {
+    let phrase_at =
+        |key: &str| phrase::stored::deserialize(detail.get(key)?).ok().filter(|why| !why.is_empty());
+    let until = detail.get("until").and_then(|until| until.as_str()?.parse::<Timestamp>().ok());
+    let says = match detail.get("delivery").and_then(Json::as_i64) {
+        Some(id) => phrase!("{says} (delivery {id})", "{says}（配信 {id}）", says, id),
+        None => says,
+    };
+    match (phrase_at("why"), until) {
+        (Some(why), Some(until)) => {
+            phrase!("{says} until {until}: {why}", "{says}（{until} まで）：{why}", says, until, why)
+        }
+        (Some(why), None) => phrase!("{says}: {why}", "{says}：{why}", says, why),
+        (None, Some(until)) => phrase!("{says} until {until}", "{says}（{until} まで）", says, until),
+        (None, None) => says,
+    }
+}
+
+/// What can happen to one sort of thing, with typed details: a code and its details, and what to say of it.
+///
+/// An enum whose variants are the codes: `#[serde(tag = "code", rename_all = "snake_case")]`.
+pub trait EventDetail: Serialize + DeserializeOwned {
+    /// The word of the subjects that it happens to.
+    const SUBJECT: &'static str;
+
+    /// What happened, for people.
+    fn phrase(&self) -> Phrase;
+}
+
+/// What `event` says, if it is one of `E`.
+pub fn words<E: EventDetail>(event: &Event) -> Option<Phrase> {
+    (event.subject.word() == E::SUBJECT).then(|| parse::<E>(event)).flatten().map(|event| event.phrase())
+}
+
+/// The event as it was recorded; `None` if it is not one of `E`.
+pub fn parse<E: EventDetail>(event: &Event) -> Option<E> {
+    let mut fields = match &event.detail {
+        Json::Object(fields) => fields.clone(),
+        _ => serde_json::Map::new(),
+    };
+    fields.insert(CODE.to_owned(), event.code.clone().into());
+    serde_json::from_value(Json::Object(fields)).ok()
+}
+
+/// The tag of an event's code.
+const CODE: &str = "code";
+
+/// The code, and everything else.
+fn split<E: EventDetail>(event: &E) -> (String, Json) {
+    let mut fields = match serde_json::to_value(event) {
+        Ok(Json::Object(fields)) => fields,
+        _ => serde_json::Map::new(),
+    };
+    let code = match fields.remove(CODE) {
+        Some(Json::String(code)) => code,
+        _ => String::new(),
+    };
+    (code, if fields.is_empty() { Json::Null } else { Json::Object(fields) })
 }
 
 fn read(row: &Row<'_>) -> db::Result<Event> {

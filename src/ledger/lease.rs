@@ -5,16 +5,13 @@
 
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::presence;
 use crate::db::{self, Db, Tx};
 use crate::id::Owner;
 use crate::time::Timestamp;
 use crate::{params, sql};
-
-/// A lease taken later than this from now was taken under a clock that has been set back since: it would last for years.
-const AHEAD: Duration = Duration::from_secs(10 * 60);
 
 /// The right to work on `name` until it expires or is released.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +41,12 @@ pub struct Holder {
     pub expires_at: Timestamp,
 }
 
+impl Holder {
+    fn is_alive(&self) -> bool {
+        !presence::is_gone(&self.owner)
+    }
+}
+
 /// Why a leased write did not happen.
 #[derive(Debug, thiserror::Error)]
 pub enum LeasedError {
@@ -60,12 +63,12 @@ pub fn claim(tx: &mut Tx<'_>, name: &str, owner: &Owner, length: Duration) -> db
     if let Some(lease) = take(tx, name, owner, length)? {
         return Ok(Claim::Taken(lease));
     }
-    let Some(holder) = find_holder(tx, name)? else {
+    let Some(holder) = find_unexpired(tx, name)? else {
         // It was released between our two statements; the caller's next try gets it.
         let now = tx.now();
         return Ok(Claim::Held(Holder { owner: "nobody".into(), taken_at: now, expires_at: now }));
     };
-    if !presence::is_gone(&holder.owner, owner) {
+    if holder.is_alive() {
         return Ok(Claim::Held(holder));
     }
     let given_back = sql!("UPDATE leases SET owner = NULL WHERE name = ?1 AND owner = ?2");
@@ -83,38 +86,44 @@ fn take(tx: &mut Tx<'_>, name: &str, owner: &Owner, length: Duration) -> db::Res
              WHERE leases.owner IS NULL OR leases.expires_at <= excluded.taken_at OR leases.taken_at > ?5
              RETURNING fence"
         ),
-        params![name, owner, now, now.plus(length), now.plus(AHEAD)],
+        params![name, owner, now, now.plus(length), now.with_skew()],
         |row| row.get(0),
     )?;
     Ok(fence.map(|fence| Lease { name: name.to_owned(), owner: owner.clone(), fence }))
 }
 
-/// Who holds `name` at this moment, if anybody.
+/// Who holds `name` at this moment, if anybody; a process of this machine that has died holds nothing.
 pub fn find_holder(tx: &mut Tx<'_>, name: &str) -> db::Result<Option<Holder>> {
+    Ok(find_unexpired(tx, name)?.filter(Holder::is_alive))
+}
+
+fn find_unexpired(tx: &mut Tx<'_>, name: &str) -> db::Result<Option<Holder>> {
     let now = tx.now();
     tx.find(
         sql!(
             "SELECT owner, taken_at, expires_at FROM leases
              WHERE name = ?1 AND owner IS NOT NULL AND expires_at > ?2 AND taken_at <= ?3"
         ),
-        params![name, now, now.plus(AHEAD)],
+        params![name, now, now.with_skew()],
         |row| Ok(Holder { owner: row.get(0)?, taken_at: row.get(1)?, expires_at: row.get(2)? }),
     )
 }
 
-/// Every lease that is held at this moment, by name.
+/// Every lease that is held at this moment, by name; those of processes of this machine that have died are not.
 pub fn list_held(tx: &mut Tx<'_>) -> db::Result<Vec<(String, Holder)>> {
     let now = tx.now();
-    tx.list(
+    let mut held: Vec<(String, Holder)> = tx.list(
         sql!(
             "SELECT name, owner, taken_at, expires_at FROM leases
              WHERE owner IS NOT NULL AND expires_at > ?1 AND taken_at <= ?2 ORDER BY name"
         ),
-        params![now, now.plus(AHEAD)],
+        params![now, now.with_skew()],
         |row| {
             Ok((row.get(0)?, Holder { owner: row.get(1)?, taken_at: row.get(2)?, expires_at: row.get(3)? }))
         },
-    )
+    )?;
+    held.retain(|(_, holder)| holder.is_alive());
+    Ok(held)
 }
 
 impl Lease {
@@ -180,35 +189,16 @@ impl Lease {
 /// A lease that renews itself in the background until it is released, dropped or lost.
 pub struct KeptLease {
     lease: Lease,
-    lost: CancellationToken,
-    done: CancellationToken,
+    alive: KeepAlive,
     db: Db,
 }
 
 impl KeptLease {
     /// Starts renewing `lease` three times per `length`; `stop` is cancelled when it is lost.
     pub fn keep(db: Db, lease: Lease, length: Duration, stop: &CancellationToken) -> Self {
-        let (lost, done) = (stop.child_token(), CancellationToken::new());
-        let kept = Self { lease: lease.clone(), lost: lost.clone(), done: done.clone(), db: db.clone() };
-        tokio::spawn(async move {
-            let mut beat = tokio::time::interval(length / 3);
-            beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-            beat.tick().await;
-            loop {
-                tokio::select! {
-                    () = done.cancelled() => return,
-                    _ = beat.tick() => {}
-                }
-                let lease = lease.clone();
-                // A database that cannot be reached for a while is not a lost lease: the fence decides at the
-                // next write.
-                if let Ok(false) = db.write(move |tx| lease.renew(tx, length)).await {
-                    lost.cancel();
-                    return;
-                }
-            }
-        });
-        kept
+        let renewed = lease.clone();
+        let alive = KeepAlive::start(db.clone(), length, stop, move |tx| renewed.renew(tx, length));
+        Self { lease, alive, db }
     }
 
     /// The lease itself, for leased writes.
@@ -218,19 +208,50 @@ impl KeptLease {
 
     /// Cancelled when the lease is lost, or when the work it was handed is to stop.
     pub fn stop(&self) -> &CancellationToken {
-        &self.lost
+        self.alive.stop()
     }
 
     /// Stops renewing and gives the lease back.
     pub async fn release(self) -> db::Result<()> {
-        self.done.cancel();
-        let lease = self.lease.clone();
-        self.db.write(move |tx| lease.release(tx)).await
+        let Self { lease, alive, db } = self;
+        drop(alive);
+        db.write(move |tx| lease.release(tx)).await
     }
 }
 
-impl Drop for KeptLease {
-    fn drop(&mut self) {
-        self.done.cancel();
+/// Renews whatever somebody has claimed, in the background, until it is dropped or the claim is lost.
+pub struct KeepAlive {
+    stop: CancellationToken,
+    _done: DropGuard,
+}
+
+impl KeepAlive {
+    /// Calls `renew` three times per `length`; when it answers `false`, the claim is lost.
+    pub fn start<F>(db: Db, length: Duration, stop: &CancellationToken, renew: F) -> Self
+    where
+        F: Fn(&mut Tx<'_>) -> db::Result<bool> + Clone + Send + 'static,
+    {
+        let (lost, done) = (stop.child_token(), CancellationToken::new());
+        let kept = Self { stop: lost.clone(), _done: done.clone().drop_guard() };
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    () = done.cancelled() => return,
+                    () = tokio::time::sleep(length / 3) => {}
+                }
+                // A database that cannot be reached for a while is not a lost claim: the fence decides at the
+                // next write.
+                if let Ok(false) = db.claim(renew.clone()).await {
+                    lost.cancel();
+                    return;
+                }
+            }
+        });
+        kept
+    }
+
+    /// Cancelled when the claim is lost, or when the work it was handed is to stop.
+    pub fn stop(&self) -> &CancellationToken {
+        &self.stop
     }
 }

@@ -1,12 +1,13 @@
-//! Rests: a job, a channel or a provider that is not to be used until a moment, or until somebody says so.
+//! Pauses: a job, a channel or a provider that is not to be used until a moment, or until somebody resumes it.
 
 use super::Subject;
 use crate::db::{self, Row, Tx};
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// Something that rests.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+/// Something that is paused.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Pause {
     /// What: a job, a channel, a provider or a blog.
     pub name: Subject,
@@ -15,22 +16,22 @@ pub struct Pause {
     /// Until when; `None` until it is resumed by hand.
     pub paused_until: Option<Timestamp>,
     /// Why, for people.
-    pub reason: String,
+    pub reason: Phrase,
 }
 
 fn read(row: &Row<'_>) -> db::Result<Pause> {
     Ok(Pause { name: row.get(0)?, paused_at: row.get(1)?, paused_until: row.get(2)?, reason: row.get(3)? })
 }
 
-/// Lets `name` rest; `true` if it was not paused before, so that an alert is raised once.
+/// Pauses `name`; `true` if it was not paused before, so that an alert is raised once.
 pub fn put(
     tx: &mut Tx<'_>,
     name: &Subject,
     paused_until: Option<Timestamp>,
-    reason: &str,
+    reason: &Phrase,
     now: Timestamp,
 ) -> db::Result<bool> {
-    let rested = find(tx, name, now)?.is_some();
+    let was_paused = find(tx, name, now)?.is_some();
     tx.execute(
         sql!(
             "INSERT INTO pauses (name, paused_at, paused_until, reason) VALUES (?1, ?2, ?3, ?4)
@@ -39,10 +40,10 @@ pub fn put(
         ),
         params![name, now, paused_until, reason],
     )?;
-    Ok(!rested)
+    Ok(!was_paused)
 }
 
-/// The rest of `name` that is in force at `now`, if any.
+/// The pause of `name` that is in force at `now`, if any.
 pub fn find(tx: &mut Tx<'_>, name: &Subject, now: Timestamp) -> db::Result<Option<Pause>> {
     tx.find(
         sql!(
@@ -54,7 +55,7 @@ pub fn find(tx: &mut Tx<'_>, name: &Subject, now: Timestamp) -> db::Result<Optio
     )
 }
 
-/// Everything that rests at `now`.
+/// Everything that is paused at `now`.
 pub fn list(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<Vec<Pause>> {
     tx.list(
         sql!(
@@ -66,7 +67,7 @@ pub fn list(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<Vec<Pause>> {
     )
 }
 
-/// Ends the rest of `name`; `false` if it was not paused.
+/// Resumes `name`; `false` if it was not paused.
 pub fn reset(tx: &mut Tx<'_>, name: &Subject) -> db::Result<bool> {
     Ok(tx.execute(sql!("DELETE FROM pauses WHERE name = ?1"), params![name])? == 1)
 }

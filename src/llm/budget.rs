@@ -39,7 +39,7 @@ pub struct Refused {
 
 impl From<Refused> for Unavailable {
     fn from(refused: Refused) -> Self {
-        Self { until: refused.until, why: refused.why, because: PauseReason::UsedUp }
+        Self { until: refused.until, why: refused.why.into(), because: PauseReason::UsedUp }
     }
 }
 

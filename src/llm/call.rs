@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::header::HeaderValue;
 use serde_json::Value as Json;
 use url::Url;
 
 use super::File;
 use super::config::Tuning;
 use super::prompt::Prompt;
-use crate::config::{Secret, redact};
-use crate::fetch::{AllowPrivate, Clients, deepest, header};
-use crate::text;
-use crate::time::{Clock, Timestamp};
+use crate::config::Secret;
+use crate::fetch::{self, AllowPrivate, ApiReply, Clients, NoAnswer, header};
+use crate::time::Clock;
 
 /// More than this of an answer is not read.
 const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
@@ -138,64 +136,33 @@ impl From<Rest> for CallError {
     }
 }
 
-/// An HTTP answer of a provider.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Bytes,
-    pub(super) at: Timestamp,
-}
-
-impl Answer {
-    pub(super) fn is_success(&self) -> bool {
-        (200..300).contains(&self.status)
-    }
-
-    pub(super) fn retry_after(&self) -> Option<Duration> {
-        header::retry_after(&self.headers, self.at)
-    }
-}
-
 impl Line<'_> {
     /// Sends one request and reads its answer within `timeout`; no redirect is followed.
     pub(super) async fn send(
         &self,
         request: reqwest::RequestBuilder,
         timeout: Duration,
-    ) -> Result<Answer, CallError> {
+    ) -> Result<ApiReply, CallError> {
         let (client, request) = request.build_split();
-        let request = request
-            .map_err(|error| Rest::down(format!("the request cannot be made: {}", deepest(&error))))?;
-        let host = request.url().host_str().unwrap_or_default().to_owned();
-        let asked = tokio::time::timeout(timeout, async {
-            let mut response = client.execute(request).await?;
-            let (status, headers) = (response.status().as_u16(), response.headers().clone());
-            let mut body = BytesMut::new();
-            while let Some(piece) = response.chunk().await? {
-                if body.len() + piece.len() > MAX_ANSWER_BYTES {
-                    break;
-                }
-                body.extend_from_slice(&piece);
-            }
-            Ok::<_, reqwest::Error>((status, headers, body.freeze()))
-        })
-        .await;
-        match asked {
-            Ok(Ok((status, headers, body))) => Ok(Answer { status, headers, body, at: self.clock.now() }),
-            Ok(Err(error)) => Err(Rest::Down {
-                why: format!("no answer from {host}: {}", deepest(&error)),
-                after: None,
-                may_have_counted: !(error.is_connect() || error.is_builder()),
-            }
-            .into()),
-            Err(_) => Err(Rest::Down {
-                why: format!("no answer from {host} within {} s", timeout.as_secs()),
-                after: None,
-                may_have_counted: true,
-            }
-            .into()),
+        let request = request.map_err(|_| Rest::down("the request cannot be made"))?;
+        let called = fetch::call(&client, request, self.clock, timeout, MAX_ANSWER_BYTES).await;
+        let down = |why, may_have_counted| Rest::Down { why, after: None, may_have_counted }.into();
+        let reply = called.map_err(|NoAnswer { why, may_have_arrived }| down(why, may_have_arrived))?;
+        match reply.cut.clone() {
+            Some(why) => Err(down(why, true)),
+            None => Ok(reply),
         }
+    }
+
+    /// The same where only success is an answer; `judge` says what everything else means.
+    pub(super) async fn ask(
+        &self,
+        request: reqwest::RequestBuilder,
+        timeout: Duration,
+        judge: fn(&ApiReply) -> CallError,
+    ) -> Result<ApiReply, CallError> {
+        let reply = self.send(request, timeout).await?;
+        if reply.is_success() { Ok(reply) } else { Err(judge(&reply)) }
     }
 
     /// A client for `url`, which the address guard has judged.
@@ -214,5 +181,5 @@ pub(super) fn secret_header(secret: &Secret, prefix: &str) -> Result<HeaderValue
 
 /// What somebody else wrote, on one short line and without our secrets.
 pub(super) fn quote(message: &str) -> String {
-    text::shorten(&redact(&text::one_line(message)), QUOTE)
+    fetch::quote(message, QUOTE)
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use super::Llm;
 use super::call::{CallError, Line, Rest, quote};
 use super::models::suggest;
-use super::{Llm, Provider};
 use crate::fetch::Check;
 
 /// How long a provider has to answer.
@@ -13,22 +13,15 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(15);
 impl Llm {
     /// The kind, as in the config file.
     pub fn kind(&self) -> &'static str {
-        match &self.provider {
-            Provider::Gemini(_) => "gemini",
-            Provider::OpenAi(_) => "openai",
-        }
+        self.kind.keys.name
     }
 
     /// Looks whether questions could be asked; costs nothing and counts against no budget.
     pub async fn check(&self) -> Vec<Check> {
-        let line = Line { clients: &self.clients, allow_private: &self.allow_private, clock: &self.clock };
+        let line = self.line();
         let mut models = vec![&self.screen_model, &self.summary_model];
         models.dedup();
-        let listed = match &self.provider {
-            Provider::Gemini(gemini) => gemini.list_models(&line, CHECK_TIMEOUT).await.map(Some),
-            Provider::OpenAi(openai) => openai.list_models(&line, CHECK_TIMEOUT).await,
-        };
-        let listed = match listed {
+        let listed = match self.provider.list_models(&line, CHECK_TIMEOUT).await {
             Ok(listed) => listed,
             // The same for every model: one line says it.
             Err(error) => return vec![failed(&self.screen_model, error)],
@@ -48,11 +41,7 @@ impl Llm {
 
     /// Looks whether there is a model that is not listed, and says what to take instead.
     async fn check_unlisted(&self, line: &Line<'_>, model: &str, names: &[String]) -> Check {
-        let known = match &self.provider {
-            Provider::Gemini(gemini) => gemini.knows(line, model, CHECK_TIMEOUT).await,
-            Provider::OpenAi(openai) => openai.knows(line, model, CHECK_TIMEOUT).await,
-        };
-        match known {
+        match self.provider.knows(line, model, CHECK_TIMEOUT).await {
             Ok(true) => Check::fine(model, "the provider takes the key and has the model"),
             Ok(false) => {
                 let key = if model == self.screen_model { "screen_model" } else { "summary_model" };

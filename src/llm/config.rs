@@ -1,73 +1,70 @@
 //! `[llm.NAME]`: what the config file says about a model provider.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::Secret;
-use crate::config::value::{ByteSize, HttpUrl, Span};
+/// Writes a provider's config struct: its own keys first, then those that every provider has.
+///
+/// `serde(flatten)` would lose the positions of mistakes, so the shared keys are stamped into each struct.
+macro_rules! provider_config {
+    ($(#[$attribute:meta])* pub struct $name:ident { $($(#[$field_attribute:meta])* pub $field:ident: $type:ty,)* }) => {
+        $(#[$attribute])*
+        #[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct $name {
+            $($(#[$field_attribute])* pub(super) $field: $type,)*
+            /// The `[quota.NAME]` that requests are counted in; default: the one named as this provider, if there is one.
+            pub(super) quota: Option<String>,
+            /// How many tokens and requests may be used.
+            #[serde(default)]
+            pub(super) budget: crate::llm::config::BudgetKeys,
+            /// How freely the model words its answers, from 0 to 2; default: the model's own, which newer models want left alone.
+            pub(super) temperature: Option<f64>,
+            /// The most tokens of an answer, thoughts included; default: the model's own. An answer that was cut off is asked for
+            /// once more with four times as many.
+            pub(super) max_output_tokens: Option<u32>,
+            /// How much the model thinks before it answers: `"minimal"`, `"low"`, `"medium"` or `"high"`; default: the model's own.
+            pub(super) thinking: Option<crate::llm::config::Thinking>,
+            /// How long one answer may take; default `"2m"`.
+            pub(super) timeout: Option<crate::config::value::Span>,
+            /// Private addresses that this provider may be at, such as `["127.0.0.1"]`.
+            #[serde(default)]
+            pub(super) allow_private: Vec<String>,
+        }
 
-/// `[llm.NAME] kind = "gemini"`: Google's Gemini API.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GeminiConfig {
-    /// The API key; it travels in a header only.
-    pub api_key: Secret,
-    /// The model that screens; default `"gemini-flash-lite-latest"`.
-    pub screen_model: Option<String>,
-    /// The model that summarises; default `"gemini-flash-latest"`.
-    pub summary_model: Option<String>,
-    /// Where the API is; default `"https://generativelanguage.googleapis.com"`.
-    pub base_url: Option<HttpUrl>,
-    /// The `[quota.NAME]` that requests are counted in; default: the one named as this provider, if there is one.
-    pub quota: Option<String>,
-    /// How many tokens and requests may be used.
-    #[serde(default)]
-    pub budget: BudgetKeys,
-    /// Files up to this size together travel inside the request, larger ones through the Files API; default `"15 MiB"`.
-    pub inline_max: Option<ByteSize>,
-    /// How freely the model words its answers, from 0 to 2; default: the model's own, which newer models want left alone.
-    pub temperature: Option<f64>,
-    /// The most tokens of an answer, thoughts included; default: the model's own. An answer that was cut off is asked for
-    /// once more with four times as many.
-    pub max_output_tokens: Option<u32>,
-    /// How much the model thinks before it answers: `"minimal"`, `"low"`, `"medium"` or `"high"`; default: the model's own.
-    pub thinking: Option<Thinking>,
-    /// How long one answer may take; default `"2m"`.
-    pub timeout: Option<Span>,
-    /// Private addresses that this provider may be at, such as `["127.0.0.1"]`.
-    #[serde(default)]
-    pub allow_private: Vec<String>,
+        impl $name {
+            fn timeout(&self) -> std::time::Duration {
+                self.timeout.map_or(crate::llm::config::TIMEOUT, Into::into)
+            }
+
+            fn shared(&self) -> crate::llm::config::Shared {
+                crate::llm::config::Shared {
+                    quota: self.quota.clone(),
+                    budget: self.budget.clone(),
+                    allow_private: self.allow_private.clone(),
+                    tuning: crate::llm::config::Tuning {
+                        temperature: self.temperature,
+                        max_output_tokens: self.max_output_tokens,
+                        thinking: self.thinking,
+                    },
+                }
+            }
+        }
+    };
 }
+pub(super) use provider_config;
 
-/// `[llm.NAME] kind = "openai"`: any service that speaks OpenAI's chat completions, local ones included.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct OpenAiConfig {
-    /// The API key; local services often need none.
-    pub api_key: Option<Secret>,
-    /// The model that screens.
-    pub screen_model: String,
-    /// The model that summarises; default: the one that screens.
-    pub summary_model: Option<String>,
-    /// Where the API is; default `"https://api.openai.com/v1"`.
-    pub base_url: Option<HttpUrl>,
-    /// The `[quota.NAME]` that requests are counted in; default: the one named as this provider, if there is one.
-    pub quota: Option<String>,
-    /// How many tokens and requests may be used.
-    #[serde(default)]
-    pub budget: BudgetKeys,
-    /// How freely the model words its answers, from 0 to 2; default: the model's own, which newer models want left alone.
-    pub temperature: Option<f64>,
-    /// The most tokens of an answer, thoughts included; default: the model's own. An answer that was cut off is asked for
-    /// once more with four times as many.
-    pub max_output_tokens: Option<u32>,
-    /// How much the model thinks before it answers: `"minimal"`, `"low"`, `"medium"` or `"high"`; default: the model's own.
-    pub thinking: Option<Thinking>,
-    /// How long one answer may take; default `"2m"`.
-    pub timeout: Option<Span>,
-    /// Private addresses that this provider may be at, such as `["127.0.0.1"]`.
-    #[serde(default)]
-    pub allow_private: Vec<String>,
+/// How long an answer may take unless the config says otherwise.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// What every provider's table can say.
+pub(super) struct Shared {
+    pub(super) quota: Option<String>,
+    pub(super) budget: BudgetKeys,
+    pub(super) allow_private: Vec<String>,
+    pub(super) tuning: Tuning,
 }
 
 /// `budget = { … }`: what is not set is not limited.
@@ -109,19 +106,5 @@ impl Tuning {
     pub(super) fn with_more_room(self) -> Option<Self> {
         let more = self.max_output_tokens?.saturating_mul(4);
         Some(Self { max_output_tokens: Some(more), ..self })
-    }
-}
-
-impl From<&GeminiConfig> for Tuning {
-    fn from(keys: &GeminiConfig) -> Self {
-        let GeminiConfig { temperature, max_output_tokens, thinking, .. } = *keys;
-        Self { temperature, max_output_tokens, thinking }
-    }
-}
-
-impl From<&OpenAiConfig> for Tuning {
-    fn from(keys: &OpenAiConfig) -> Self {
-        let OpenAiConfig { temperature, max_output_tokens, thinking, .. } = *keys;
-        Self { temperature, max_output_tokens, thinking }
     }
 }

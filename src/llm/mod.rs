@@ -15,49 +15,50 @@ mod budget;
 mod call;
 mod check;
 mod config;
+pub mod events;
 mod gemini;
 mod models;
 mod openai;
 mod prompt;
+mod provider;
 mod refusal;
 mod schema;
 mod set;
 pub mod store;
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 
 pub use answer::{Summary, Verdict, Worth, plain};
 pub use budget::Budget;
-pub use config::{BudgetKeys, GeminiConfig, OpenAiConfig, Thinking};
+pub use config::{BudgetKeys, Thinking};
+pub use provider::ProviderKind;
 pub use set::LlmSet;
 
-use crate::config::{Kind, TableKind};
 use crate::db::{self, Db};
 use crate::fail;
 use crate::fetch::{AllowPrivate, Clients};
 use crate::hash;
 use crate::id::JobName;
 use crate::parse::pdf;
+use crate::phrase::Phrase;
 use crate::text::Language;
 use crate::time::{Clock, Timestamp};
 use budget::Reserved;
 use call::{CallError, Question, Repair, Reply, Rest, Usage};
 use config::Tuning;
 use prompt::Prompt;
+use provider::Provider;
 use refusal::Blame;
 
-/// The kinds of LLMs, for the config file.
-pub const KINDS: &[Kind] = &[
-    Kind::llm::<GeminiConfig>("gemini").naming(&[("quota", TableKind::Quota)]),
-    Kind::llm::<OpenAiConfig>("openai").naming(&[("quota", TableKind::Quota)]),
-];
+/// The kinds of model providers: each is a file or a folder, and a line here.
+pub const KINDS: &[ProviderKind] = &[gemini::KIND, openai::KIND];
 
 /// A model provider of the config file, ready to be asked.
 pub struct Llm {
     /// Its name in the config file.
     pub name: String,
-    provider: Provider,
+    kind: &'static ProviderKind,
+    provider: Box<dyn Provider>,
     screen_model: String,
     summary_model: String,
     tuning: Tuning,
@@ -66,12 +67,6 @@ pub struct Llm {
     clock: Clock,
     clients: Clients,
     allow_private: AllowPrivate,
-}
-
-#[derive(Debug)]
-enum Provider {
-    Gemini(gemini::Gemini),
-    OpenAi(openai::OpenAi),
 }
 
 /// What the model is shown. All of it comes from outside and is data.
@@ -179,13 +174,14 @@ pub struct Unavailable {
     /// Until when.
     pub until: Timestamp,
     /// Why, for people.
-    pub why: String,
+    pub why: Phrase,
     /// Why, for programs.
     pub because: PauseReason,
 }
 
 /// The kinds of reasons why a provider cannot be asked now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum PauseReason {
     /// Too many requests at this moment.
     Busy,
@@ -200,26 +196,15 @@ pub enum PauseReason {
 }
 
 impl PauseReason {
-    const ALL: [Self; 5] = [Self::Busy, Self::UsedUp, Self::Down, Self::Locked, Self::Refused];
-
     /// As it stands in the database.
     pub fn as_str(self) -> &'static str {
-        match self {
-            PauseReason::Busy => "busy",
-            PauseReason::UsedUp => "used_up",
-            PauseReason::Down => "down",
-            PauseReason::Locked => "locked",
-            PauseReason::Refused => "refused",
-        }
-    }
-
-    fn find(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|because| because.as_str() == text)
+        self.into()
     }
 }
 
 /// What a model is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Purpose {
     /// Whether a page is worth telling.
     Screen,
@@ -230,10 +215,7 @@ pub enum Purpose {
 impl Purpose {
     /// As it stands in the database.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Purpose::Screen => "screen",
-            Purpose::Summary => "summary",
-        }
+        self.into()
     }
 }
 
@@ -256,10 +238,7 @@ impl Llm {
         document: &Document,
         options: &AskOptions,
     ) -> Result<Answered<Summary>, AskError> {
-        let document = match &self.provider {
-            Provider::Gemini(_) => Cow::Borrowed(document),
-            Provider::OpenAi(_) => Cow::Owned(openai::files::read_files(document).await),
-        };
+        let document = self.provider.prepare(document).await;
         let prompt = prompt::summary(&document, options, |media_type| self.takes(media_type));
         let read = |text: &str| answer::read_summary(text, options);
         self.ask(job, &self.summary_model, &prompt, &document.files, options, read).await
@@ -267,10 +246,7 @@ impl Llm {
 
     /// Whether the summarising model reads files of this media type; others are told by name and size only.
     pub fn takes(&self, media_type: &str) -> bool {
-        match &self.provider {
-            Provider::Gemini(_) => gemini::takes(media_type),
-            Provider::OpenAi(_) => openai::takes(media_type),
-        }
+        self.provider.takes(media_type)
     }
 
     /// Why the provider cannot be asked now, if so: it rests, or the budget does not allow a request of that size.
@@ -327,7 +303,7 @@ impl Llm {
             let question = Question { model, prompt, files, tuning, complaint: complaint.as_deref() };
             let reserved = self.reserve(job, &question).await?;
             fail::point("llm.reserved");
-            let called = self.call(&question).await;
+            let called = self.provider.call(&self.line(), &question).await;
             fail::point("llm.answered");
             let why = match called {
                 Ok(Reply { text, usage }) => match read(&text) {
@@ -384,13 +360,8 @@ impl Llm {
         }
     }
 
-    async fn call(&self, question: &Question<'_>) -> Result<Reply, CallError> {
-        let line =
-            call::Line { clients: &self.clients, allow_private: &self.allow_private, clock: &self.clock };
-        match &self.provider {
-            Provider::Gemini(gemini) => gemini.call(&line, question).await,
-            Provider::OpenAi(openai) => openai.call(&line, question).await,
-        }
+    fn line(&self) -> call::Line<'_> {
+        call::Line { clients: &self.clients, allow_private: &self.allow_private, clock: &self.clock }
     }
 
     async fn reserve(&self, job: &JobName, question: &Question<'_>) -> Result<Reserved, AskError> {

@@ -8,20 +8,19 @@ use serde_json::json;
 use super::budget::{Budget, Reserved};
 use super::call::{Rest, Usage};
 use super::config::Tuning;
+use super::events::ProviderCode;
+use super::provider::Opened;
 use super::refusal::{self, Blame};
-use super::{
-    GeminiConfig, KINDS, Llm, OpenAiConfig, PauseReason, Provider, Purpose, Unavailable, gemini, openai,
-    store,
-};
+use super::{KINDS, Llm, PauseReason, Purpose, Unavailable, store};
 use crate::config::value::Zone;
 use crate::config::{self, Problems, Section};
 use crate::db::{self, Db};
 use crate::fetch::{AllowPrivate, Clients};
 use crate::ledger::quota::Quota;
 use crate::ledger::{Subject, event, pause};
+use crate::phrase;
+use crate::phrase::Phrase;
 
-/// How long an answer may take unless the config says otherwise.
-const TIMEOUT: Duration = Duration::from_secs(120);
 /// Rests after failures in a row, shortest first; the last one repeats.
 const RESTS: [Duration; 4] = [
     Duration::from_secs(60),
@@ -79,71 +78,27 @@ fn read_one(
     db: &Db,
     clients: &Clients,
 ) -> Result<Llm, Problems> {
-    let allow = |entries: &[String]| {
-        AllowPrivate::parse(entries)
-            .map_err(|error| Problems::from(section.problem("allow_private", error.to_string())))
+    let Some(kind) = KINDS.iter().find(|kind| kind.keys.name == section.kind) else {
+        let known = KINDS.iter().map(|kind| kind.keys.name);
+        return Err(section.unknown_name("kind", "kind of LLM", &section.kind, known).into());
     };
-    let llm = |provider, models: (String, String), tuning, budget, allow_private| Llm {
+    let Opened { provider, screen_model, summary_model, shared } = (kind.open)(section)?;
+    let theirs = kind.zone.and_then(|zone| zone.parse().ok());
+    let zone = theirs.as_ref().unwrap_or(zone);
+    Ok(Llm {
         name: section.name.clone(),
+        kind,
         provider,
-        screen_model: models.0,
-        summary_model: models.1,
-        tuning,
-        budget,
+        screen_model,
+        summary_model,
+        tuning: check_tuning(section, shared.tuning)?,
+        budget: Budget { keys: shared.budget, ..budget(section, shared.quota.as_deref(), quotas, zone)? },
         db: db.clone(),
         clock: db.clock().clone(),
         clients: clients.clone(),
-        allow_private,
-    };
-    match section.kind.as_str() {
-        "gemini" => {
-            let keys: GeminiConfig = section.keys().cloned()?;
-            let pacific: Zone = "America/Los_Angeles".parse().unwrap_or_else(|_| zone.clone());
-            let budget = Budget {
-                keys: keys.budget.clone(),
-                ..budget(section, keys.quota.as_deref(), quotas, &pacific)?
-            };
-            let models = (
-                keys.screen_model.clone().unwrap_or_else(|| "gemini-flash-lite-latest".to_owned()),
-                keys.summary_model.clone().unwrap_or_else(|| "gemini-flash-latest".to_owned()),
-            );
-            for (key, model) in [("screen_model", &models.0), ("summary_model", &models.1)] {
-                if !model.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')) {
-                    return Err(section.problem(key, format!("`{model}` is not the name of a model")).into());
-                }
-            }
-            let allow_private = allow(&keys.allow_private)?;
-            let tuning = check_tuning(section, Tuning::from(&keys))?;
-            let timeout = keys.timeout.map_or(TIMEOUT, Into::into);
-            Ok(llm(
-                Provider::Gemini(gemini::Gemini::new(keys, timeout)),
-                models,
-                tuning,
-                budget,
-                allow_private,
-            ))
-        }
-        "openai" => {
-            let keys: OpenAiConfig = section.keys().cloned()?;
-            let budget =
-                Budget { keys: keys.budget.clone(), ..budget(section, keys.quota.as_deref(), quotas, zone)? };
-            let screen = keys.screen_model.clone();
-            let models = (screen.clone(), keys.summary_model.clone().unwrap_or(screen));
-            let allow_private = allow(&keys.allow_private)?;
-            let tuning = check_tuning(section, Tuning::from(&keys))?;
-            let timeout = keys.timeout.map_or(TIMEOUT, Into::into);
-            Ok(llm(
-                Provider::OpenAi(openai::OpenAi::new(keys, timeout)),
-                models,
-                tuning,
-                budget,
-                allow_private,
-            ))
-        }
-        other => {
-            Err(section.unknown_name("kind", "kind of LLM", other, KINDS.iter().map(|kind| kind.name)).into())
-        }
-    }
+        allow_private: AllowPrivate::parse(&shared.allow_private)
+            .map_err(|error| section.problem("allow_private", error.to_string()))?,
+    })
 }
 
 fn check_tuning(section: &Section, tuning: Tuning) -> Result<Tuning, Problems> {
@@ -198,7 +153,12 @@ impl Llm {
             .await?;
         Ok(found.map(|(rest, because)| Unavailable {
             until: rest.paused_until.unwrap_or_else(|| now.plus(LOCKED)),
-            why: format!("`{}` is paused: {}", self.name, rest.reason),
+            why: phrase!(
+                "`{name}` is paused: {why}",
+                "`{name}` は一時停止中です：{why}",
+                name = &self.name,
+                why = &rest.reason
+            ),
             because: because.unwrap_or(PauseReason::Down),
         }))
     }
@@ -216,22 +176,26 @@ impl Llm {
                 let failures = store::find_health(tx, &name)?.failures_in_a_row;
                 let growing = RESTS[usize::try_from(failures).unwrap_or(0).min(RESTS.len() - 1)];
                 let (until, because, why) = match &rest {
-                    Rest::Busy { why, after } => (now.plus(*after), PauseReason::Busy, why.clone()),
-                    Rest::UsedUp { why } => {
-                        (day_ends, PauseReason::UsedUp, format!("used up for today: {why}"))
-                    }
-                    Rest::Down { why, after, .. } => {
-                        (now.plus(after.unwrap_or(growing).max(growing)), PauseReason::Down, why.clone())
-                    }
-                    Rest::Locked { why } => (now.plus(LOCKED), PauseReason::Locked, why.clone()),
-                    Rest::Refused { why } => (now.plus(LOCKED), PauseReason::Refused, why.clone()),
+                    Rest::Busy { why, after } => (now.plus(*after), PauseReason::Busy, Phrase::verbatim(why)),
+                    Rest::UsedUp { why } => (
+                        day_ends,
+                        PauseReason::UsedUp,
+                        phrase!("used up for today: {why}", "本日の上限に達しました：{why}", why),
+                    ),
+                    Rest::Down { why, after, .. } => (
+                        now.plus(after.unwrap_or(growing).max(growing)),
+                        PauseReason::Down,
+                        Phrase::verbatim(why),
+                    ),
+                    Rest::Locked { why } => (now.plus(LOCKED), PauseReason::Locked, Phrase::verbatim(why)),
+                    Rest::Refused { why } => (now.plus(LOCKED), PauseReason::Refused, Phrase::verbatim(why)),
                 };
                 let failed = i64::from(because == PauseReason::Down);
                 store::put_health(tx, &name, failures + failed, Some((&print, because)))?;
                 pause::put(tx, &Subject::provider(&name), Some(until), &why, now)?;
-                let (code, detail) =
-                    (format!("provider_{}", because.as_str()), json!({ "why": why, "until": until }));
-                event::add(tx, Some(&reserved.job), &Subject::provider(&name), &code, &detail, now)?;
+                let detail = json!({ "why": why.to_stored(), "until": until });
+                let code = ProviderCode::from(because);
+                event::add(tx, Some(&reserved.job), &Subject::provider(&name), code, &detail, now)?;
                 Ok((until, why, because))
             })
             .await?;
@@ -292,15 +256,11 @@ impl Llm {
 
     /// Tells whether key, models, address or the way to ask have changed, without telling anything about them: 16 bits of a hash.
     fn print(&self) -> String {
-        let (key, address) = match &self.provider {
-            Provider::Gemini(gemini) => (gemini.key_text(), gemini.address()),
-            Provider::OpenAi(openai) => (openai.key_text(), openai.address()),
-        };
         let tuning = format!("{:?}", self.tuning);
         let whole = crate::hash::sha256_parts(&[
             &self.name,
-            &key,
-            address,
+            &self.provider.key_text(),
+            self.provider.address(),
             &self.screen_model,
             &self.summary_model,
             &tuning,

@@ -154,7 +154,7 @@ pub fn find_health(tx: &mut Tx<'_>, provider: &str) -> db::Result<Health> {
             Ok(Health {
                 failures_in_a_row: row.get(0)?,
                 rests_with: row.get(1)?,
-                rests_because: because.as_deref().and_then(PauseReason::find),
+                rests_because: because.and_then(|because| because.parse().ok()),
             })
         },
     )?;

@@ -5,11 +5,14 @@
 
 use serde_json::json;
 
+use super::events::ItemCode;
 use super::{Failure, Press, RunContext, store};
 use crate::channel::outbox;
+use crate::phrase;
+use crate::phrase::Phrase;
 
-/// Holds what has piled up, if it is too much; answers a line that says so.
-pub(super) async fn hold(press: &Press, ctx: &RunContext) -> Result<Option<String>, Failure> {
+/// Holds what has piled up, if it is too much; answers what to say about it.
+pub(super) async fn hold(press: &Press, ctx: &RunContext) -> Result<Option<Phrase>, Failure> {
     let name = press.name.clone();
     let ready = ctx.db.read(move |tx| store::list_ready(tx, &name)).await?;
     let hold_above = usize::try_from(press.hold_above).unwrap_or(usize::MAX);
@@ -20,11 +23,15 @@ pub(super) async fn hold(press: &Press, ctx: &RunContext) -> Result<Option<Strin
     ctx.write(move |tx| {
         for item in &ready {
             if store::mark_held(tx, item.id)? {
-                store::note(tx, item, "held", &json!({ "pending": count }), now)?;
+                store::note(tx, item, ItemCode::Held, &json!({ "pending": count }), now)?;
             }
         }
         Ok(())
     })
     .await?;
-    Ok(Some(format!("{count} pending, held: more than `hold_above` at once")))
+    Ok(Some(phrase!(
+        "{count} pending need approval: more than `hold_above` at once",
+        "投稿待ち {count} 件は確認待ち：一度に `hold_above` を超えました",
+        count
+    )))
 }

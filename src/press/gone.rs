@@ -1,7 +1,8 @@
-//! A feed that is gone for good (410): it is paused until a person or another address wakes it, and is told once.
+//! A feed that is gone for good (410): it is paused until a person or another address resumes it, and is announced once.
 
 use serde_json::json;
 
+use super::events::{self, FeedCode};
 use super::{Failure, Press, RunContext, store};
 use crate::channel::outbox::{self, Batch, Provenance};
 use crate::channel::{News, Notice};
@@ -9,6 +10,8 @@ use crate::db::{self, Tx};
 use crate::engine::{Delivery, JobEnv};
 use crate::id::JobName;
 use crate::ledger::{Subject, event, pause};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::text::Language;
 use crate::time::Timestamp;
 
@@ -16,45 +19,50 @@ use crate::time::Timestamp;
 const TOPIC: &str = "press.feed";
 
 /// What is said about a feed that is gone.
-pub(super) fn words(job: &JobName) -> String {
-    format!("it is gone for good (410) and is paused: `tsuzuki job resume {job}` or another `feed` wakes it")
+pub(super) fn words(job: &JobName) -> Phrase {
+    phrase!(
+        "it is gone for good (410) and is paused: `tsuzuki job resume {job}` or another `feed` resumes it",
+        "フィードが消滅したため（410）一時停止中です。`tsuzuki job resume {job}` か、別の `feed` の設定で再開します",
+        job
+    )
 }
 
-/// Whether the feed rests now. One with another address than the one that is gone does not.
+/// Whether the feed is paused now. One with another address than the one that is gone does not.
 pub(super) async fn rests(press: &Press, ctx: &RunContext) -> Result<bool, Failure> {
     let (job, feed, now) = (press.name.clone(), press.keys.feed.url().to_string(), ctx.now());
     let (is_gone, is_paused) = ctx
         .db
         .read(move |tx| {
             let is_gone = store::find_gone(tx, &job, &feed)?.is_some();
-            Ok((is_gone, pause::find(tx, &Subject::feed(&job), now)?.is_some()))
+            Ok((is_gone, pause::find(tx, &events::feed(&job), now)?.is_some()))
         })
         .await?;
     if is_paused && !is_gone {
         let (job, feed, now) = (press.name.clone(), press.keys.feed.url().to_string(), ctx.now());
         ctx.write(move |tx| {
-            pause::reset(tx, &Subject::feed(&job))?;
+            pause::reset(tx, &events::feed(&job))?;
             let detail = json!({ "feed": feed });
-            event::add(tx, Some(&job), &Subject::job(&job), "feed_changed", &detail, now)
+            event::add(tx, Some(&job), &Subject::job(&job), FeedCode::Changed, &detail, now)
         })
         .await?;
     }
     Ok(is_gone)
 }
 
-/// Lets the feed rest.
+/// Pauses the feed.
 pub(super) async fn rest(press: &Press, ctx: &RunContext) -> Result<(), Failure> {
     let (job, feed, now) = (press.name.clone(), press.keys.feed.url().to_string(), ctx.now());
     ctx.write(move |tx| {
         store::mark_gone(tx, &job, &feed, now)?;
-        pause::put(tx, &Subject::feed(&job), None, &format!("{feed} is gone for good (410)"), now)?;
-        event::add(tx, Some(&job), &Subject::job(&job), "feed_gone", &json!({ "feed": feed }), now)
+        let why = phrase!("{feed} is gone for good (410)", "{feed} は消滅しました（410）", feed = &feed);
+        pause::put(tx, &events::feed(&job), None, &why, now)?;
+        event::add(tx, Some(&job), &Subject::job(&job), FeedCode::Gone, &json!({ "feed": feed }), now)
     })
     .await
 }
 
 /// Tells the channels that the feed is gone, unless that was done; answers what could not be made a message.
-pub(super) async fn tell(press: &Press, ctx: &RunContext) -> Result<Vec<String>, Failure> {
+pub(super) async fn tell(press: &Press, ctx: &RunContext) -> Result<Vec<Phrase>, Failure> {
     let (job, feed) = (press.name.clone(), press.keys.feed.url().to_string());
     let gone = ctx.db.read(move |tx| store::find_gone(tx, &job, &feed)).await?;
     let Some(gone_at) = gone.filter(|gone| !gone.is_announced).map(|gone| gone.gone_at) else {
@@ -64,9 +72,9 @@ pub(super) async fn tell(press: &Press, ctx: &RunContext) -> Result<Vec<String>,
         return Ok(Vec::new());
     }
     let JobEnv { channels, channel_env, app, .. } = &press.env;
-    let news = News::from(notice(press, app.language));
+    let news = News::from(notice(press, app.message_language()));
     let (rendered, failed) = channels.render(&press.deliver, channel_env, &news).await;
-    let problems = failed.iter().map(ToString::to_string).collect();
+    let problems = failed.iter().map(|failed| Phrase::verbatim(failed.to_string())).collect();
     let (job, feed, now) = (press.name.clone(), press.keys.feed.url().to_string(), ctx.now());
     ctx.write(move |tx| {
         if !store::mark_gone_announced(tx, &job, &feed, gone_at, now)? {
@@ -100,7 +108,7 @@ fn notice(press: &Press, language: Language) -> Notice {
 /// Has the feed of a job read again; `false` if it was not paused.
 pub fn resume(tx: &mut Tx<'_>, job: &JobName) -> db::Result<bool> {
     let was_gone = store::reset_gone(tx, job)? > 0;
-    Ok(pause::reset(tx, &Subject::feed(job))? || was_gone)
+    Ok(pause::reset(tx, &events::feed(job))? || was_gone)
 }
 
 /// A feed that is gone.

@@ -15,11 +15,13 @@ mod collect;
 pub mod commands;
 pub mod config;
 pub mod decide;
+pub mod events;
 mod files;
 mod flood;
 pub mod gone;
 pub mod model;
 mod page;
+pub mod pipeline;
 mod post;
 mod preview;
 mod report;
@@ -50,7 +52,8 @@ use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::Subject;
 use crate::llm::{AskError, AskOptions, Llm, PauseReason, Purpose, Unavailable};
-use crate::text;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use decide::{Event, Limits};
 use report::ReportBuilder;
@@ -80,7 +83,8 @@ pub struct Press {
 }
 
 /// One of the things that a run does, for running it alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Only {
     /// Read the feed.
     Collect,
@@ -90,44 +94,30 @@ pub enum Only {
     Post,
 }
 
-impl Only {
-    /// All of them.
-    pub const ALL: [Only; 3] = [Only::Collect, Only::Screen, Only::Post];
-
-    /// Its word on the command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Only::Collect => "collect",
-            Only::Screen => "screen",
-            Only::Post => "post",
-        }
-    }
-}
-
 /// What a step came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// A page, a file or an answer could not be had, as the line says; the item is tried again.
-    Failed(String),
+    Failed(Phrase),
     /// The page of an item that waits for it is as it was.
     Unchanged,
     /// An item has moved on, as the line says.
-    Moved(String),
+    Moved(Phrase),
     /// Channels could not make a message of an item.
     NotRendered {
         /// What became of the item.
-        line: String,
+        line: Phrase,
         /// Which channels, and why.
-        problems: Vec<String>,
+        problems: Vec<Phrase>,
         /// Whether others have a message of it.
         is_queued: bool,
     },
-    /// The provider rests; no item was touched.
+    /// The provider is paused; no item was touched.
     Waiting {
         /// Until when.
         until: Timestamp,
         /// Why.
-        why: String,
+        why: Phrase,
     },
     /// There is nothing to do now.
     Nothing,
@@ -183,11 +173,15 @@ impl Press {
 
     async fn collect_into(&self, ctx: &RunContext, report: &mut ReportBuilder) -> Result<(), Failure> {
         if gone::rests(self, ctx).await? {
-            report.lines.push(format!("the feed is not read: {}", gone::words(&self.name)));
+            report.lines.push(phrase!(
+                "the feed is not read: {why}",
+                "フィードは読み込みません：{why}",
+                why = gone::words(&self.name)
+            ));
         } else {
             ctx.progress.report(&ctx.job, Update::Now(format!("reading {}", self.keys.feed)));
             match until_stopped(ctx, collect::collect(self, ctx)).await? {
-                Ok(collected) => report.well(collected.to_string()),
+                Ok(collected) => report.well(collected.phrase()),
                 // The items that we have do not depend on the feed being there.
                 Err(why) => report.problems.push(why),
             }
@@ -214,16 +208,23 @@ impl Press {
         let name = self.name.clone();
         let pending = ctx.db.read(move |tx| store::count(tx, &name, Status::Pending)).await?;
         if pending > 0 {
-            report.lines.push(format!("{pending} pending, not posted ({why})"));
+            report.lines.push(phrase!(
+                "{pending} pending, not posted ({why})",
+                "投稿待ち {pending} 件（未投稿：{why}）",
+                pending,
+                why
+            ));
         }
         Ok(())
     }
 
     /// Why a run posts nothing, if so.
-    fn no_deliver(&self, ctx: &RunContext) -> Option<&'static str> {
+    fn no_deliver(&self, ctx: &RunContext) -> Option<Phrase> {
         match ctx.delivery {
-            Delivery::NoDeliver => Some("--no-deliver"),
-            Delivery::Queue if self.deliver.is_empty() => Some("`deliver` names no channel"),
+            Delivery::NoDeliver => Some(Phrase::verbatim("--no-deliver")),
+            Delivery::Queue if self.deliver.is_empty() => {
+                Some(phrase!("`deliver` names no channel", "`deliver` にチャンネルがありません"))
+            }
             Delivery::Queue => None,
         }
     }
@@ -254,7 +255,12 @@ impl Press {
                     report.any_step_well |= is_queued;
                 }
                 Step::Waiting { until, why } => {
-                    report.lines.push(format!("waiting until {until}: {why}"));
+                    report.lines.push(phrase!(
+                        "waiting until {until}: {why}",
+                        "{until} まで待機：{why}",
+                        until,
+                        why
+                    ));
                     report.waiting_until = Some(until);
                     break;
                 }
@@ -262,7 +268,7 @@ impl Press {
             }
         }
         if unchanged > 0 {
-            report.well(format!("{} unchanged", text::counted(unchanged, "page")));
+            report.well(phrase!("{unchanged page} unchanged", "変化のないページ {unchanged} 件", unchanged));
         }
         Ok(())
     }
@@ -313,7 +319,12 @@ impl Press {
         let Some(to) = decide::after(item, event, Some(&self.limits()), ctx.now()) else {
             return Ok(Step::Nothing);
         };
-        let line = format!("{}: {}", event.code(), item.title);
+        let line = phrase!(
+            "{event}: {title}",
+            "{event}：{title}",
+            event = event.code().phrase(),
+            title = &item.title
+        );
         let item = item.clone();
         let took = ctx
             .write(move |tx| {
@@ -332,7 +343,7 @@ impl Press {
             })
             .await?;
         Ok(match event {
-            _ if !took => Step::Moved("somebody else has changed the item meanwhile".to_owned()),
+            _ if !took => Step::Moved(overtaken()),
             Event::DownloadFailed | Event::ModelFailed => Step::Failed(line),
             Event::Unchanged => Step::Unchanged,
             _ => Step::Moved(line),
@@ -340,10 +351,13 @@ impl Press {
     }
 
     /// That `content` names a block that a page has not.
-    fn block_warning(&self, page: &str) -> String {
+    fn block_warning(&self, page: &str) -> Phrase {
         let content = self.keys.content.as_deref().unwrap_or_default();
-        format!(
-            "warning: `content = \"{content}\"` matches nothing on {page}; the main text is detected instead"
+        phrase!(
+            "warning: `content = \"{content}\"` matches nothing on {page}; the main text is detected instead",
+            "警告：`content = \"{content}\"` に一致する部分が {page} にないため、本文を自動判定しました",
+            content,
+            page
         )
     }
 
@@ -352,26 +366,35 @@ impl Press {
     }
 
     fn llm(&self) -> Result<&Llm, Failure> {
-        let missing = || Failure::Config(format!("there is no LLM `{}`", self.llm));
+        let missing = || {
+            Failure::Config(phrase!(
+                "there is no [llm.{name}]",
+                "[llm.{name}] がありません",
+                name = &self.llm
+            ))
+        };
         self.env.llms.find(&self.llm).ok_or_else(missing)
     }
 
     /// That the model cannot be asked because of its key, naming the table of the config that has it.
-    fn locked(&self, why: &str) -> Failure {
-        Failure::Credentials(format!("[llm.{}]: {why}", self.llm))
+    fn locked(&self, why: &Phrase) -> Failure {
+        Failure::Credentials(phrase!("[llm.{name}]: {why}", "[llm.{name}]：{why}", name = &self.llm, why))
     }
 
     /// That the model cannot be asked in the way that the config says.
-    fn refused(&self, why: &str) -> Failure {
-        let hint =
-            "hint: `tsuzuki doctor` says which models there are; what else is sent stands in that table";
-        Failure::Config(format!("[llm.{}]: {why}; {hint}", self.llm))
+    fn refused(&self, why: &Phrase) -> Failure {
+        Failure::Config(phrase!(
+            "[llm.{name}]: {why}; hint: `tsuzuki doctor` says which models there are; what else is sent stands in that table",
+            "[llm.{name}]：{why}。使えるモデルは `tsuzuki doctor` で確認できます",
+            name = &self.llm,
+            why
+        ))
     }
 
     fn options(&self, item: &Item, instructions: Option<&String>) -> AskOptions {
         AskOptions {
             about: item.url.clone(),
-            language: self.env.app.language,
+            language: self.env.app.message_language(),
             instructions: instructions.cloned(),
             max_chars: usize::try_from(self.keys.summary_chars).unwrap_or(usize::MAX),
             bypass_cache: item.bypass_cache,
@@ -395,6 +418,11 @@ fn no_answer(press: &Press, error: AskError) -> Result<Result<Step, String>, Fai
         AskError::Rejected { why } => Ok(Err(why)),
         AskError::Db(error) => Err(error.into()),
     }
+}
+
+/// That another process was faster.
+fn overtaken() -> Phrase {
+    phrase!("somebody else has changed the item meanwhile", "その間に別の処理が記事を更新しました")
 }
 
 /// Runs `work` until it is done or the run is to stop; what was not written is as if it had not happened.
@@ -428,52 +456,27 @@ impl Collector for Press {
     }
 
     fn relies_on(&self) -> Vec<Subject> {
-        vec![Subject::provider(&self.llm), Subject::feed(&self.name)]
+        vec![Subject::provider(&self.llm), events::feed(&self.name)]
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
         Box::pin(async {
             let (item, page) = preview::preview(self, db, self.env.clock.now()).await?;
-            let mut notes = vec!["only the newest page is read, and the model is not asked".to_owned()];
+            let mut notes = vec![phrase!(
+                "only the newest page is read, and the model is not asked",
+                "最新のページだけを読み、モデルには問い合わせません"
+            )];
             notes.extend(page);
             Ok(Preview { items: vec![item], notes })
         })
     }
 
     fn only(&self, step: &str) -> Option<Arc<dyn Collector>> {
-        let only = Only::ALL.into_iter().find(|only| only.word() == step)?;
+        let only = step.parse().ok()?;
         Some(Arc::new(Press { only: Some(only), ..self.clone() }))
     }
 
     fn plan<'a>(&'a self, db: &'a Db, now: Timestamp) -> Boxed<'a, db::Result<Plan>> {
-        Box::pin(async move {
-            let (name, feed) = (self.name.clone(), self.keys.feed.url().to_string());
-            let (gone, pending, to_screen, waiting) = db
-                .read(move |tx| {
-                    let gone = store::find_gone(tx, &name, &feed)?;
-                    let waiting = store::count(tx, &name, Status::Unprocessed)?
-                        + store::count(tx, &name, Status::Deferred)?;
-                    let pending = store::find_pending(tx, &name)?;
-                    Ok((gone, pending, store::find_to_screen(tx, &name, now)?, waiting))
-                })
-                .await?;
-            let mut steps = vec![match gone {
-                None => format!("read {}", self.keys.feed),
-                Some(_) => format!("leave {} alone: {}", self.keys.feed, gone::words(&self.name)),
-            }];
-            match (pending, to_screen) {
-                (Some(item), _) if !self.deliver.is_empty() => {
-                    steps.push(format!("summarise and post: {}", item.title));
-                }
-                (_, Some(item)) => steps.push(format!("screen: {} ({waiting} waiting)", item.title)),
-                (_, None) => steps.push(format!("no item is due ({waiting} waiting)")),
-            }
-            if let Ok(llm) = self.llm()
-                && let Some(obstacle) = llm.find_obstacle(&self.name, Purpose::Screen, &[]).await?
-            {
-                steps.push(format!("wait until {}: {}", obstacle.until, obstacle.why));
-            }
-            Ok(Plan { steps })
-        })
+        Box::pin(preview::plan(self, db, now))
     }
 }

@@ -1,10 +1,26 @@
 //! An item and its words: statuses and reasons by the numbers of the seed.
 
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// Where an item stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    serde::Serialize,
+    strum::FromRepr,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+#[repr(i64)]
 pub enum Status {
     /// 0: nobody has looked at it.
     Unprocessed,
@@ -17,38 +33,42 @@ pub enum Status {
 }
 
 impl Status {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Status; 4] = [Status::Unprocessed, Status::Deferred, Status::Pending, Status::Processed];
+    /// All of them, in the order of their declaration.
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The number in the database.
     pub fn code(self) -> i64 {
         self as i64
     }
 
-    /// The status with that number.
-    pub fn from_code(code: i64) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.code() == code)
-    }
-
     /// The seed's word for it.
     pub fn word(self) -> &'static str {
-        match self {
-            Status::Unprocessed => "unprocessed",
-            Status::Deferred => "deferred",
-            Status::Pending => "pending",
-            Status::Processed => "processed",
-        }
+        self.into()
     }
 
     /// The status by its word or number.
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.word() == text || status.code().to_string() == text)
+        text.parse().ok().or_else(|| Self::from_repr(text.parse().ok()?))
     }
 }
 
 /// Why an item was put off or is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    serde::Serialize,
+    strum::FromRepr,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+#[repr(i64)]
 pub enum Reason {
     /// 0: no reason; it was posted, or nobody wanted it.
     None,
@@ -67,45 +87,39 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Reason; 7] = [
-        Reason::None,
-        Reason::NotValuable,
-        Reason::PageNotReady,
-        Reason::DownloadFailed,
-        Reason::LargeFileSkipped,
-        Reason::ApiFailed,
-        Reason::RetryLimitExceeded,
-    ];
+    /// All of them, in the order of their declaration.
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The number in the database.
     pub fn code(self) -> i64 {
         self as i64
     }
 
-    /// The reason with that number.
-    pub fn from_code(code: i64) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.code() == code)
+    /// The seed's word for it.
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 
-    /// A word for it.
-    pub fn word(self) -> &'static str {
+    /// What it is called.
+    pub fn phrase(self) -> Phrase {
         match self {
-            Reason::None => "none",
-            Reason::NotValuable => "not_valuable",
-            Reason::PageNotReady => "page_not_ready",
-            Reason::DownloadFailed => "download_failed",
-            Reason::LargeFileSkipped => "large_file_skipped",
-            Reason::ApiFailed => "api_failed",
-            Reason::RetryLimitExceeded => "retry_limit_exceeded",
+            Reason::None => phrase!("no reason", "理由なし"),
+            Reason::NotValuable => phrase!("not worth a post", "投稿する価値なし"),
+            Reason::PageNotReady => phrase!("the page is not complete yet", "ページが未完成"),
+            Reason::DownloadFailed => phrase!("could not be fetched", "取得に失敗"),
+            Reason::LargeFileSkipped => phrase!("its files are too large", "ファイルが大きすぎるため対象外"),
+            Reason::ApiFailed => phrase!("the model or the post failed", "モデルまたは投稿の失敗"),
+            Reason::RetryLimitExceeded => phrase!("too many failed attempts", "失敗が多いため終了"),
         }
     }
 
     /// The reason by its word or number.
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.word() == text || reason.code().to_string() == text)
+        text.parse().ok().or_else(|| Self::from_repr(text.parse().ok()?))
     }
 }
+
+crate::db::from_code!(Status = "a status" Reason = "a reason");
 
 /// An item as it stands in the database.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]

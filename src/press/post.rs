@@ -4,15 +4,19 @@ use serde_json::json;
 use url::Url;
 
 use super::decide::{self, Event};
+use super::events::{self, ItemCode};
 use super::model::{Item, Status};
+use super::overtaken;
 use super::{Failure, Press, RunContext, Seen, Step, TOPIC, store};
+use crate::channel::NotRendered;
 use crate::channel::outbox::{self, Batch, Outcome, Provenance, Row};
 use crate::channel::{News, Notice, Template};
 use crate::db::{self, Tx};
 use crate::engine::JobEnv;
 use crate::fail;
-use crate::ledger::Subject;
 use crate::llm;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::text;
 
 /// What there is to post besides title and link.
@@ -59,7 +63,7 @@ fn notice(press: &Press, item: &Item, told: &Text) -> Result<Notice, String> {
         summary: fill(template, &title, &llm::plain(summary), &published)?,
         link: Url::parse(&item.url).ok(),
         tags: press.keys.tags.clone(),
-        ..Notice::new(title, press.env.app.language)
+        ..Notice::new(title, press.env.app.message_language())
     })
 }
 
@@ -86,7 +90,10 @@ pub(super) async fn queue(
     if rendered.is_empty() && failed.is_empty() {
         return Ok(Step::Nothing);
     }
-    let problems: Vec<String> = failed.iter().map(|error| format!("{}: {error}", item.title)).collect();
+    let problem = |error: &NotRendered| {
+        phrase!("{title}: {error}", "{title}：{error}", title = &item.title, error = error.to_string())
+    };
+    let problems: Vec<Phrase> = failed.iter().map(problem).collect();
     if rendered.is_empty() && !failed.is_empty() {
         let why: Vec<String> = failed.iter().map(ToString::to_string).collect();
         let detail = json!({ "why": why.join("; ") });
@@ -106,12 +113,15 @@ pub(super) async fn queue(
     let line = ctx
         .write(move |tx| {
             if !store::put_summary(tx, &item, summary.as_deref(), now)? {
-                return Ok("somebody else has changed the item meanwhile".to_owned());
+                return Ok(overtaken());
             }
             if let Some(seen) = &seen {
                 store::put_verdict(tx, item.id, &seen.page_hash, None)?;
             }
-            let about = Subject::item(&item.url);
+            let line = |code: ItemCode| {
+                phrase!("{code}: {title}", "{code}：{title}", code = code.phrase(), title = &item.title)
+            };
+            let about = events::item(&item.url);
             let batch = Batch {
                 job: &job,
                 topic: TOPIC,
@@ -122,18 +132,18 @@ pub(super) async fn queue(
                 about: &about,
             };
             if outbox::add_all(tx, &batch, &rendered, &failed, now)? > 0 {
-                store::note(tx, &item, "queued", &detail, now)?;
-                return Ok(format!("queued: {}", item.title));
+                store::note(tx, &item, ItemCode::Queued, &detail, now)?;
+                return Ok(line(ItemCode::Queued));
             }
             // Nothing to send: every message was sent or skipped before.
             let messages = store::find_messages(tx, &item.job_name, &item.url, 0)?;
-            let code = if messages.any_sent { "already_posted" } else { "already_skipped" };
+            let code = if messages.any_sent { ItemCode::AlreadyPosted } else { ItemCode::AlreadySkipped };
             if !messages.any_open
                 && let Some(to) = decide::after(&item, Event::Posted, None, now)
             {
                 store::apply(tx, &item, &to, code, &detail)?;
             }
-            Ok(format!("{code}: {}", item.title))
+            Ok(line(code))
         })
         .await?;
     fail::point("press.queued");

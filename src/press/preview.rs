@@ -2,13 +2,16 @@
 
 use serde_json::json;
 
-use super::collect::{Fetched, fetch_feed, find_new, read_entries};
-use super::model::NewItem;
-use super::{Failure, Press, page};
-use crate::db::Db;
-use crate::engine::PreviewItem;
+use super::collect::{Fetched, fetch_feed, find_new, left_out, read_entries};
+use super::model::{NewItem, Status};
+use super::{Failure, Press, gone, page, store};
+use crate::db::{self, Db};
 use crate::engine::preview::MAX_NAMED;
+use crate::engine::{Plan, PreviewItem};
 use crate::fetch::{self, Check, Validators};
+use crate::llm::Purpose;
+use crate::phrase;
+use crate::phrase::{Phrase, Value};
 use crate::text;
 use crate::time::Timestamp;
 
@@ -17,18 +20,18 @@ pub(super) async fn preview(
     press: &Press,
     db: &Db,
     now: Timestamp,
-) -> Result<(PreviewItem, Option<String>), Failure> {
-    let failed = |why: String| Ok((PreviewItem::failed(press.keys.feed.to_string(), why), None));
+) -> Result<(PreviewItem, Option<Phrase>), Failure> {
+    let failed = |why: Phrase| Ok((PreviewItem::failed(press.keys.feed.to_string(), why), None));
     let address = press.keys.feed.to_string();
     let entries = match fetch_feed(press, &Validators::default()).await {
         Ok(Fetched::Feed(_, entries)) => entries,
         Ok(Fetched::Unchanged(_)) => Vec::new(),
-        Ok(Fetched::Gone) => return failed(fetch::Error::Gone.told()),
+        Ok(Fetched::Gone) => return failed(fetch::Error::Gone.told().into()),
         Ok(Fetched::Later(_, why)) | Err(why) => return failed(why),
     };
     let read = read_entries(&entries, press.keys.future, now);
     let page = match newest_page(&read.items) {
-        Some(url) => Some(tell_page(press, url).await),
+        Some(url) => Some(preview_page(press, url).await),
         None => None,
     };
     let (job, feed, items) = (press.name.clone(), press.keys.feed.url().to_string(), read.items);
@@ -36,17 +39,23 @@ pub(super) async fn preview(
     let found = db.read(move |tx| find_new(tx, &job, &feed, &items, first_run, hold_above)).await?;
     let (is_first, held) = (found.first_success_at.is_none(), found.held);
     let new: Vec<_> = found.items.into_iter().filter(|item| item.recorded.is_none()).collect();
-    let mut found = format!("{}, {} to be screened", text::counted(entries.len(), "entry"), new.len());
+    let mut parts: Vec<Value> = vec![
+        phrase!("{count entry}", "{count} 件", count = entries.len()).into(),
+        phrase!("{count} to be screened", "判定対象 {count} 件", count = new.len()).into(),
+    ];
     if is_first {
-        found += ", the others recorded as known: it would be the first run";
+        parts.push(
+            phrase!(
+                "the others recorded as known: it would be the first run",
+                "残りは既知として記録（初回のため）"
+            )
+            .into(),
+        );
     } else if let Some(held) = held {
-        found += &format!(", {held}");
+        parts.push(held.phrase().into());
     }
-    for (count, what) in [(read.future, "dated in the future"), (read.unusable, "without a usable link")] {
-        if count > 0 {
-            found += &format!(", {count} {what}");
-        }
-    }
+    parts.extend(left_out(read.future, read.unusable));
+    let found = phrase!("{parts}", "{parts}", parts);
     let titles = new.iter().map(|item| item.title.clone());
     let any = entries.iter().filter_map(|entry| entry.title.as_deref().map(text::one_line));
     let first = if new.is_empty() { any.take(MAX_NAMED).collect() } else { titles.take(MAX_NAMED).collect() };
@@ -64,6 +73,59 @@ pub(super) async fn preview(
     Ok((PreviewItem { first, detail, ..PreviewItem::fine(address, found) }, page.map(|told| told.words)))
 }
 
+/// What a run would do now.
+pub(super) async fn plan(press: &Press, db: &Db, now: Timestamp) -> db::Result<Plan> {
+    let (name, feed) = (press.name.clone(), press.keys.feed.url().to_string());
+    let (gone, pending, to_screen, waiting) = db
+        .read(move |tx| {
+            let gone = store::find_gone(tx, &name, &feed)?;
+            let waiting =
+                store::count(tx, &name, Status::Unprocessed)? + store::count(tx, &name, Status::Deferred)?;
+            let pending = store::find_pending(tx, &name)?;
+            Ok((gone, pending, store::find_to_screen(tx, &name, now)?, waiting))
+        })
+        .await?;
+    let feed = press.keys.feed.to_string();
+    let mut steps = vec![match gone {
+        None => phrase!("read {feed}", "{feed} を読み込む", feed),
+        Some(_) => phrase!(
+            "skip {feed}: {why}",
+            "{feed} は読み込まない：{why}",
+            feed,
+            why = gone::words(&press.name)
+        ),
+    }];
+    match (pending, to_screen) {
+        (Some(item), _) if !press.deliver.is_empty() => {
+            steps.push(phrase!("summarise and post: {title}", "要約して投稿：{title}", title = &item.title));
+        }
+        (_, Some(item)) => {
+            steps.push(phrase!(
+                "screen: {title} ({waiting} waiting)",
+                "判定：{title}（待ち {waiting} 件）",
+                title = &item.title,
+                waiting
+            ));
+        }
+        (_, None) => steps.push(phrase!(
+            "no item is due ({waiting} waiting)",
+            "対象の記事なし（待ち {waiting} 件）",
+            waiting
+        )),
+    }
+    if let Ok(llm) = press.llm()
+        && let Some(obstacle) = llm.find_obstacle(&press.name, Purpose::Screen, &[]).await?
+    {
+        steps.push(phrase!(
+            "wait until {until}: {why}",
+            "{until} まで待機：{why}",
+            until = obstacle.until,
+            why = &obstacle.why
+        ));
+    }
+    Ok(Plan { steps })
+}
+
 /// Whether `content` names a block that the newest page has; nothing, if the config has no `content`.
 pub(super) async fn check_page(press: &Press) -> Option<Check> {
     press.keys.content.as_ref()?;
@@ -72,26 +134,43 @@ pub(super) async fn check_page(press: &Press) -> Option<Check> {
         Ok(Fetched::Unchanged(_) | Fetched::Gone | Fetched::Later(..)) | Err(_) => return None,
     };
     let read = read_entries(&entries, press.keys.future, press.env.clock.now());
-    let told = tell_page(press, newest_page(&read.items)?).await;
-    Some(if told.is_fine { Check::fine("page", told.words) } else { Check::warning("page", told.words) })
+    let told = preview_page(press, newest_page(&read.items)?).await;
+    Some(if told.is_fine {
+        Check::fine("page", told.words.to_string())
+    } else {
+        Check::warning("page", told.words.to_string())
+    })
 }
 
-struct ToldPage {
+struct PagePreview {
     is_fine: bool,
-    words: String,
+    words: Phrase,
 }
 
-async fn tell_page(press: &Press, url: &str) -> ToldPage {
+async fn preview_page(press: &Press, url: &str) -> PagePreview {
     match page::preview(press, url).await {
-        Ok(None) => ToldPage { is_fine: true, words: format!("{url} is a file itself") },
-        Ok(Some(page)) if page.lacks_block => ToldPage { is_fine: false, words: press.block_warning(url) },
+        Ok(None) => PagePreview {
+            is_fine: true,
+            words: phrase!("{url} is a file itself", "{url} はファイルです", url),
+        },
+        Ok(Some(page)) if page.lacks_block => PagePreview { is_fine: false, words: press.block_warning(url) },
         Ok(Some(page)) => {
-            let characters = text::counted(page.text.chars().count(), "character");
-            let files = text::counted(page.files.len(), "file");
-            ToldPage { is_fine: true, words: format!("{url} has {characters} and {files}") }
+            let (characters, files) = (page.text.chars().count(), page.files.len());
+            let words = phrase!(
+                "{url} has {characters character} and {files file}",
+                "{url}：本文 {characters} 文字、ファイル {files} 件",
+                url,
+                characters,
+                files
+            );
+            PagePreview { is_fine: true, words }
         }
         Err(error) => {
-            ToldPage { is_fine: false, words: format!("{url} could not be read: {}", error.told()) }
+            let why = error.told();
+            PagePreview {
+                is_fine: false,
+                words: phrase!("{url} could not be read: {why}", "{url} を読めません：{why}", url, why),
+            }
         }
     }
 }

@@ -1,16 +1,18 @@
 //! The report of a run while it is being made, line by line.
 
 use super::{Failure, Report};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// A report on its way.
 #[derive(Default)]
 pub(super) struct ReportBuilder {
-    pub(super) lines: Vec<String>,
-    pub(super) problems: Vec<String>,
+    pub(super) lines: Vec<Phrase>,
+    pub(super) problems: Vec<Phrase>,
     pub(super) waiting_until: Option<Timestamp>,
     /// Steps that failed.
-    pub(super) failed_steps: Vec<String>,
+    pub(super) failed_steps: Vec<Phrase>,
     /// Whether a step went well.
     pub(super) any_step_well: bool,
     /// Whether anything else went well.
@@ -18,23 +20,20 @@ pub(super) struct ReportBuilder {
 }
 
 impl ReportBuilder {
-    pub(super) fn well(&mut self, line: String) {
+    pub(super) fn well(&mut self, line: Phrase) {
         self.lines.push(line);
         self.went_well = true;
     }
 
-    pub(super) fn step_well(&mut self, line: String) {
+    pub(super) fn step_well(&mut self, line: Phrase) {
         self.lines.push(line);
         self.any_step_well = true;
     }
 
     /// A failure that ended the run, behind what had been done until then: that is saved, and worth saying.
     pub(super) fn before(self, failure: Failure) -> Failure {
-        let done: Vec<String> = [self.lines, self.failed_steps, self.problems].concat();
-        let after = |why: String| match done.is_empty() {
-            true => why,
-            false => format!("{}; {why}", done.join("; ")),
-        };
+        let done: Vec<Phrase> = [self.lines, self.failed_steps, self.problems].concat();
+        let after = |why: Phrase| Phrase::list(done.into_iter().chain([why]));
         match failure {
             Failure::Credentials(why) => Failure::Credentials(after(why)),
             Failure::Config(why) => Failure::Config(after(why)),
@@ -48,17 +47,11 @@ impl ReportBuilder {
         let told = if self.any_step_well { &mut self.lines } else { &mut self.problems };
         told.append(&mut self.failed_steps);
         let summary = match (self.lines.is_empty(), self.problems.is_empty()) {
-            (true, true) => "nothing to do".to_owned(),
-            (true, false) => "nothing was done".to_owned(),
-            (false, _) => self.lines.join("; "),
+            (true, true) => phrase!("nothing to do", "することはありません"),
+            (true, false) => phrase!("nothing was done", "何も処理できませんでした"),
+            (false, _) => Phrase::list(self.lines),
         };
         let ReportBuilder { problems, waiting_until, any_step_well, went_well, .. } = self;
-        Report {
-            summary,
-            problems,
-            waiting_until,
-            all_failed: !went_well && !any_step_well,
-            ..Report::default()
-        }
+        Report { problems, waiting_until, all_failed: !went_well && !any_step_well, ..Report::new(summary) }
     }
 }

@@ -6,7 +6,9 @@ use super::decide::{self, Event};
 use super::model::Item;
 use super::{Failure, Press, RunContext, Seen, Step, no_answer, page};
 use crate::fail;
+use crate::ledger::event::EventCode as _;
 use crate::llm::Worth;
+use crate::phrase::Phrase;
 
 /// Screens one item. An unchanged page whose verdict is known costs nothing but its fetch.
 pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<Step, Failure> {
@@ -45,7 +47,13 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
             return press.finish(ctx, &item, event, detail, None).await;
         }
     }
-    tracing::info!(item.id = item.id, verdict = event.code(), "Screened `{}`: {}", item.title, event.code());
+    tracing::info!(
+        item.id = item.id,
+        verdict = event.code().word(),
+        "Screened `{}`: {}",
+        item.title,
+        event.code().word()
+    );
     let detail = json!({
         "why": verdict.reason,
         "criteria": verdict.criteria,
@@ -58,9 +66,7 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
     let lacks_block = page.lacks_block;
     let seen = Seen { page_hash: page.hash, verdict: Some(verdict.reason) };
     let step = press.finish(ctx, &item, event, detail, Some(seen)).await.map(|step| match step {
-        Step::Moved(line) if lacks_block => {
-            Step::Moved(format!("{line}; {}", press.block_warning(&item.url)))
-        }
+        Step::Moved(line) if lacks_block => Step::Moved(Phrase::list([line, press.block_warning(&item.url)])),
         other => other,
     });
     fail::point("press.verdict_stored");

@@ -11,6 +11,7 @@ use super::workspace::Workspace;
 use super::{Failure, Press, RunContext, Seen, Step, no_answer, page};
 use crate::fail;
 use crate::llm::{AskError, Document, PauseReason, Purpose, Unavailable};
+use crate::phrase;
 
 /// Summarises one pending item and queues its post.
 pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<Step, Failure> {
@@ -27,8 +28,14 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
     if let Some(obstacle) = llm.find_obstacle(&press.name, Purpose::Summary, &sizes).await? {
         return without_model(press, ctx, &item, obstacle).await;
     }
-    let workspace = Workspace::open()
-        .map_err(|error| Failure::Failed(format!("no place for temporary files: {error}")))?;
+    let workspace = Workspace::open().map_err(|error| {
+        let error = error.to_string();
+        Failure::Failed(phrase!(
+            "no place for temporary files: {error}",
+            "一時ファイルを作成できません：{error}",
+            error
+        ))
+    })?;
     // One more try in a quarter of an hour; a good page does not wait longer for a file that stays broken.
     let broken = match item.retry_count > 0 || press.keys.max_retries == 0 {
         true => Broken::IsLeftOut,
@@ -85,7 +92,9 @@ pub(super) async fn without_model(
     match because {
         PauseReason::Locked => Err(press.locked(&why)),
         PauseReason::Refused => Err(press.refused(&why)),
-        PauseReason::UsedUp if may_post => post::queue(press, ctx, item, &Text::None { why }, None).await,
+        PauseReason::UsedUp if may_post => {
+            post::queue(press, ctx, item, &Text::None { why: why.to_string() }, None).await
+        }
         PauseReason::UsedUp | PauseReason::Busy | PauseReason::Down => Ok(Step::Waiting { until, why }),
     }
 }

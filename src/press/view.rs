@@ -1,14 +1,20 @@
 //! An item for people: where it stands, what became of its post, and how it got there.
 
-use super::model::Item;
+use super::events::{self, ITEM};
+use super::model::{Item, Reason, Status};
 use super::store::{self, Delivery};
+use crate::channel::outbox::State as MessageState;
 use crate::db::{self, Tx};
-use crate::ledger::Subject;
+use crate::engine::Finder;
+use crate::engine::things::delivery;
+use crate::engine::view::{State, View};
 use crate::ledger::event::{self, Event};
+use crate::phrase;
+use crate::phrase::{Phrase, Value};
 
 /// Everything that is known about an item.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct ItemView {
+pub struct ItemDetails {
     /// The item.
     #[serde(flatten)]
     pub item: Item,
@@ -18,10 +24,89 @@ pub struct ItemView {
     pub events: Vec<Event>,
 }
 
-/// The story of an item, with at most `limit` events.
-pub fn find_view(tx: &mut Tx<'_>, item: Item, limit: usize) -> db::Result<ItemView> {
+/// What is known about an item, with at most `limit` events.
+pub fn find_details(tx: &mut Tx<'_>, item: Item, limit: usize) -> db::Result<ItemDetails> {
     let deliveries = store::list_deliveries(tx, &item.job_name, &item.url)?;
-    let mut events = event::list_about(tx, &Subject::item(&item.url), limit)?;
+    let mut events = event::list_about(tx, &events::item(&item.url), limit)?;
     events.retain(|event| event.job_name.as_ref().is_none_or(|job| *job == item.job_name));
-    Ok(ItemView { item, deliveries, events })
+    Ok(ItemDetails { item, deliveries, events })
+}
+
+/// By number behind its word, or by address: a bare number is a delivery's.
+pub(super) fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
+    let items = store::list_by_url(tx, name)?;
+    items.into_iter().map(|item| Ok(view(finder, &find_details(tx, item, finder.limit)?))).collect()
+}
+
+/// By number.
+pub(super) fn find_by_number(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
+    let found = match name.parse() {
+        Ok(number) => store::find(tx, number)?,
+        Err(_) => None,
+    };
+    found.into_iter().map(|item| Ok(view(finder, &find_details(tx, item, finder.limit)?))).collect()
+}
+
+fn view(finder: &Finder, details: &ItemDetails) -> View {
+    let item = &details.item;
+    let title = phrase!(
+        "item {id} of job {job}: {title}",
+        "ジョブ {job} の記事 {id}：{title}",
+        id = item.id,
+        job = &item.job_name,
+        title = &item.title
+    );
+    let name = format!("{ITEM}:{}", item.id);
+    let mut view = View::new(ITEM, name, title, serde_json::to_value(details).unwrap_or_default());
+    view.state = Some(match item.status {
+        _ if item.is_held => State::Approval,
+        Status::Unprocessed => State::New,
+        Status::Deferred => State::Waiting,
+        Status::Pending => State::Due,
+        Status::Processed => State::Ok,
+    });
+    view.fact(phrase!("address", "アドレス"), Value::link(&item.url));
+    view.fact(phrase!("state", "状態"), standing(item));
+    if item.retry_count > 0 {
+        view.fact(phrase!("failed attempts", "失敗回数"), item.retry_count);
+    }
+    view.fact(phrase!("published", "公開"), item.published_at);
+    view.fact(phrase!("found", "発見"), item.created_at);
+    view.fact(phrase!("last checked", "最終確認"), item.last_checked_at);
+    view.fact(phrase!("not before", "次の確認は"), item.not_before);
+    view.fact(phrase!("verdict", "判定"), item.verdict.as_deref());
+    view.fact(phrase!("summary", "要約"), item.summary.as_deref());
+    let state = |sent: &Delivery| MessageState::parse(&sent.state).unwrap_or(MessageState::Ready);
+    view.section(
+        phrase!("messages", "メッセージ"),
+        details
+            .deliveries
+            .iter()
+            .map(|sent| delivery::line(sent.id, &sent.channel, state(sent), sent.last_error.as_deref())),
+    );
+    finder.add_events(&mut view, &details.events);
+    for sent in &details.deliveries {
+        delivery::add_actions(&mut view, sent.id, state(sent));
+    }
+    if item.status != Status::Pending {
+        view.action(phrase!("look at it again", "もう一度確認する"), format!("item retry {}", item.id));
+    }
+    if item.status != Status::Processed {
+        view.action(phrase!("skip it", "対象外にする"), format!("item skip {}", item.id));
+    }
+    view
+}
+
+/// Where an item stands, in the words of people.
+pub fn standing(item: &Item) -> Phrase {
+    match (item.status, item.reason.unwrap_or(Reason::None)) {
+        (Status::Unprocessed, _) => phrase!("not screened yet", "未判定"),
+        (Status::Pending, _) => phrase!("waiting to be posted", "投稿待ち"),
+        (Status::Processed, Reason::None) => phrase!(
+            "done: posted, skipped or recorded at the first run",
+            "完了（投稿済み・対象外・初回の記録のいずれか）"
+        ),
+        (Status::Processed, reason) => phrase!("closed: {why}", "終了：{why}", why = reason.phrase()),
+        (Status::Deferred, reason) => phrase!("put off: {why}", "延期：{why}", why = reason.phrase()),
+    }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::time::Timestamp;
+use parking_lot::Mutex;
 
 /// Misses that an address may have at once.
 const BURST: u32 = 20;
@@ -40,14 +40,14 @@ impl Bucket {
 impl Misses {
     /// How long `address` has to wait before it may ask again; `None` when it may.
     pub(super) fn wait(&self, address: IpAddr, now: Timestamp) -> Option<Duration> {
-        let buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let buckets = self.0.lock();
         let bucket = buckets.get(&key(address))?.at(now);
         (bucket.count >= BURST).then(|| FORGIVEN_EVERY.saturating_sub(now.since(bucket.at)))
     }
 
     /// Remembers that `address` guessed wrong.
     pub(super) fn add(&self, address: IpAddr, now: Timestamp) {
-        let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.0.lock();
         if buckets.len() >= REMEMBERED {
             buckets.retain(|_, bucket| bucket.at(now).count > 0);
         }
@@ -109,6 +109,6 @@ mod tests {
         for number in 0..u32::try_from(REMEMBERED).unwrap() + 500 {
             misses.add(IpAddr::V4(number.into()), now);
         }
-        assert!(misses.0.lock().unwrap().len() <= REMEMBERED);
+        assert!(misses.0.lock().len() <= REMEMBERED);
     }
 }

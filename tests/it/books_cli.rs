@@ -118,11 +118,11 @@ fn books_mails_and_tokens_are_shown_and_reset() {
         assert!(json[0]["isbn13"].is_string() && json[0]["authors"].is_array());
 
         let story = shell.say(&format!("book show {}", isbn(5))).await;
-        for part in ["都市計画入門", "collected", "queued", "delivered"] {
+        for part in ["都市計画入門", "found", "chosen for a digest", "sent"] {
             assert!(story.contains(part), "{part}: {story}");
         }
         let why = shell.say(&format!("why {}", isbn(5))).await;
-        assert!(why.contains("都市計画入門") && why.contains("delivered"), "{why}");
+        assert!(why.contains("都市計画入門") && why.contains("sent (delivery 1)"), "{why}");
         let tried = shell.say("job test shelf").await;
         assert!(tried.contains("1 request was counted against the quota `google_books`"), "{tried}");
         let prompt = shell.say(&format!("book prompt {}", isbn(5))).await;
@@ -207,12 +207,12 @@ fn after_a_refused_digest_the_run_and_why_say_when_the_next_is_made() {
             said.contains("its digests until 2026-01-16 08:02 +09:00: the last one was refused"),
             "{said}"
         );
-        assert!(said.contains("`tsuzuki delivery retry 1` tries again"), "{said}");
+        assert!(said.contains("tsuzuki delivery retry 1  # send again what failed"), "{said}");
         let said = shell.say(&format!("why {}", isbn(5))).await;
-        let wanted = "not delivered, in no digest before 2026-01-16 09:02 +09:00 (1 digest with it refused)";
+        let wanted = "not sent, in no digest before 2026-01-16 09:02 +09:00 (1 digest with it refused)";
         assert!(said.contains(wanted), "{said}");
         let said = shell.say(&format!("why {}", isbn(6))).await;
-        assert!(said.contains("not delivered\n"), "it was in no refused digest: {said}");
+        assert!(said.contains("not sent\n"), "it was in no refused digest: {said}");
     });
 }
 

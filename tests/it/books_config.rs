@@ -2,7 +2,7 @@
 
 use tsuzuki::app;
 use tsuzuki::books::{self, config::Keys};
-use tsuzuki::channel::EmailConfig;
+use tsuzuki::channel::email::EmailConfig;
 use tsuzuki::config::{self, Config, Env, Problems};
 
 fn read(text: &str, env: &Env) -> Result<Config, Problems> {

@@ -181,7 +181,7 @@ on_both_databases! {
         world.run("max_per_run = 10").await;
         world.google.reply(Reply::refusal(403, "accessNotConfigured"));
         match world.finish("max_per_run = 10").await {
-            Finished::Failed(Failure::Credentials(why)) => assert!(why.contains("accessNotConfigured"), "{why}"),
+            Finished::Failed(Failure::Credentials(why)) => assert!(why.to_string().contains("accessNotConfigured"), "{why}"),
             other => panic!("{other:?}"),
         }
         assert_eq!(world.count(sql!("SELECT COUNT(*) FROM book_digests")).await, 2);
@@ -271,7 +271,7 @@ on_both_databases! {
         let body = &world.hook.posts()[0].body;
         assert!(body.contains("機械学習入門") && body.contains("/p/"), "{body}");
         assert!(!body.contains("身近な例から"), "a short form has no description: {body}");
-        let told = fixture.db.read(|tx| event::list_about(tx, &Subject::book(isbn(1)), 9)).await.unwrap();
+        let told = fixture.db.read(|tx| event::list_about(tx, &Subject::new("book", isbn(1)), 9)).await.unwrap();
         assert_eq!(told.iter().map(|event| event.code.as_str()).collect::<Vec<_>>(), ["collected", "queued", "delivered"]);
     }
 
@@ -309,7 +309,7 @@ on_both_databases! {
         let report = world.run("max_per_run = 10").await;
         let next = fixture.clock.now().plus(DAY - Duration::from_secs(3600));
         let wanted = format!("undelivered 3 → queued 0; bottleneck: a digest was refused, the next is made after {next}");
-        assert!(report.summary.ends_with(&wanted), "{}", report.summary);
+        assert!(report.summary.to_string().ends_with(&wanted), "{}", report.summary);
         assert_eq!((report.waiting_until, report.outcome()), (Some(next), Outcome::Waiting));
         fixture.clock.advance(DAY / 2);
         world.run("max_per_run = 10").await;
@@ -318,7 +318,7 @@ on_both_databases! {
         world.run("max_per_run = 10").await;
         assert_eq!(world.send().await.sent, 1);
         assert_eq!(world.delivered().await.len(), 3);
-        let told = fixture.db.read(|tx| event::list_about(tx, &Subject::book(isbn(1)), 9)).await.unwrap();
+        let told = fixture.db.read(|tx| event::list_about(tx, &Subject::new("book", isbn(1)), 9)).await.unwrap();
         let codes: Vec<_> = told.iter().map(|event| event.code.as_str()).collect();
         assert_eq!(codes, ["collected", "queued", "released", "queued", "delivered"]);
     }
@@ -409,7 +409,7 @@ on_both_databases! {
         assert_eq!(world.send().await.sent, 0, "the other three are old enough, but not today");
         fixture.clock.advance(DAY);
         let report = world.run(keys).await;
-        assert!(report.summary.contains("queued 3 again"), "{}", report.summary);
+        assert!(report.summary.to_string().contains("queued 3 again"), "{}", report.summary);
     }
 
     async fn the_first_run_may_keep_what_it_finds_to_itself(fixture) {

@@ -707,7 +707,7 @@ fn bad_channel_tables_are_refused_with_a_reason() {
     let read = |text: &str| {
         let path = std::path::Path::new("tsuzuki.toml");
         let config =
-            tsuzuki::config::parse(text, path, tsuzuki::channel::KINDS, &tsuzuki::config::Env::of_process());
+            tsuzuki::config::parse(text, path, tsuzuki::app::kinds(), &tsuzuki::config::Env::of_process());
         let problems = match config {
             Err(problems) => problems,
             Ok(config) => match ChannelSet::read(&config.channels, &config.app.timezone) {
@@ -952,4 +952,13 @@ fn a_mail_that_breaks_off_in_its_text_is_simply_tried_again() {
         assert_eq!(row.state, State::Ready, "{:?}", row.last_error);
         assert!(server.mails().is_empty());
     });
+}
+
+#[test]
+fn the_documentation_promises_what_each_kind_promises() {
+    let page = std::fs::read_to_string(crate::architecture::root().join("docs/channels.md")).unwrap();
+    for kind in tsuzuki::channel::KINDS {
+        let row = format!("\n| {} | {}", kind.keys.name, kind.promise);
+        assert!(page.contains(&row), "docs/channels.md has no row{row}");
+    }
 }

@@ -239,8 +239,11 @@ fn a_blog_that_was_never_checked_is_not_its_own_suggestion() {
     let test_env = TestEnv::new(BLOGS);
     for thing in ["example", "blog:example"] {
         let told = ends_with(&test_env.run(&["why", thing]), 1);
-        assert!(told.contains("the blog `example` of the job `blogs` was not checked yet"), "{told}");
-        assert!(told.contains("`tsuzuki run blogs`") && !told.contains("did you mean"), "{told}");
+        assert!(
+            told.contains("the blog `example` is in the config, but no run has come to it yet"),
+            "{told}"
+        );
+        assert!(told.contains("`tsuzuki run-due --force`") && !told.contains("did you mean"), "{told}");
     }
     assert!(ends_with(&test_env.run(&["why", "exampel"]), 1).contains("did you mean `example`?"));
 }
@@ -360,10 +363,11 @@ async fn times_are_local_for_people_and_utc_as_json() {
     db.write(|tx| {
         let at = "2026-07-15T22:30:00.000Z".parse().unwrap();
         cursor::put(tx, "x", &"a".repeat(64), 40, false, at)?;
-        let said = format!("waiting until {at}: {}", "long ".repeat(40));
+        let why = "long ".repeat(40);
+        let said = tsuzuki::phrase!("waiting until {at}: {why}", "{at} まで待機：{why}", at, why);
         tsuzuki::engine::store::mark_begun(tx, "blogs", at)?;
         tsuzuki::engine::store::mark_ended(tx, "blogs", tsuzuki::engine::Outcome::Success, &said, None, at)?;
-        tsuzuki::ledger::pause::put(tx, &Subject::provider("p"), Some(at), "x", at)?;
+        tsuzuki::ledger::pause::put(tx, &Subject::provider("p"), Some(at), &"x".into(), at)?;
         tx.execute(
             sql!("INSERT INTO projects (project_id, host, remote_id, path, name, first_seen_at, last_seen_at, removed_at) VALUES (1, 'h', 1, 'a/b', 'b', ?1, ?1, ?1)"),
             params![at],
@@ -430,7 +434,7 @@ async fn status_all_names_single_blogs_that_left_the_config() {
     assert!(!all.contains("example") && !all.contains("gone-with-its-job"), "{all}");
     let json: serde_json::Value =
         serde_json::from_str(&out(&test_env.run(&["status", "--all", "--json"]))).unwrap();
-    let left: Vec<_> = json.as_array().unwrap().iter().filter_map(|row| row["blog"].as_str()).collect();
+    let left: Vec<_> = json.as_array().unwrap().iter().filter_map(|row| row["left"].as_str()).collect();
     assert_eq!(left, ["old"]);
     assert!(!out(&test_env.run(&["status"])).contains("old"));
 }

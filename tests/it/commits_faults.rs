@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use tsuzuki::commits::bulk::Ended;
+use tsuzuki::commits::run::Ended;
+use tsuzuki::commits::run::decide::{Again, Sharing};
+use tsuzuki::commits::run::{self, Target};
 use tsuzuki::commits::stats::{self, By, Stats};
 use tsuzuki::commits::store::reading::Scope;
 use tsuzuki::commits::store::{branches, projects};
 use tsuzuki::db::Db;
 use tsuzuki::demo::gitlab::Fault;
 use tsuzuki::engine::Failure;
-use tsuzuki::engine::run::decide::{Again, Sharing};
-use tsuzuki::engine::run::{self, Target};
 use tsuzuki::id::{Owner, RunId};
 
 use crate::commits::world::{Repo, TOKEN, World, rows};
@@ -353,6 +353,27 @@ on_both_databases! {
         assert_eq!(world.branch("main").await.unreadable, 0);
     }
 
+    async fn every_commit_without_a_readable_date_is_counted_however_many(fixture) {
+        let world = World::new(&fixture.db, PROJECT).await;
+        world.gitlab.add_synthetic(7, "team/app", 250);
+        world.gitlab.set_fault(|asked| {
+            asked.is_for_commits().then_some(Fault::Edit(|page| {
+                for commit in page.as_array_mut().unwrap().iter_mut().skip(1) {
+                    commit["committed_date"] = "soon".into();
+                }
+            }))
+        });
+        let outcome = world.start().await.unwrap();
+        assert_eq!((outcome.run.run.failed_count, outcome.run.new_commits_count), (1, 3));
+        assert!(outcome.problems[0].contains("readable date: 247 commits, e.g. "), "{:?}", outcome.problems);
+        assert_eq!(world.branch("main").await.unreadable, 247);
+        // What the story of the branch has forgotten is not forgotten by the branch.
+        let later = fixture.clock.now().plus(Duration::from_secs(1));
+        fixture.db.write(move |tx| tsuzuki::ledger::event::prune(tx, later, 1_000)).await.unwrap();
+        assert_eq!(world.branch("main").await.unreadable, 247);
+        assert_eq!(world.start().await.unwrap().problems, Vec::<String>::new(), "told once");
+    }
+
     async fn a_branch_that_was_taken_out_by_hand_stays_out_though_the_config_names_it(fixture) {
         let world = World::new(&fixture.db, "projects = [\"team/app\"]\nbranches = [\"main\"]").await;
         world.gitlab.add_synthetic(7, "team/app", 5);
@@ -376,14 +397,14 @@ on_both_databases! {
         let id = RunId::random();
         fixture.db.write(move |tx| run::register(tx, id, None, &targets)).await.unwrap().unwrap();
         let (mut good, mut bad) = (0, 0);
-        for verdict in [run::Verdict::Success, run::Verdict::Failed("as it must".into())] {
+        for outcome in [Ok(()), Err("as it must")] {
             let (me, host) = (Owner::this_process(), host.clone());
             let claimed = fixture.db.claim(move |tx| run::claim(tx, &id, &host, "code", &me)).await.unwrap().unwrap();
-            match verdict {
-                run::Verdict::Success => good = claimed.project_id,
-                run::Verdict::Failed(_) => bad = claimed.project_id,
+            match outcome {
+                Ok(()) => good = claimed.project_id,
+                Err(_) => bad = claimed.project_id,
             }
-            fixture.db.claim(move |tx| run::complete_target(tx, &claimed, &verdict)).await.unwrap();
+            fixture.db.claim(move |tx| run::complete_target(tx, &claimed, outcome)).await.unwrap();
         }
         assert!(fixture.db.write(move |tx| run::cancel(tx, &id)).await.unwrap());
         let stop = CancellationToken::new();

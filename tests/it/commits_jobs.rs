@@ -5,12 +5,12 @@ use std::path::Path;
 use tokio_util::sync::CancellationToken;
 use tsuzuki::app::{self, App};
 use tsuzuki::channel::outbox::{self, Filter};
+use tsuzuki::commits::run::{self, RunStatus};
 use tsuzuki::config::{self, Env};
 use tsuzuki::db::Db;
 use tsuzuki::demo::gitlab::{Fault, GitLab};
-use tsuzuki::engine::run::{self, RunStatus};
 use tsuzuki::engine::{Finished, Progress, Runner, Selection};
-use tsuzuki::ledger::{Subject, event};
+use tsuzuki::ledger::event;
 
 use crate::commits::world::rows;
 
@@ -100,13 +100,13 @@ on_both_databases! {
             let finished = run_all(&app).await;
             let Finished::Ran(report) = &finished[0] else { panic!("{finished:?}") };
             assert_eq!(report.problems.len(), 1, "{report:?}");
-            assert!(report.problems[0].contains("is not told: `toot` cannot make a message"), "{report:?}");
+            assert!(report.problems[0].to_string().contains("is not told: `toot` cannot make a message"), "{report:?}");
             assert_eq!(report.outcome().word(), "partly");
             let wanted = Filter { job: Some(name), ..Filter::default() };
             let queued = fixture.db.read(move |tx| outbox::list(tx, &wanted, 10)).await.unwrap();
             assert_eq!(queued.len(), messages);
             let run = fixture.db.read(run::find_latest).await.unwrap().unwrap();
-            let about = Subject::run(&run.run_id);
+            let about = tsuzuki::commits::events::run(&run.run_id);
             let story = fixture.db.read(move |tx| event::list_about(tx, &about, 10)).await.unwrap();
             let unannounced = story.iter().find(|event| event.code == "not_rendered").unwrap();
             assert_eq!(unannounced.detail["channel"], "toot", "{unannounced:?}");
@@ -122,8 +122,8 @@ on_both_databases! {
         run_all(&app).await;
         let (asked, writes) = (gitlab.requests().len(), fixture.db.stats().writes());
         let plan = app.jobs[0].collector.plan(&fixture.db, fixture.clock.now()).await.unwrap();
-        assert!(plan.steps.iter().any(|step| step.contains("team/p1 main")), "{plan:?}");
-        assert!(plan.steps.iter().any(|step| step.contains("group team")), "{plan:?}");
+        assert!(plan.steps.iter().any(|step| step.to_string().contains("team/p1 main")), "{plan:?}");
+        assert!(plan.steps.iter().any(|step| step.to_string().contains("group team")), "{plan:?}");
         assert_eq!((gitlab.requests().len(), fixture.db.stats().writes()), (asked, writes));
     }
 }

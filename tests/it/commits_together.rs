@@ -6,12 +6,12 @@ use tokio_util::sync::CancellationToken;
 use tsuzuki::app::App;
 use tsuzuki::channel::outbox::{self, Filter};
 use tsuzuki::commits::Source;
-use tsuzuki::commits::bulk::{Bulk, Ended};
+use tsuzuki::commits::run::decide::Sharing;
+use tsuzuki::commits::run::{self, RunStatus};
+use tsuzuki::commits::run::{Bulk, Ended};
 use tsuzuki::commits::store::projects;
 use tsuzuki::db::Db;
 use tsuzuki::demo::gitlab::{Change, Fault, GitLab, History};
-use tsuzuki::engine::run::decide::Sharing;
-use tsuzuki::engine::run::{self, RunStatus};
 use tsuzuki::engine::{Failure, Finished, Progress, Report, Runner, Selection};
 use tsuzuki::id::RunId;
 use tsuzuki::{params, sql};
@@ -226,7 +226,7 @@ on_both_databases! {
             let all = runs(&fixture.db).await;
             let ended = all.iter().find(|run| run.run_id == cut_off).unwrap();
             assert_eq!((ended.status, ended.failed_count), (RunStatus::Completed, 1), "{change}");
-            let problem = report.problems.join("\n");
+            let problem = report.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
             assert!(problem.contains(&cut_off.to_string()) && problem.contains("retry-failed"), "{change}: {problem}");
             assert!(rows(&fixture.db).await.iter().any(|row| row.project_id != 1 && row.branch == "main"), "{change}");
             let own = all.iter().find(|run| run.job_name.as_deref() == Some("two") && run.status == RunStatus::Completed).unwrap();
@@ -243,7 +243,7 @@ on_both_databases! {
         let named = |name: &str| app(&fixture.db, &job(name, &gitlab, "t", "projects = [\"team/p1\"]"));
         let cut_off = interrupt(&named("old"), &gitlab, "old").await;
         let report = report(&named("new"), "new").await;
-        assert!(report.problems.is_empty() && report.summary.contains(&cut_off.to_string()), "{report:?}");
+        assert!(report.problems.is_empty() && report.summary.to_string().contains(&cut_off.to_string()), "{report:?}");
         let all = runs(&fixture.db).await;
         assert_eq!((all.len(), all[0].success_count), (1, 1));
         assert_eq!(rows(&fixture.db).await.len(), 2);
@@ -260,7 +260,7 @@ on_both_databases! {
             let finished = turn(&app, &["one"], &CancellationToken::new()).await;
             assert!(matches!(finished[..], [Finished::Failed(Failure::Credentials(_))]), "{finished:?}");
             let report = report(&app, "two").await;
-            assert!(report.problems.iter().any(|problem| problem.contains("expired")), "{report:?}");
+            assert!(report.problems.iter().any(|problem| problem.to_string().contains("expired")), "{report:?}");
             assert_eq!(rows(&fixture.db).await.len(), 1 + round, "what is new on the other");
             commit(&p2, "2025-07-07T00:00:00Z");
         }
@@ -280,7 +280,7 @@ on_both_databases! {
         let took = fixture.clock.now().since(began);
         ticking.abort();
         let Err(Failure::Failed(why)) = ended else { panic!("{ended:?}") };
-        assert_eq!(why.matches("no connection").count(), 1, "{why}");
+        assert_eq!(why.to_string().matches("no connection").count(), 1, "{why}");
         assert!(took < Duration::from_secs(45), "{took:?}");
         assert!(runs(&fixture.db).await.is_empty());
     }
@@ -328,7 +328,7 @@ on_both_databases! {
         // … and what a job leaves behind that is removed falls to one that is there, though it does not name it.
         let third = app(&fixture.db, &hidden(""));
         let report = report(&third, "hidden").await;
-        assert!(report.problems.is_empty() && report.summary.contains("1 of 1 branches up to date"), "{report:?}");
+        assert!(report.problems.is_empty() && report.summary.to_string().contains("1 of 1 branches up to date"), "{report:?}");
         let all = rows(&fixture.db).await;
         assert_eq!((all.len(), shown(&all)), (p1.len(), taken));
     }
@@ -347,7 +347,7 @@ on_both_databases! {
         commit(&p2, "2025-09-09T00:00:00Z");
         gitlab.set_fault(|asked| (asked.token.as_deref() == Some("one")).then(Fault::expired));
         let ended = bulk(&app).start(None, Sharing::Alone).await;
-        assert!(matches!(&ended, Err(Failure::Credentials(why)) if why.contains("expired")), "{ended:?}");
+        assert!(matches!(&ended, Err(Failure::Credentials(why)) if why.to_string().contains("expired")), "{ended:?}");
         assert_eq!(rows(&fixture.db).await.len(), 5, "the other is collected all the same");
         assert_eq!(runs(&fixture.db).await[0].status, RunStatus::Completed);
     }

@@ -149,7 +149,7 @@ fn the_full_file_is_read_without_a_word() {
     let config = load_full();
     assert!(config.warnings.is_empty(), "{}", config.warnings);
     assert_eq!(config.app.timezone.name(), "Asia/Tokyo");
-    assert_eq!(config.app.language, Language::En);
+    assert_eq!(config.app.language, Some(Language::En));
     assert_eq!(config.store.keep_history.unwrap().to_string(), "30d");
     assert_eq!(config.quotas["gemini"].per_day, 1500);
     assert_eq!(config.quotas["gemini"].zone.name(), "Asia/Tokyo");

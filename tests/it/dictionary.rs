@@ -63,3 +63,43 @@ fn the_rule_sees_whole_names_only() {
     assert!(names("struct Turn;").contains("Turn"));
     assert!(!names("struct Turning; fn Return() {}").contains("Turn"));
 }
+
+/// Files that may name a pipeline beside its folder: whoever lists them, tries them out or takes over old data, the
+/// commands of their own nouns, and the page that a mail about books leads to.
+const MAY_NAME_PIPELINES: &[&str] = &[
+    "src/app.rs",
+    "src/lib.rs",
+    "src/demo/",
+    "src/import/",
+    "src/cli/import/",
+    "src/cli/demo/",
+    "src/cli/item.rs",
+    "src/cli/post.rs",
+    "src/cli/book.rs",
+    "src/cli/mail/",
+    "src/cli/token.rs",
+    "src/cli/change.rs",
+    "src/cli/bulk.rs",
+    "src/cli/commits.rs",
+    "src/cli/project.rs",
+    "src/cli/branch.rs",
+    "src/web/prompt.rs",
+];
+
+#[test]
+fn a_pipeline_is_named_only_in_its_folder_and_where_they_are_listed() {
+    const PIPELINES: [&str; 4] = ["press", "books", "blogs", "commits"];
+    let mut named = Vec::new();
+    for file in sources().into_iter().filter(|file| !file.ends_with("tests.rs")) {
+        let path = file.strip_prefix(crate::architecture::root()).unwrap().to_str().unwrap().to_owned();
+        let code = code_of(&file);
+        let mays = MAY_NAME_PIPELINES.iter().any(|may| path.starts_with(may));
+        for name in PIPELINES.iter().filter(|name| !path.starts_with(&format!("src/{name}/"))) {
+            let uses = [format!("crate::{name}::"), format!("crate::{name};"), format!("\"{name}\"")];
+            if !mays && uses.iter().any(|used| code.contains(used.as_str())) {
+                named.push(format!("{path} names {name}"));
+            }
+        }
+    }
+    assert_eq!(named, Vec::<String>::new());
+}

@@ -3,17 +3,19 @@
 use std::process::Stdio;
 
 use tokio_util::sync::CancellationToken;
-use tsuzuki::export::{self, Filter, Format, Style, What, Writer};
+use tsuzuki::engine::table::TableFilter;
+use tsuzuki::export::{self, Format, Style, Writer};
 use tsuzuki::time::Timestamp;
 use tsuzuki::{params, sql};
 
 use crate::databases::Fixture;
 use crate::test_env::{TestEnv, code, err, out};
 
-async fn csv(fixture: &Fixture, what: What, filter: &Filter) -> Vec<String> {
+async fn csv(fixture: &Fixture, what: &str, filter: &TableFilter) -> Vec<String> {
     let mut writer = Writer::new(Vec::new(), Format::Csv, Style::default());
-    let count =
-        export::write(&fixture.db, what, filter, &mut writer, &CancellationToken::new()).await.unwrap();
+    let count = export::write(&fixture.db, table(what), filter, &mut writer, &CancellationToken::new())
+        .await
+        .unwrap();
     let text = String::from_utf8(writer.into_inner()).unwrap();
     let lines: Vec<String> = text.split("\r\n").map(str::to_owned).filter(|line| !line.is_empty()).collect();
     assert_eq!(lines.len() as u64, count + 1, "a head and a line for each row");
@@ -37,13 +39,13 @@ on_both_databases! {
             }
             Ok(())
         }).await.unwrap();
-        let all = csv(&fixture, What::Messages, &Filter::default()).await;
+        let all = csv(&fixture, "messages", &TableFilter::default()).await;
         assert_eq!(all[0], "id,job_name,topic,subject,generation,channel,recipient,state,created_at,not_before,attempts,first_attempt_at,last_attempt_at,settled_at,remote_id,last_error");
         assert!(all[1].ends_with(",one,t,'=x,0,mail,a@example.com,sent,2025-01-01T00:00:00.000Z,2025-01-01T00:00:00.000Z,1,,,,r,"), "{}", all[1]);
         assert_eq!(all.len(), 1101);
         assert!(!all.concat().contains("secret"), "texts are not among the columns");
-        let few = Filter { job: Some("two".into()), until: at("2025-01-15T00:00:00Z"), ..Filter::default() };
-        assert_eq!(csv(&fixture, What::Messages, &few).await.len(), 6);
+        let few = TableFilter { owner: Some("two".into()), until: at("2025-01-15T00:00:00Z"), ..TableFilter::default() };
+        assert_eq!(csv(&fixture, "messages", &few).await.len(), 6);
     }
 
     async fn every_row_comes_once_over_many_pages(fixture) {
@@ -69,27 +71,27 @@ on_both_databases! {
             }
             Ok(())
         }).await.unwrap();
-        let items = csv(&fixture, What::Items, &Filter::default()).await;
+        let items = csv(&fixture, "items", &TableFilter::default()).await;
         assert_eq!(items.len(), 1204);
         assert!(items[1].contains(",https://a.example/0,'+1,2025-01-01T00:00:00.000Z,unprocessed,,0,"), "{}", items[1]);
         let unique: std::collections::HashSet<&String> = items.iter().collect();
         assert_eq!(unique.len(), 1204);
-        let of_one = Filter { job: Some("one".into()), ..Filter::default() };
-        assert_eq!(csv(&fixture, What::Items, &of_one).await.len(), 402);
-        assert_eq!(csv(&fixture, What::Books, &of_one).await.len(), 402);
-        assert_eq!(csv(&fixture, What::Books, &Filter::default()).await.len(), 1204);
-        let changes = csv(&fixture, What::Changes, &of_one).await;
+        let of_one = TableFilter { owner: Some("one".into()), ..TableFilter::default() };
+        assert_eq!(csv(&fixture, "items", &of_one).await.len(), 402);
+        assert_eq!(csv(&fixture, "books", &of_one).await.len(), 402);
+        assert_eq!(csv(&fixture, "books", &TableFilter::default()).await.len(), 1204);
+        let changes = csv(&fixture, "changes", &of_one).await;
         assert_eq!(changes.len(), 402);
         assert!(changes[1].ends_with(",new,0,,1,'=x,https://a.example/,"), "{}", changes[1]);
         // From the first day on, and before the last.
-        let quarter = Filter { since: at("2025-02-01T00:00:00Z"), until: at("2025-04-01T00:00:00Z"), ..Filter::default() };
-        for what in [What::Items, What::Books, What::Changes] {
+        let quarter = TableFilter { since: at("2025-02-01T00:00:00Z"), until: at("2025-04-01T00:00:00Z"), ..TableFilter::default() };
+        for what in ["items", "books", "changes"] {
             let lines = csv(&fixture, what, &quarter).await;
             assert!(lines[1..].iter().all(|line| line.contains("2025-02-01") || line.contains("2025-03-01")));
             assert_eq!(lines.len(), 203, "{what:?}");
         }
-        assert_eq!(csv(&fixture, What::Deliveries, &Filter::default()).await, ["id,job_name,delivered_at,isbn13_list"]);
-        assert_eq!(csv(&fixture, What::Commits, &Filter::default()).await.len(), 1);
+        assert_eq!(csv(&fixture, "deliveries", &TableFilter::default()).await, ["id,job_name,delivered_at,isbn13_list"]);
+        assert_eq!(csv(&fixture, "commits", &TableFilter::default()).await.len(), 1);
     }
 
     async fn a_commit_is_exported_without_its_authors_address(fixture) {
@@ -103,12 +105,12 @@ on_both_databases! {
             }
             Ok(())
         }).await.unwrap();
-        let lines = csv(&fixture, What::Commits, &Filter::default()).await;
+        let lines = csv(&fixture, "commits", &TableFilter::default()).await;
         assert_eq!(lines[0], "project,branch_name,sha,author_name,committed_date_utc,additions,deletions,stats_missing,unreachable_since");
         assert_eq!(lines.len(), 1501);
         assert!(!lines.concat().contains("secret.example"));
-        let of_b = Filter { host: Some("b.example".into()), ..Filter::default() };
-        assert_eq!(csv(&fixture, What::Commits, &of_b).await.len(), 751);
+        let of_b = TableFilter { owner: Some("b.example".into()), ..TableFilter::default() };
+        assert_eq!(csv(&fixture, "commits", &of_b).await.len(), 751);
     }
 }
 
@@ -224,4 +226,8 @@ fn a_reader_that_leaves_early_is_nobodys_fault() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((code(&output), err(&output)), (0, String::new()));
+}
+
+fn table(name: &str) -> &'static tsuzuki::engine::Table {
+    tsuzuki::app::tables().find(|table| table.name == name).unwrap()
 }

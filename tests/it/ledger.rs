@@ -160,12 +160,12 @@ on_both_databases! {
     async fn a_rest_ends_by_itself_or_by_hand(fixture) {
         let now = fixture.clock.now();
         let later = now.plus(MINUTE);
-        let first = fixture.db.write(move |tx| pause::put(tx, &Subject::provider("x"), Some(later), "quota", now)).await.unwrap();
-        let again = fixture.db.write(move |tx| pause::put(tx, &Subject::provider("x"), Some(later), "quota", now)).await.unwrap();
+        let first = fixture.db.write(move |tx| pause::put(tx, &Subject::provider("x"), Some(later), &"quota".into(), now)).await.unwrap();
+        let again = fixture.db.write(move |tx| pause::put(tx, &Subject::provider("x"), Some(later), &"quota".into(), now)).await.unwrap();
         assert_eq!((first, again), (true, false), "an alert is raised once");
         assert!(fixture.db.read(move |tx| pause::find(tx, &Subject::provider("x"), now)).await.unwrap().is_some());
         assert!(fixture.db.read(move |tx| pause::find(tx, &Subject::provider("x"), later)).await.unwrap().is_none());
-        fixture.db.write(move |tx| pause::put(tx, &Subject::job("x"), None, "by hand", now)).await.unwrap();
+        fixture.db.write(move |tx| pause::put(tx, &Subject::job("x"), None, &"by hand".into(), now)).await.unwrap();
         assert_eq!(fixture.db.read(move |tx| pause::list(tx, later)).await.unwrap().len(), 1);
         assert!(fixture.db.write(|tx| pause::reset(tx, &Subject::job("x"))).await.unwrap());
         assert!(!fixture.db.write(|tx| pause::reset(tx, &Subject::job("x"))).await.unwrap());
@@ -177,10 +177,10 @@ on_both_databases! {
             let at = start.plus(MINUTE * u32::try_from(number).unwrap());
             fixture.db.write(move |tx| {
                 let job = "j".parse().unwrap();
-                event::add(tx, Some(&job), &Subject::item("u"), "step", &serde_json::json!({ "number": number }), at)
+                event::add(tx, Some(&job), &Subject::new("item", "u"), "step", &serde_json::json!({ "number": number }), at)
             }).await.unwrap();
         }
-        let told = fixture.db.read(|tx| event::list_about(tx, &Subject::item("u"), 3)).await.unwrap();
+        let told = fixture.db.read(|tx| event::list_about(tx, &Subject::new("item", "u"), 3)).await.unwrap();
         assert_eq!(told.iter().map(|event| event.detail["number"].as_u64().unwrap()).collect::<Vec<_>>(), [2, 3, 4]);
         assert_eq!(fixture.db.read(|tx| event::list_of_job(tx, "j", 9)).await.unwrap().len(), 5);
         let before = start.plus(MINUTE * 3);

@@ -59,7 +59,7 @@ fn job(name: &str, end: fn(&RunContext) -> Result<Report, Failure>, lasts: Durat
 }
 
 fn well(_: &RunContext) -> Result<Report, Failure> {
-    Ok(Report { summary: "all done".into(), ..Report::default() })
+    Ok(Report::new("all done".into()))
 }
 
 async fn run(fixture: &Fixture, jobs: &[&Job]) -> Vec<Finished> {
@@ -85,7 +85,7 @@ on_both_databases! {
         let state = state(&fixture, "a").await;
         assert_eq!(state.last_outcome, Some(Outcome::Success));
         assert_eq!(state.last_success_at, Some(fixture.clock.now()));
-        assert_eq!(state.last_message.as_deref(), Some("all done"));
+        assert_eq!(state.last_message.unwrap(), "all done");
     }
 
     async fn several_processes_never_do_the_same_due_job_twice(fixture) {
@@ -108,7 +108,7 @@ on_both_databases! {
             Err(Failure::Failed("no such feed".into()))
         }
         fn partly(_: &RunContext) -> Result<Report, Failure> {
-            Ok(Report { problems: vec!["one blog".into()], ..Report::default() })
+            Ok(Report { problems: vec!["one blog".into()], ..Report::new("".into()) })
         }
         let (bad, _) = job("bad", badly, Duration::ZERO);
         let (part, _) = job("part", partly, Duration::ZERO);
@@ -121,13 +121,13 @@ on_both_databases! {
 
     async fn a_run_in_which_every_part_went_wrong_has_failed(fixture) {
         fn all_failed(_: &RunContext) -> Result<Report, Failure> {
-            Ok(Report { problems: vec!["one blog".into(), "the other".into()], all_failed: true, ..Report::default() })
+            Ok(Report { problems: vec!["one blog".into(), "the other".into()], all_failed: true, ..Report::new("".into()) })
         }
         let (job, _) = job("a", all_failed, Duration::ZERO);
         assert!(matches!(&run(&fixture, &[&job]).await[..], [Finished::Ran(report)] if report.outcome() == Outcome::Failed));
         let state = state(&fixture, "a").await;
         assert_eq!((state.last_outcome, state.failures_in_a_row), (Some(Outcome::Failed), 1));
-        assert_eq!(state.last_message.as_deref(), Some("one blog; the other"));
+        assert_eq!(state.last_message.unwrap(), "one blog; the other");
     }
 
     async fn every_run_leaves_its_line_in_the_story_of_the_job(fixture) {
@@ -219,7 +219,7 @@ on_both_databases! {
     async fn a_paused_or_disabled_job_rests_unless_it_is_forced(fixture) {
         let (mut job, _) = job("a", well, Duration::ZERO);
         let now = fixture.clock.now();
-        fixture.db.write(move |tx| pause::put(tx, &Subject::job("a"), None, "by hand", now)).await.unwrap();
+        fixture.db.write(move |tx| pause::put(tx, &Subject::job("a"), None, &"by hand".into(), now)).await.unwrap();
         assert!(matches!(run(&fixture, &[&job]).await[..], [Finished::Skipped(Skipped::Paused(_))]));
         fixture.db.write(|tx| pause::reset(tx, &Subject::job("a"))).await.unwrap();
         job.enabled = false;

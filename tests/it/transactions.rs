@@ -41,10 +41,28 @@ on_both_databases! {
         assert_eq!(count_about(&fixture.db, "after").await, 1);
     }
 
+    async fn a_column_is_read_by_its_name_wherever_it_stands(fixture) {
+        let read = |row: &tsuzuki::db::Row<'_>| {
+            Ok((row.get::<String>("word")?, row.get::<Option<i64>>("number")?, row.get::<String>("other")?))
+        };
+        let expected = ("w".to_owned(), Some(7), "o".to_owned());
+        let found = fixture.db.read(move |tx| {
+            let one = tx.list(sql!("SELECT 'w' AS word, 7 AS number, 'o' AS other"), params![], read)?;
+            let two = tx.list(sql!("SELECT 'o' AS other, 'w' AS word, 1 AS more, 7 AS number"), params![], read)?;
+            Ok((one, two))
+        }).await.unwrap();
+        assert_eq!(found, (vec![expected.clone()], vec![expected]));
+        let error = fixture.db
+            .read(|tx| tx.find(sql!("SELECT 1 AS one"), params![], |row| row.get::<i64>("two")))
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains("no column `two`"), "{error}");
+    }
+
     async fn a_constraint_is_an_error_with_its_name(fixture) {
         let now = fixture.clock.now();
         let error = fixture.db.write(move |tx| {
-            pause::put(tx, &Subject::verbatim("x"), None, "first", now)?;
+            pause::put(tx, &Subject::verbatim("x"), None, &"first".into(), now)?;
             tx.execute(sql!("INSERT INTO pauses (name, paused_at, reason) VALUES (?1, ?1, ?1)"), params!["x"])
         }).await.unwrap_err();
         assert!(matches!(error, Error::Constraint(_)), "{error:?}");

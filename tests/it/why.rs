@@ -53,7 +53,7 @@ on_both_databases! {
         ));
         let (code, never) = tsuzuki(&fixture, &["why", "mine"]).await;
         assert_eq!(code, 0, "{never}");
-        has(&never, &["job mine: blogs, every 3h, enabled", "delivers to     hook", "last run        never", "due: `run-due` or `serve` starts it"]);
+        has(&never, &["job mine: blogs, every 3h\n", "delivers to     hook", "last run        never", "due: `run-due` or `serve` starts it"]);
 
         assert_eq!(tsuzuki(&fixture, &["run-due", "-q"]).await.0, 0);
         let (_, told) = tsuzuki(&fixture, &["why", "mine"]).await;
@@ -62,9 +62,15 @@ on_both_databases! {
             "last run        2026-01-15 09:02 +09:00",
             "last success    2026-01-15 09:02 +09:00",
             "not running: it is not due before 2026-01-15 12:00 +09:00",
-            "runs\n    2026-01-15 09:02 +09:00  ended well: checked 1 of 1 blog",
-            "story\n",
-            "blog site: was there at the first run: recorded, not sent (detector feed, 3 entries",
+            "runs\n    2026-01-15 09:02 +09:00  success: checked 1 of 1 blog",
+            "events\n",
+            "blog site: first run: 3 existing entries recorded, no notification (read by feed)",
+        ]);
+        let (_, japanese) = tsuzuki(&fixture, &["why", "mine", "--lang", "ja"]).await;
+        has(&japanese, &[
+            "ジョブ mine：blogs",
+            "2026-01-15 09:02 +09:00  成功：1 件中 1 件を確認：初回 1 件（既存の 3 件を記録、通知なし）",
+            "blog site：初回：既存の 3 件を記録（通知なし、フィード で確認）",
         ]);
 
         fixture.db.write(|tx| {
@@ -75,9 +81,9 @@ on_both_databases! {
                     params![key, state, now],
                 )?;
             }
-            pause::put(tx, &Subject::channel("hook"), Some(now.plus(std::time::Duration::from_secs(4 * 3600))), "it asked us to wait", now)?;
-            pause::put(tx, &Subject::channel("other"), None, "not ours", now)?;
-            pause::put(tx, &Subject::blog("site"), None, "it is gone", now)?;
+            pause::put(tx, &Subject::channel("hook"), Some(now.plus(std::time::Duration::from_secs(4 * 3600))), &"it asked us to wait".into(), now)?;
+            pause::put(tx, &Subject::channel("other"), None, &"not ours".into(), now)?;
+            pause::put(tx, &Subject::new("blog", "site"), None, &"it is gone".into(), now)?;
             let owner = tsuzuki::id::Owner::this_process();
             lease::claim(tx, "job:mine", &owner, std::time::Duration::from_secs(600))?;
             event::add(tx, None, &Subject::verbatim("x"), "x", &serde_json::Value::Null, now)
@@ -86,13 +92,17 @@ on_both_databases! {
         fixture.db.write(|tx| tx.execute(sql!("UPDATE leases SET expires_at = '2999-01-01T00:00:00.000Z'"), params![])).await.unwrap();
         let (_, told) = tsuzuki(&fixture, &["why", "mine"]).await;
         has(&told, &[
-            "now             running (process ",
+            "now             already running (process ",
             "since 2026-01-15 ",
-            "paused          blog site until it is ended by hand: it is gone (`tsuzuki change resume site` ends it)",
-            "paused          channel hook until 2026-01-15 13:02 +09:00: it asked us to wait (`tsuzuki delivery retry --channel hook` ends it)",
-            "hook: 1 failed: `tsuzuki delivery retry ",
-            "hook: 1 held: `tsuzuki delivery approve --job mine`",
-            "hook: 1 may or may not have been sent",
+            "paused          blog site until it is resumed: it is gone",
+            "paused          channel hook until 2026-01-15 13:02 +09:00: it asked us to wait",
+            "hook: 1 failed\n",
+            "hook: 1 needs approval\n",
+            "hook: 1 may or may not have arrived",
+            "tsuzuki change resume site  # resume blog site",
+            "tsuzuki delivery retry --channel hook  # resume channel hook",
+            "tsuzuki delivery retry ",
+            "tsuzuki delivery approve --job mine  # send what needs approval",
         ]);
         assert!(!told.contains("not ours"), "{told}");
         let (_, json) = tsuzuki(&fixture, &["why", "mine", "--json"]).await;
@@ -114,7 +124,7 @@ on_both_databases! {
         has(&told, &["`twin` can be 2 things", "hint: `tsuzuki why blog:twin`", "hint: `tsuzuki why job:twin`"]);
         has(&tsuzuki(&fixture, &["why", "job:twin"]).await.1, &["job twin: blogs"]);
         let blog = tsuzuki(&fixture, &["why", "blog:twin"]).await.1;
-        has(&blog, &["blog twin\n", "read by         feed", "checks\n", "unchanged (HTTP 200)", "feed found (url http"]);
+        has(&blog, &["blog twin\n", "read by         feed", "checks\n", "unchanged (HTTP 200)", "feed found: http"]);
         let (code, told) = tsuzuki(&fixture, &["why", "twn"]).await;
         assert_eq!(code, 1);
         has(&told, &["nothing is known about `twn`", "did you mean `twin`?"]);
@@ -133,7 +143,7 @@ on_both_databases! {
         let (_, again) = tsuzuki(&fixture, &["run", "mine"]).await;
         assert!(!again.contains("sends nowhere"), "only the first run warns: {again}");
         let (_, why) = tsuzuki(&fixture, &["why", &format!("{}article-3", site.url)]).await;
-        has(&why, &["sent            no: the job has no channel in `deliver`", "change 1: 2 new", "3 entries, 2 new)"]);
+        has(&why, &["sent            no: the job has no channel in `deliver`", "change 1: 2 new", "3 existing entries recorded, 2 of them announced"]);
         assert!(!why.contains("yes, see below") && !why.contains("2 told"), "{why}");
     }
 
@@ -156,9 +166,9 @@ on_both_databases! {
 
         let (code, told) = why("n00?utm_source=mail").await;
         assert_eq!(code, 0, "{told}");
-        has(&told, &["entry of blog alpha: New", "first seen      2026-01-16 09:02 +09:00", "sent            yes", "change 1: ", "delivery 1 through hook: sent"]);
-        has(&why("n13").await.1, &["sent            held for a decision", "change 2: ", "delivery 2 through hook: held (`tsuzuki delivery approve 2`"]);
-        has(&why("article-2").await.1, &["sent            no: it was not news", "was there at the first run: recorded, not sent"]);
+        has(&told, &["entry of blog alpha: New", "first seen      2026-01-16 09:02 +09:00", "sent            yes", "change 1: ", "delivery 1 to hook: sent"]);
+        has(&why("n13").await.1, &["sent            needs approval", "change 2: ", "delivery 2 to hook: needs approval", "tsuzuki delivery approve 2  # send it"]);
+        has(&why("article-2").await.1, &["sent            no: it was not new", "first run: 3 existing entries recorded, no notification"]);
         has(&why("").await.1, &["blog alpha\n", "checks\n"]);
         let (code, told) = why("never-seen").await;
         assert_eq!(code, 1);
@@ -180,7 +190,7 @@ on_both_databases! {
                 )?;
                 tx.execute(sql!("INSERT INTO branches (project_id, branch_name) VALUES (?1, 'release/1.0')"), params![id])?;
             }
-            let detail = serde_json::json!({ "new_commits": 1, "run": "r" });
+            let detail = serde_json::json!({ "why": "1 new commit", "run": "r" });
             event::add(tx, None, &Subject::verbatim("branch:team/app/release/1.0"), "collected", &detail, now)?;
             tx.execute(
                 sql!("INSERT INTO outbox (key, job_name, channel, recipient, topic, subject, payload, state, created_at, not_before, last_error) VALUES ('k', 'j', 'hook', 'you', 't', 's', '{}', 'failed', ?1, ?1, 'refused')"),
@@ -189,7 +199,7 @@ on_both_databases! {
             Ok(())
         }).await.unwrap();
         for thing in ["team/app/release/1.0", "app/release/1.0", "branch:team/app/release/1.0", "project:team/app/release/1.0"] {
-            has(&tsuzuki(&fixture, &["why", thing]).await.1, &["branch release/1.0 of project team/app", "collected (1 new commit, run r)"]);
+            has(&tsuzuki(&fixture, &["why", thing]).await.1, &["branch release/1.0 of project team/app", "collected: 1 new commit"]);
         }
         for thing in ["lib", "project:other/lib", "project:lib"] {
             has(&tsuzuki(&fixture, &["why", thing]).await.1, &["project other/lib (2) on b.example"]);
@@ -197,7 +207,7 @@ on_both_databases! {
         let (code, told) = tsuzuki(&fixture, &["why", "1"]).await;
         assert_eq!(code, 2, "a project and a message have this number: {told}");
         has(&told, &["why project:team/app`", "why delivery:1`"]);
-        has(&tsuzuki(&fixture, &["why", "delivery:1"]).await.1, &["delivery 1: failed", "because         refused", "`tsuzuki delivery retry 1` tries again"]);
+        has(&tsuzuki(&fixture, &["why", "delivery:1"]).await.1, &["▲ delivery 1\n", "state           failed", "last error      refused", "tsuzuki delivery retry 1  # try again"]);
     }
 
     async fn a_job_that_failed_wholly_says_so_and_the_exit_code_agrees(fixture) {
@@ -212,7 +222,7 @@ on_both_databases! {
         let (code, told) = tsuzuki(&fixture, &["run", "dead"]).await;
         assert_eq!(code, 1, "{told}");
         assert!(told.starts_with("dead: failed: checked 1 of 1 blog") && told.contains("\n  dead0: "), "{told}");
-        has(&tsuzuki(&fixture, &["why", "dead0"]).await.1, &["in a row        1 failure\n"]);
+        has(&tsuzuki(&fixture, &["why", "dead0"]).await.1, &["failures in a row  1\n"]);
         let (code, told) = tsuzuki(&fixture, &["run", "half"]).await;
         assert_eq!(code, 3, "{told}");
         assert!(told.starts_with("half: partly: "), "{told}");
@@ -222,6 +232,6 @@ on_both_databases! {
         let (code, told) = tsuzuki(&fixture, &["run-due"]).await;
         assert_eq!(code, 0, "{told}");
         has(&told, &["Nothing is due; the next is `", " +09:00."]);
-        has(&tsuzuki(&fixture, &["why", "dead"]).await.1, &["in a row        2 failures", "failed: dead0: "]);
+        has(&tsuzuki(&fixture, &["why", "dead"]).await.1, &["failures in a row  2", "failed: dead0: "]);
     }
 }

@@ -21,8 +21,8 @@ use stdx::time::Timestamp;
 pub struct App {
     /// The time zone of schedules, quota days and dates in messages. `APP_TZ` overrides it.
     pub timezone: Zone,
-    /// The language of mails, posts, prompts and pages.
-    pub language: Language,
+    /// The language of mails, posts, prompts and pages; Japanese unless it is set. Commands speak it, too, if it is set.
+    pub language: Option<Language>,
     /// What we call ourselves in requests; when not set, the name and version of this program.
     pub user_agent: Option<String>,
     /// A page or mail address that the operator of a site can turn to; added to the user agent.
@@ -35,11 +35,18 @@ pub struct App {
     pub extra_ca: Option<PathBuf>,
 }
 
+impl App {
+    /// The language of what is sent.
+    pub fn message_language(&self) -> Language {
+        self.language.unwrap_or_default()
+    }
+}
+
 impl Default for App {
     fn default() -> Self {
         Self {
             timezone: Zone::tokyo(),
-            language: Language::default(),
+            language: None,
             user_agent: None,
             contact: None,
             proxy: None,

@@ -40,8 +40,8 @@ mod tx;
 mod unit;
 mod value;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 pub use backup::{BackupError, BackupReport, backup, refuse_if_open, restore};
 pub use copy::{DatabaseMove, MoveError, MovePlan, MoveReport, MoveStep, MovedTable, TargetState};
@@ -50,6 +50,7 @@ pub use error::{Error, Result};
 pub use foreign::{Foreign, Raw};
 pub use migrate::{MIGRATIONS, Migration, SchemaState, known_migrations};
 pub use moved::{MovedAway, find_moved_away, reopen};
+use parking_lot::Mutex;
 pub use restored::{Restore, list_restores, notice_restore};
 pub use statement::{STATEMENTS, Sql};
 pub use survey::{TableSurvey, check_integrity, count_rows, reset, survey};
@@ -219,14 +220,12 @@ impl Db {
         let outcome: Result<()> = self
             .write(move |tx| {
                 let answer = work(tx)?;
-                *keeps.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+                *keeps.lock() = Some(answer);
                 Err(Error::Rehearsed)
             })
             .await;
         match outcome {
-            Err(Error::Rehearsed) => {
-                said.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or(Error::Closed)
-            }
+            Err(Error::Rehearsed) => said.lock().take().ok_or(Error::Closed),
             Err(error) => Err(error),
             Ok(()) => Err(Error::Closed),
         }

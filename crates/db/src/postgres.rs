@@ -1,13 +1,14 @@
 //! PostgreSQL: a few threads that each own one connection, SERIALIZABLE transactions, and healing.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::session::{Server, Session};
 use super::unit::{Access, Unit};
 use super::{Error, Open, Result, Stats, Tx, lineage, migrate, moved};
+use parking_lot::Mutex;
 use stdx::time::Clock;
 
 /// Connections at most; each is a thread of ours, because a client blocks when it is dropped.
@@ -65,7 +66,7 @@ impl Pool {
 
     pub(super) fn submit(&self, unit: Box<dyn Unit>) -> Result<()> {
         let open = self.shared.open.fetch_add(1, Ordering::SeqCst) + 1;
-        let threads = unpoisoned(&self.handles).len();
+        let threads = self.handles.lock().len();
         if open > threads && threads < MAX_CONNECTIONS {
             self.start_thread(None)?;
         }
@@ -73,7 +74,7 @@ impl Pool {
     }
 
     fn start_thread(&self, session: Option<Session>) -> Result<()> {
-        let mut handles = unpoisoned(&self.handles);
+        let mut handles = self.handles.lock();
         let worker = Worker { shared: Arc::clone(&self.shared), session };
         let handle = std::thread::Builder::new()
             .name(format!("db-postgres-{}", handles.len()))
@@ -85,15 +86,10 @@ impl Pool {
 
     pub(super) fn join(mut self) {
         self.sender = None;
-        for handle in unpoisoned(&self.handles).drain(..) {
+        for handle in self.handles.lock().drain(..) {
             let _ = handle.join();
         }
     }
-}
-
-/// Our locks guard plain lists that stay sound whatever happens to their holder.
-fn unpoisoned<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Worker {
@@ -104,7 +100,7 @@ struct Worker {
 impl Worker {
     fn run(mut self) {
         loop {
-            let next = unpoisoned(&self.shared.inbox).recv();
+            let next = self.shared.inbox.lock().recv();
             let Ok(mut unit) = next else { return };
             let outcome = self.work(unit.as_mut());
             self.shared.open.fetch_sub(1, Ordering::SeqCst);

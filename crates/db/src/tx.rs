@@ -1,5 +1,6 @@
 //! A transaction as store functions see it: statements in, rows out, and the moment it began.
 
+use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -138,12 +139,15 @@ impl<'a> Tx<'a> {
             Link::Sqlite(connection) => {
                 let mut statement = connection.prepare_cached(sql.render(Dialect::Sqlite))?;
                 let mut rows = statement.query(rusqlite::params_from_iter(params))?;
+                let names = Names::new();
                 while let Some(row) = rows.next()? {
-                    each(&Row(RowOf::Sqlite(row)))?;
+                    each(&Row::of(RowOf::Sqlite(row, &names)))?;
                 }
                 Ok(())
             }
-            Link::Postgres(session) => session.each(sql, params, &mut |row| each(&Row(RowOf::Postgres(row)))),
+            Link::Postgres(session) => {
+                session.each(sql, params, &mut |row| each(&Row::of(RowOf::Postgres(row))))
+            }
         }
     }
 
@@ -203,14 +207,15 @@ impl<'a> Tx<'a> {
                 let mut statement = connection.prepare(text)?;
                 let width = statement.column_count();
                 let mut rows = statement.query([])?;
+                let names = Names::new();
                 while let Some(row) = rows.next()? {
-                    let row = Row(RowOf::Sqlite(row));
+                    let row = Row::of(RowOf::Sqlite(row, &names));
                     each(&(0..width).map(|index| row.cell(index)).collect::<Result<Vec<_>>>()?)?;
                 }
                 Ok(())
             }
             Link::Postgres(session) => session.each_text(text, &mut |row| {
-                let row = Row(RowOf::Postgres(row));
+                let row = Row::of(RowOf::Postgres(row));
                 each(&(0..row.width()).map(|index| row.cell(index)).collect::<Result<Vec<_>>>()?)
             }),
         }
@@ -238,15 +243,16 @@ impl<'a> Tx<'a> {
             Link::Sqlite(connection) => {
                 let mut statement = connection.prepare_cached(text)?;
                 let mut rows = statement.query(rusqlite::params_from_iter(params))?;
+                let names = Names::new();
                 while let Some(row) = rows.next()? {
-                    if each(&Row(RowOf::Sqlite(row)))?.is_break() {
+                    if each(&Row::of(RowOf::Sqlite(row, &names)))?.is_break() {
                         break;
                     }
                 }
                 Ok(())
             }
             Link::Postgres(session) => {
-                session.each_dynamic(text, params, &mut |row| each(&Row(RowOf::Postgres(row))))
+                session.each_dynamic(text, params, &mut |row| each(&Row::of(RowOf::Postgres(row))))
             }
         }
     }
@@ -261,17 +267,65 @@ impl<'a> Tx<'a> {
 }
 
 /// A row of an answer.
-pub struct Row<'a>(RowOf<'a>);
+pub struct Row<'a> {
+    of: RowOf<'a>,
+    /// Where the next column by name is expected: readers mostly go from left to right.
+    expected: std::cell::Cell<usize>,
+}
 
 enum RowOf<'a> {
-    Sqlite(&'a rusqlite::Row<'a>),
+    Sqlite(&'a rusqlite::Row<'a>, &'a Names),
     Postgres(&'a postgres::Row),
 }
 
-impl Row<'_> {
-    /// The value in the column at `index`, counted from 0.
-    pub fn get<T: FromCell>(&self, index: usize) -> Result<T> {
-        T::read(&self.cell(index)?, index)
+/// The names of the columns of one answer, asked of SQLite once and only when they are needed.
+type Names = OnceCell<Vec<String>>;
+
+/// Names a column: by the name that the statement gives it, or by its place, counted from 0.
+pub trait Column {
+    /// Its place in `row`.
+    fn place_in(&self, row: &Row<'_>) -> Result<usize>;
+}
+
+impl Column for usize {
+    fn place_in(&self, _: &Row<'_>) -> Result<usize> {
+        Ok(*self)
+    }
+}
+
+impl Column for &str {
+    fn place_in(&self, row: &Row<'_>) -> Result<usize> {
+        let expected = row.expected.get();
+        let place = match row.name(expected) == Some(self) {
+            true => expected,
+            false => (0..row.width())
+                .find(|place| row.name(*place) == Some(self))
+                .ok_or_else(|| Error::Statement(format!("it gives no column `{self}`")))?,
+        };
+        row.expected.set(place + 1);
+        Ok(place)
+    }
+}
+
+impl<'a> Row<'a> {
+    fn of(of: RowOf<'a>) -> Self {
+        Self { of, expected: std::cell::Cell::new(0) }
+    }
+
+    /// The value of a column.
+    pub fn get<T: FromCell>(&self, column: impl Column) -> Result<T> {
+        let place = column.place_in(self)?;
+        T::read(&self.cell(place)?, place)
+    }
+
+    fn name(&self, place: usize) -> Option<&str> {
+        match &self.of {
+            RowOf::Sqlite(row, names) => {
+                let names = names.get_or_init(|| row.as_ref().column_names().map(str::to_owned).collect());
+                names.get(place).map(String::as_str)
+            }
+            RowOf::Postgres(row) => row.columns().get(place).map(postgres::Column::name),
+        }
     }
 
     /// The text in the column at `index`, without a copy; for readings of very many rows.
@@ -283,15 +337,15 @@ impl Row<'_> {
     }
 
     fn width(&self) -> usize {
-        match &self.0 {
-            RowOf::Sqlite(row) => row.as_ref().column_count(),
+        match &self.of {
+            RowOf::Sqlite(row, _) => row.as_ref().column_count(),
             RowOf::Postgres(row) => row.len(),
         }
     }
 
     fn cell(&self, index: usize) -> Result<Cell<'_>> {
-        match &self.0 {
-            RowOf::Sqlite(row) => match row.get_ref(index)? {
+        match &self.of {
+            RowOf::Sqlite(row, _) => match row.get_ref(index)? {
                 ValueRef::Null => Ok(Cell::Null),
                 ValueRef::Integer(value) => Ok(Cell::Int(value)),
                 ValueRef::Real(value) => Ok(Cell::Real(value)),

@@ -6,6 +6,7 @@ use memchr::memchr;
 
 use super::{Error, Result};
 use stdx::id::{JobName, Owner, RunId};
+use stdx::phrase::Phrase;
 use stdx::time::Timestamp;
 
 /// A parameter of a statement.
@@ -88,6 +89,13 @@ impl ToValue for Timestamp {
     }
 }
 
+/// As text that both languages can be made of later.
+impl ToValue for Phrase {
+    fn to_value(&self) -> Value<'_> {
+        Value::Text(Cow::Owned(self.to_stored().replace('\0', "")))
+    }
+}
+
 impl ToValue for RunId {
     fn to_value(&self) -> Value<'_> {
         Value::Text(Cow::Owned(self.to_string()))
@@ -123,9 +131,9 @@ impl Cell<'_> {
     fn describe(&self) -> String {
         match self {
             Cell::Null => "NULL".into(),
-            Cell::Int(_) => "a number".into(),
+            Cell::Int(value) => value.to_string(),
             Cell::Real(_) => "a fraction".into(),
-            Cell::Text(_) => "text".into(),
+            Cell::Text(text) => stdx::text::shorten(&format!("`{}`", stdx::text::one_line(text)), 60),
         }
     }
 }
@@ -185,6 +193,16 @@ impl FromCell for f64 {
     }
 }
 
+impl FromCell for Phrase {
+    const WANTED: &'static str = "text";
+    fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+        match cell {
+            Cell::Text(value) => Some(Phrase::from_stored(value)),
+            _ => None,
+        }
+    }
+}
+
 impl FromCell for String {
     const WANTED: &'static str = "text";
     fn from_cell(cell: &Cell<'_>) -> Option<Self> {
@@ -195,13 +213,32 @@ impl FromCell for String {
     }
 }
 
+/// Lets types that can be parsed be read from a column of text: `from_text!(State = "a state")`. A text that means
+/// nothing is an error that says what was wanted.
+#[macro_export]
 macro_rules! from_text {
     ($($kind:ty = $wanted:literal)+) => {$(
-        impl FromCell for $kind {
+        impl $crate::FromCell for $kind {
             const WANTED: &'static str = $wanted;
-            fn from_cell(cell: &Cell<'_>) -> Option<Self> {
+            fn from_cell(cell: &$crate::Cell<'_>) -> Option<Self> {
                 match cell {
-                    Cell::Text(value) => value.parse().ok(),
+                    $crate::Cell::Text(value) => value.parse().ok(),
+                    _ => None,
+                }
+            }
+        }
+    )+};
+}
+
+/// The same for enums that are stored by their number and have a `from_repr`.
+#[macro_export]
+macro_rules! from_code {
+    ($($kind:ty = $wanted:literal)+) => {$(
+        impl $crate::FromCell for $kind {
+            const WANTED: &'static str = $wanted;
+            fn from_cell(cell: &$crate::Cell<'_>) -> Option<Self> {
+                match cell {
+                    $crate::Cell::Int(value) => Self::from_repr(*value),
                     _ => None,
                 }
             }

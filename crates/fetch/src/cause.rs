@@ -4,12 +4,11 @@ use std::error::Error as StdError;
 use std::io;
 
 use super::body::WireTooBig;
+use super::call::quote;
 use super::coding::BadCoding;
 use super::error::Error;
 use super::guard::Denied;
 use super::limits::{Limits, Size};
-use config::redact;
-use stdx::text;
 
 /// The error that `error` means for a request to `host`.
 pub(super) fn from_client(error: &reqwest::Error, host: &str) -> Error {
@@ -75,7 +74,7 @@ fn is_zstd_window(error: &io::Error) -> bool {
 }
 
 /// The innermost cause in words, on one line; never an address, which may hold secrets.
-pub fn deepest(error: &(dyn StdError + 'static)) -> String {
+pub(super) fn deepest(error: &(dyn StdError + 'static)) -> String {
     let mut last = error;
     while let Some(next) = inner(last) {
         last = next;
@@ -94,7 +93,7 @@ fn in_words(error: &(dyn StdError + 'static)) -> String {
         Some(system) if system.raw_os_error().is_some() => system.kind().to_string(),
         _ => error.to_string(),
     };
-    text::shorten(&redact(&text::one_line(&words)), 200)
+    quote(&words, 200)
 }
 
 /// The first error of type `T` among the causes of `error`.

@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::HeaderValue;
 use rustls::client::Resumption;
@@ -144,7 +145,7 @@ impl Clients {
     /// The client for an address that has been judged.
     pub(super) fn pick(&self, url: &Url, allow: &AllowPrivate, keep: bool) -> Result<reqwest::Client, Error> {
         let allow = allow.for_port(url.port_or_known_default().unwrap_or(80));
-        let mut made = self.0.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.0.made.lock();
         let pair = match made.get(&allow) {
             Some(pair) => pair,
             None => {
@@ -262,7 +263,7 @@ mod tests {
     fn clients_are_shared_by_equal_permissions_and_their_number_is_bounded() {
         let clients = Clients::new(ClientConfig::default()).unwrap();
         let url = Url::parse("http://a.example/").unwrap();
-        let count = || clients.0.made.lock().unwrap().len();
+        let count = || clients.0.made.lock().len();
         for entries in [["10.0.0.1", "b.example"], ["b.example", "10.0.0.1"], ["b.example:80", "10.0.0.1"]] {
             clients.client_for(&url, &AllowPrivate::parse(&entries).unwrap()).unwrap();
         }

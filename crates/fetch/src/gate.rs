@@ -1,9 +1,10 @@
 //! The gate in front of every request: a turn at the host, a place in the whole, and the memory of how it went.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use url::Url;
@@ -134,7 +135,7 @@ impl Gate {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Host>> {
-        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.hosts.lock()
     }
 }
 

@@ -17,6 +17,7 @@
 
 mod allow;
 mod body;
+mod call;
 mod cause;
 pub mod client;
 mod coding;
@@ -45,18 +46,18 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+pub use call::{ApiReply, NoAnswer, call, quote};
 pub use client::{ClientConfig, Clients, Names};
 pub use error::Error;
 pub use guard::AllowPrivate;
 pub use limits::Limits;
 pub use polite::Manners;
-pub use reach::{Check, Wanted};
+pub use reach::{Check, SecretHint, Wanted};
 pub use request::{Credential, Request};
 pub use response::{Answer, Head, Response, Saved};
 pub use validators::Validators;
 
 use body::Body;
-pub use cause::deepest;
 use error::Why;
 use gate::{Gate, Pass};
 use polite::Outcome;

@@ -46,6 +46,19 @@ impl Check {
     }
 }
 
+/// A secret that somebody has to get from somewhere else.
+#[derive(Clone, Copy, Debug)]
+pub struct SecretHint {
+    /// The key that it stands at in the config file.
+    pub key: &'static str,
+    /// The check that finds it missing or not accepted; empty when every check that finds such a thing means it.
+    pub check: &'static str,
+    /// Where to get it, and what it has to be allowed to do, in English.
+    pub en: &'static str,
+    /// The same in Japanese.
+    pub ja: &'static str,
+}
+
 /// What counts as an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {

@@ -11,5 +11,9 @@
 pub mod fail;
 pub mod hash;
 pub mod id;
+pub mod phrase;
 pub mod text;
 pub mod time;
+
+#[doc(hidden)]
+pub use linkme;

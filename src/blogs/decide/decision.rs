@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value as Json;
-
+use crate::blogs::events::BlogEvent;
 use crate::blogs::model::{Detector, Found, State};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// What a check means.
@@ -18,8 +19,8 @@ pub struct Decision {
     pub record: Record,
     /// What is worth telling.
     pub changes: Vec<Change>,
-    /// Reason codes with details, for `why`.
-    pub events: Vec<(&'static str, Json)>,
+    /// What happened, for `why`.
+    pub events: Vec<BlogEvent>,
     /// The blog is to be left alone, for this reason.
     pub pause: Option<String>,
 }
@@ -84,6 +85,16 @@ impl Code {
             Code::Failing => "failing",
             Code::Recovered => "recovered",
             Code::Gone => "gone",
+        }
+    }
+
+    /// What it is called.
+    pub fn phrase(self) -> Phrase {
+        match self {
+            Code::New => phrase!("new", "新着"),
+            Code::Failing => phrase!("failing", "失敗"),
+            Code::Recovered => phrase!("recovered", "復旧"),
+            Code::Gone => phrase!("gone", "消滅"),
         }
     }
 

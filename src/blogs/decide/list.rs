@@ -3,13 +3,12 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use serde_json::json;
-
 use super::{
     Change, Code, Detail, Next, Record, SURE_AFTER, Seen, adopt_settings, same_settings, unconfirmed_links,
 };
 use crate::blogs::config::{Blog, Rules};
 use crate::blogs::detect;
+use crate::blogs::events::BlogEvent;
 use crate::blogs::model::{
     Detector, Found, RECENT_KEYS, RecentKeys, State, Trouble, TroubleKind, Unconfirmed,
 };
@@ -117,18 +116,16 @@ pub(super) fn read(
     match mode {
         Mode::First => {
             news.entries = first_news(entries, rules.first_run);
-            let detail =
-                json!({ "detector": detector.word(), "entries": entries.len(), "told": news.entries.len() });
-            next.events.push(("baseline", detail));
+            let (entries, told) = (entries.len(), news.entries.len());
+            next.events.push(BlogEvent::Baseline { detector, entries, told });
         }
         Mode::Careful(since) => {
             if detector == Detector::Feed {
                 news.entries =
                     unseen.iter().filter(|entry| is_after(entry, since)).map(|e| (*e).clone()).collect();
             }
-            let detail =
-                json!({ "detector": detector.word(), "entries": entries.len(), "told": news.entries.len() });
-            next.events.push(("new_baseline", detail));
+            let (entries, told) = (entries.len(), news.entries.len());
+            next.events.push(BlogEvent::NewBaseline { detector, entries, told });
         }
         Mode::Usual => match detector {
             Detector::Feed => usual_feed(next, state, entries, &unseen, &mut news),
@@ -223,7 +220,7 @@ fn usual_feed(next: &mut Next, state: &State, entries: &[Found], unseen: &[&Foun
     news.entries.retain(|entry| entry.published_at.is_none() || is_after(entry, since));
     let rewritten = unseen.len() - news.entries.len();
     if rewritten > 0 {
-        next.events.push(("rewritten", json!({ "entries": rewritten })));
+        next.events.push(BlogEvent::Rewritten { entries: rewritten });
     }
     if news.entries.is_empty() {
         return;
@@ -235,7 +232,7 @@ fn usual_feed(next: &mut Next, state: &State, entries: &[Found], unseen: &[&Foun
             Some("nothing of what the feed had is left, and its entries have no dates".into());
     }
     if news.gap {
-        next.events.push(("gap", json!({ "entries": news.entries.len(), "known_before": recent.len() })));
+        next.events.push(BlogEvent::Gap { entries: news.entries.len(), known_before: recent.len() });
     }
 }
 
@@ -300,15 +297,10 @@ fn tell(next: &mut Next, detector: Detector, mut news: News) {
     }
     next.check.changed = true;
     next.state.last_change_at = Some(next.now);
-    let first: Vec<_> =
-        news.entries.iter().take(5).map(|entry| entry.url.as_ref().or(Some(&entry.key))).collect();
-    let detail = json!({
-        "detector": detector.word(),
-        "entries": news.entries.len(),
-        "first": first,
-        "held": news.held_because,
-    });
-    next.events.push(("new", detail));
+    let first =
+        news.entries.iter().take(5).map(|entry| entry.url.clone().or(Some(entry.key.clone()))).collect();
+    let (entries, held) = (news.entries.len(), news.held_because.clone());
+    next.events.push(BlogEvent::New { detector, entries, first, held });
     let more = news.entries.len().saturating_sub(KEPT);
     news.entries.truncate(KEPT);
     next.changes.push(Change {

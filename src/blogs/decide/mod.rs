@@ -7,10 +7,9 @@ mod trouble;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use serde_json::{Value as Json, json};
-
 pub use self::decision::{Change, Check, Code, Decision, Detail, Record, Seen};
 use super::config::{Blog, Rules};
+use super::events::{BlogEvent, Discovery, Loss};
 use super::model::{Detector, Reading, Sighting, State, Unconfirmed};
 use crate::config::value::Span;
 use crate::parse::url::{Url, comparison_key};
@@ -169,7 +168,7 @@ struct Next {
     check: Check,
     record: Record,
     changes: Vec<Change>,
-    events: Vec<(&'static str, Json)>,
+    events: Vec<BlogEvent>,
 }
 
 impl Next {
@@ -191,34 +190,32 @@ impl Next {
 
     fn note_searches(&mut self, sighting: &Sighting) {
         let again = self.now.plus(SEARCH_EVERY);
-        for (search, known, next, found, lost) in [
+        for (search, known, next, found, lost, others) in [
             (
                 &sighting.feed_search,
                 &mut self.state.feed_url,
                 &mut self.state.next_feed_discovery_at,
-                "feed_found",
-                "feed_not_found",
+                BlogEvent::FeedFound as fn(Discovery) -> BlogEvent,
+                BlogEvent::FeedNotFound as fn(Loss) -> BlogEvent,
+                sighting.other_feeds.clone(),
             ),
             (
                 &sighting.sitemap_search,
                 &mut self.state.sitemap_url,
                 &mut self.state.next_sitemap_discovery_at,
-                "sitemap_found",
-                "sitemap_not_found",
+                BlogEvent::SitemapFound,
+                BlogEvent::SitemapNotFound,
+                Vec::new(),
             ),
         ] {
             let Some(answer) = search else { continue };
-            let before = known.as_ref().map(Url::as_str);
+            let before = known.as_ref().map(|url| url.as_str().to_owned());
             match answer {
                 Some(url) if known.as_ref() != Some(url) => {
-                    let mut detail = json!({ "url": url.as_str(), "before": before });
-                    if found == "feed_found" && !sighting.other_feeds.is_empty() {
-                        detail["others"] = json!(sighting.other_feeds);
-                    }
-                    self.events.push((found, detail));
+                    self.events.push(found(Discovery { url: url.as_str().to_owned(), before, others }));
                 }
                 None if known.is_some() || next.is_none() => {
-                    self.events.push((lost, json!({ "before": before, "search_again_at": again })));
+                    self.events.push(lost(Loss { before, search_again_at: again }));
                 }
                 _ => {}
             }
@@ -252,12 +249,12 @@ impl Next {
             Detector::Sitemap => (blog.sitemap.is_some(), &mut state.sitemap_url),
             Detector::Html => (true, &mut state.sitemap_url),
         };
-        let event = json!({ "what": detector.word(), "to": to.as_str(), "adopted": !named });
+        let event = BlogEvent::Moved { what: *detector, to: to.as_str().to_owned(), adopted: !named };
         if !named {
             *known = Some(to.clone());
             (state.moved_to, state.moved_count) = (None, 0);
         }
-        self.events.push(("moved", event));
+        self.events.push(event);
     }
 
     /// The blog could be read: whatever was wrong is over.
@@ -265,12 +262,11 @@ impl Next {
         let now = self.now;
         let state = &mut *self.state;
         if state.decided_by.is_some_and(|before| before != detector) {
-            let before = state.decided_by.map(Detector::word);
-            self.events.push(("detector_changed", json!({ "before": before, "now": detector.word() })));
+            self.events.push(BlogEvent::DetectorChanged { before: state.decided_by, now: detector });
         }
         if state.warned_at.is_some() {
             let (failures, since) = (Some(state.failures_in_a_row), state.failing_since);
-            self.events.push(("recovered", json!({ "failures": failures, "since": since })));
+            self.events.push(BlogEvent::Recovered { failures, since });
             self.changes.push(Change {
                 code: Code::Recovered,
                 held: false,

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-
 use super::{Change, Check, Code, Decision, Detail, Next, Record, SURE_AFTER, adopt_settings, same_settings};
 use crate::blogs::config::{Blog, Rules};
+use crate::blogs::events::{BlogEvent, Failing};
 use crate::blogs::model::{Detector, Sighting, State, Trouble, TroubleKind};
 
 /// How often the readers are reminded of a blog that stays unreadable.
@@ -60,17 +59,17 @@ pub(super) fn decide_check(
         since: Some(since),
         ..Detail::default()
     };
-    let told = json!({ "error": trouble.message, "failures": failures, "since": since });
+    let failing = Failing { error: trouble.message.clone(), failures, since };
     if pause.is_some() {
         remembered.warned_at = Some(now);
-        next.events.push(("gone", told));
+        next.events.push(BlogEvent::Gone(failing));
         next.changes.push(Change { code: Code::Gone, held: false, detail });
     } else if failures >= rules.warn_after {
         let again = remembered.warned_at.is_some();
         let is_time = remembered.warned_at.is_none_or(|at| now.since(at) + REMIND_SLACK >= REMIND_EVERY);
         if is_time {
             remembered.warned_at = Some(now);
-            next.events.push(("failing", told));
+            next.events.push(BlogEvent::Failing(failing));
             next.changes.push(Change {
                 code: Code::Failing,
                 held: false,

@@ -19,11 +19,13 @@ pub use history::{CheckRow, list_checks, prune_history, prune_stray_history};
 pub use import::{ImportedCheck, ImportedState, add_check as add_imported_check, add_state};
 
 use super::decide::{Check, Decision, Record};
+use super::events::{BLOG, BlogEvent, subject};
 use super::model::{Detector, Known, Reading, RecentKeys, Sighting, State};
 use crate::db::{self, Row, Tx};
 use crate::id::JobName;
-use crate::ledger::{Subject, event, pause, subject::Kind};
+use crate::ledger::{event, pause};
 use crate::parse::url::Url;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -46,56 +48,62 @@ pub fn find_state(tx: &mut Tx<'_>, blog_id: &str) -> db::Result<Option<State>> {
 }
 
 fn read_state(row: &Row<'_>) -> db::Result<State> {
-    let decided_by = row.get::<Option<String>>(8)?.and_then(|word| Detector::from_word(&word));
+    let decided_by = row.get::<Option<String>>("decided_by")?.and_then(|word| Detector::from_word(&word));
     let mut known = Vec::new();
-    if let (Some(detector), Some(url)) = (decided_by, url(row, 9)?) {
-        known.push(Known { detector, url, etag: row.get(0)?, last_modified: row.get(1)?, lastmod: None });
+    if let (Some(detector), Some(url)) = (decided_by, url(row, "validators_url")?) {
+        known.push(Known {
+            detector,
+            url,
+            etag: row.get("etag")?,
+            last_modified: row.get("last_modified")?,
+            lastmod: None,
+        });
     }
-    known.extend(json::<Vec<Known>>(row, 10)?.unwrap_or_default());
+    known.extend(json::<Vec<Known>>(row, "other_validators")?.unwrap_or_default());
     Ok(State {
         known,
-        url_fingerprint: row.get(2)?,
-        feed_url: url(row, 3)?,
-        sitemap_url: url(row, 4)?,
-        recent_entry_keys: RecentKeys::from_stored(row.get(5)?),
-        last_check_at: row.get(6)?,
-        last_change_at: row.get(7)?,
+        url_fingerprint: row.get("url_fingerprint")?,
+        feed_url: url(row, "feed_url")?,
+        sitemap_url: url(row, "sitemap_url")?,
+        recent_entry_keys: RecentKeys::from_stored(row.get("recent_entry_keys")?),
+        last_check_at: row.get("last_check_at")?,
+        last_change_at: row.get("last_change_at")?,
         decided_by,
-        settings_hash: row.get(11)?,
-        next_feed_discovery_at: row.get(12)?,
-        next_sitemap_discovery_at: row.get(13)?,
-        feed_first_read_at: row.get(14)?,
-        sitemap_first_read_at: row.get(15)?,
-        html_first_read_at: row.get(16)?,
-        last_success_at: row.get(17)?,
-        last_full_read_at: row.get(18)?,
-        url_count: usize::try_from(row.get::<i64>(19)?).unwrap_or(0),
-        unconfirmed: json(row, 20)?,
-        moved_to: url(row, 21)?,
-        moved_count: row.get(22)?,
-        failures_in_a_row: row.get(23)?,
-        failing_since: row.get(24)?,
-        warned_at: row.get(25)?,
-        not_before: row.get(26)?,
-        other_feeds: json(row, 27)?.unwrap_or_default(),
+        settings_hash: row.get("settings_hash")?,
+        next_feed_discovery_at: row.get("next_feed_discovery_at")?,
+        next_sitemap_discovery_at: row.get("next_sitemap_discovery_at")?,
+        feed_first_read_at: row.get("feed_first_read_at")?,
+        sitemap_first_read_at: row.get("sitemap_first_read_at")?,
+        html_first_read_at: row.get("html_first_read_at")?,
+        last_success_at: row.get("last_success_at")?,
+        last_full_read_at: row.get("last_full_read_at")?,
+        url_count: usize::try_from(row.get::<i64>("url_count")?).unwrap_or(0),
+        unconfirmed: json(row, "unconfirmed")?,
+        moved_to: url(row, "moved_to")?,
+        moved_count: row.get("moved_count")?,
+        failures_in_a_row: row.get("failures_in_a_row")?,
+        failing_since: row.get("failing_since")?,
+        warned_at: row.get("warned_at")?,
+        not_before: row.get("not_before")?,
+        other_feeds: json(row, "other_feeds")?.unwrap_or_default(),
     })
 }
 
-fn url(row: &Row<'_>, column: usize) -> db::Result<Option<Url>> {
+fn url(row: &Row<'_>, column: &str) -> db::Result<Option<Url>> {
     Ok(row.get::<Option<String>>(column)?.and_then(|text| text.parse().ok()))
 }
 
 /// A column of JSON; what cannot be read is as good as nothing: it is only a memory aid.
-fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> db::Result<Option<T>> {
+fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: &str) -> db::Result<Option<T>> {
     Ok(row.get::<Option<String>>(column)?.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
 /// Blogs that are left alone, with the reason.
-pub fn list_paused(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<HashMap<String, String>> {
+pub fn list_paused(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<HashMap<String, Phrase>> {
     let pauses = pause::list(tx, now)?;
     Ok(pauses
         .into_iter()
-        .filter_map(|rest| Some((rest.name.name_of(Kind::Blog)?.to_owned(), rest.reason)))
+        .filter_map(|rest| Some((rest.name.name_of(BLOG)?.to_owned(), rest.reason)))
         .collect())
 }
 
@@ -125,13 +133,13 @@ pub fn apply(
         changes::add(tx, job, blog_id, change, known_at, now)?;
     }
     if !decision.events.is_empty() {
-        let subject = Subject::blog(blog_id);
-        for (code, detail) in &decision.events {
-            event::add(tx, Some(job), &subject, code, detail, now)?;
+        let subject = subject(blog_id);
+        for event in &decision.events {
+            event::record(tx, Some(job), &subject, event, now)?;
         }
     }
     if let Some(reason) = &decision.pause {
-        pause::put(tx, &Subject::blog(blog_id), None, reason, now)?;
+        pause::put(tx, &subject(blog_id), None, &Phrase::verbatim(reason), now)?;
     }
     Ok(())
 }
@@ -266,9 +274,9 @@ pub fn list_not_before(
 
 /// Ends the rest of a blog; `false` if it was not paused.
 pub fn resume(tx: &mut Tx<'_>, blog_id: &str, now: Timestamp) -> db::Result<bool> {
-    let rested = pause::reset(tx, &Subject::blog(blog_id))?;
-    if rested {
-        event::add(tx, None, &Subject::blog(blog_id), "resumed", &serde_json::Value::Null, now)?;
+    let was_paused = pause::reset(tx, &subject(blog_id))?;
+    if was_paused {
+        event::record(tx, None, &subject(blog_id), &BlogEvent::Resumed, now)?;
     }
-    Ok(rested)
+    Ok(was_paused)
 }

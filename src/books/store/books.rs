@@ -15,14 +15,14 @@ pub(super) fn read(row: &Row<'_>) -> db::Result<Book> {
         text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
     };
     Ok(Book {
-        isbn13: row.get(0)?,
-        title: row.get(1)?,
-        authors: list(row.get(2)?),
-        publisher: row.get(3)?,
-        published_date: row.get(4)?,
-        description: row.get(5)?,
-        cover_url: row.get(6)?,
-        links: links(row.get(7)?),
+        isbn13: row.get("isbn13")?,
+        title: row.get("title")?,
+        authors: list(row.get("authors_json")?),
+        publisher: row.get("publisher")?,
+        published_date: row.get("published_date")?,
+        description: row.get("description")?,
+        cover_url: row.get("cover_url")?,
+        links: links(row.get("links_json")?),
     })
 }
 

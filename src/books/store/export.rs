@@ -42,9 +42,9 @@ pub fn list_books_after(
         |row| {
             Ok(BookRow {
                 book: super::books::read(row)?,
-                first_seen_at: row.get(8)?,
-                last_seen_at: row.get(9)?,
-                last_delivered_at: row.get(10)?,
+                first_seen_at: row.get("first_seen_at")?,
+                last_seen_at: row.get("last_seen_at")?,
+                last_delivered_at: row.get("last_delivered_at")?,
             })
         },
     )

@@ -125,9 +125,9 @@ pub fn list_books(tx: &mut Tx<'_>, filter: Filter<'_>) -> db::Result<Vec<BookRow
 fn read(row: &db::Row<'_>) -> db::Result<BookRow> {
     Ok(BookRow {
         book: super::books::read(row)?,
-        first_seen_at: row.get(8)?,
-        last_seen_at: row.get(9)?,
-        last_delivered_at: row.get(10)?,
+        first_seen_at: row.get("first_seen_at")?,
+        last_seen_at: row.get("last_seen_at")?,
+        last_delivered_at: row.get("last_delivered_at")?,
     })
 }
 

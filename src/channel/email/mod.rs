@@ -8,29 +8,55 @@ mod wire;
 mod words;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use lettre::Address;
 use lettre::message::Mailbox;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::error::{Finding, SendError, Sent};
 use super::header_text::HeaderText;
 use super::http;
+use super::kind::{Backend, ChannelKind};
 use super::notice::{MailBody, News};
 use super::outbox::Row;
 use super::settings::channel_config;
 use super::{Channel, ChannelEnv, Check, Progress};
 use crate::config::value::{BadValue, checked};
-use crate::config::{Problem, Problems, Secret, Section};
+use crate::config::{Kind, Problem, Problems, Secret, Section};
 use crate::fail;
-pub(super) use env::ENV;
+use crate::fetch::SecretHint;
+use crate::text::Language;
+use env::ENV;
 use smtp::{Connection, Reuse, Server};
-pub(super) use words::test_mail;
 
-/// How long a server may think about the end of the text: RFC 5321, 4.5.3.2.6. Giving up earlier makes copies.
-pub(super) const ANSWERS_WITHIN: Duration = Duration::from_secs(600);
+/// The kind's name, which imports and `mail test` look for.
+pub const NAME: &str = "email";
+
+/// Mails to recipients.
+pub(super) const KIND: ChannelKind = ChannelKind {
+    keys: Kind::channel::<EmailConfig>(NAME).with_env(ENV),
+    promise: "at least once",
+    secrets: &[SecretHint {
+        key: "password",
+        check: "",
+        en: "the password of the mailbox or, where sign-in has a second step, an app password: for Gmail at \
+             https://myaccount.google.com/apppasswords",
+        ja: "メールボックスのパスワード。2 段階認証を使う場合はアプリ パスワード（Gmail では \
+             https://myaccount.google.com/apppasswords）",
+    }],
+    key_window: None,
+    // A server may think so long about the end of the text: RFC 5321, 4.5.3.2.6. Giving up earlier makes copies.
+    answers_within: Some(Duration::from_secs(600)),
+    open: |section, zone| EmailConfig::open(section, zone, Email::new),
+    show: |payload| {
+        let mail: MailBody = serde_json::from_str(payload).ok()?;
+        Some(format!("Subject: {}\n\n{}", mail.subject, mail.text.trim_end()))
+    },
+};
+
 /// A connection that waited longer is not used again.
 const KEEP_OPEN: Duration = Duration::from_secs(20);
 
@@ -66,6 +92,7 @@ channel_config! {
 /// How the connection is encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[allow(clippy::enum_variant_names, reason = "they are the words of the config file")]
 pub enum Tls {
     /// It begins in the clear and turns to TLS before anything is said.
     Starttls,
@@ -76,7 +103,7 @@ pub enum Tls {
 }
 
 #[derive(Debug)]
-pub(super) struct Email {
+struct Email {
     config: EmailConfig,
     transport: Transport,
     from: Mailbox,
@@ -106,7 +133,7 @@ impl std::fmt::Debug for Transport {
 }
 
 impl Email {
-    pub(super) fn new(mut config: EmailConfig, section: &Section) -> Result<Self, Problems> {
+    fn new(mut config: EmailConfig, section: &Section) -> Result<Self, Problems> {
         let mailbox = |key: &str, text: &str| {
             parse_address(text).map_err(|bad| Problems::from(section.bad_value(key, &bad)))
         };
@@ -168,47 +195,8 @@ impl Email {
         })
     }
 
-    pub(super) async fn render(
-        &self,
-        channel: &Channel,
-        _: &ChannelEnv,
-        news: &News,
-    ) -> Result<Vec<(String, String)>, String> {
-        let body = news.mail.clone().unwrap_or_else(|| words::write(&news.notice, &channel.settings.zone));
-        let payload = serde_json::to_string(&body).map_err(|error| error.to_string())?;
-        Ok(self.to.iter().map(|to| (to.email.to_string(), payload.clone())).collect())
-    }
-
-    pub(super) async fn send(
-        &self,
-        channel: &Channel,
-        channel_env: &ChannelEnv,
-        row: &Row,
-        progress: &Progress,
-    ) -> Result<Sent, SendError> {
-        let to: Address =
-            row.recipient.parse().map_err(|_| SendError::refused("the recipient is not a mail address"))?;
-        let mail = self.build(row, &to)?;
-        match &self.transport {
-            Transport::Smtp(server, kept) => {
-                let kept = take_fresh(kept);
-                self.send_over_smtp(server, kept, channel, channel_env, &to, &mail, progress).await
-            }
-            Transport::File(directory) => write_file(directory, &row.key, &mail)
-                .map(|path| Sent { remote_id: Some(path.display().to_string()), rest_until: None }),
-            Transport::Memory(mails) => {
-                mails.lock().unwrap_or_else(PoisonError::into_inner).push(mail);
-                Ok(Sent::default())
-            }
-        }
-    }
-
-    pub(super) fn recipients(&self) -> Vec<String> {
-        self.to.iter().map(|to| to.email.to_string()).collect()
-    }
-
     /// The mail in full; the same bytes every time.
-    pub(super) fn build(&self, row: &Row, to: &Address) -> Result<Vec<u8>, SendError> {
+    fn build(&self, row: &Row, to: &Address) -> Result<Vec<u8>, SendError> {
         let body: MailBody = serde_json::from_str(&row.payload)
             .map_err(|_| SendError::refused("it was made for another kind of channel"))?;
         let named = self.to.iter().find(|mailbox| mailbox.email == *to).cloned();
@@ -262,25 +250,49 @@ impl Email {
 
     fn keep(&self, connection: Box<Connection>) {
         if let Transport::Smtp(_, kept) = &self.transport {
-            *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((connection, Instant::now()));
+            *kept.lock() = Some((connection, Instant::now()));
         }
     }
+}
 
-    /// Ends a connection that was kept for the next mail.
-    pub(super) async fn close(&self) {
-        if let Transport::Smtp(_, kept) = &self.transport
-            && let Some(mut connection) = take_fresh(kept)
-        {
-            let _ = tokio::time::timeout(Duration::from_secs(2), connection.quit()).await;
-        }
-    }
-
-    pub(super) async fn resolve(
+#[async_trait]
+impl Backend for Email {
+    async fn render(
         &self,
-        _: &Channel,
+        channel: &Channel,
         _: &ChannelEnv,
+        news: &News,
+    ) -> Result<Vec<(String, String)>, String> {
+        let body = news.mail.clone().unwrap_or_else(|| words::write(&news.notice, &channel.settings.zone));
+        let payload = serde_json::to_string(&body).map_err(|error| error.to_string())?;
+        Ok(self.to.iter().map(|to| (to.email.to_string(), payload.clone())).collect())
+    }
+
+    async fn send(
+        &self,
+        channel: &Channel,
+        channel_env: &ChannelEnv,
         row: &Row,
-    ) -> Result<Vec<String>, Finding> {
+        progress: &Progress,
+    ) -> Result<Sent, SendError> {
+        let to: Address =
+            row.recipient.parse().map_err(|_| SendError::refused("the recipient is not a mail address"))?;
+        let mail = self.build(row, &to)?;
+        match &self.transport {
+            Transport::Smtp(server, kept) => {
+                let kept = take_fresh(kept);
+                self.send_over_smtp(server, kept, channel, channel_env, &to, &mail, progress).await
+            }
+            Transport::File(directory) => write_file(directory, &row.key, &mail)
+                .map(|path| Sent { remote_id: Some(path.display().to_string()), rest_until: None }),
+            Transport::Memory(mails) => {
+                mails.lock().push(mail);
+                Ok(Sent::default())
+            }
+        }
+    }
+
+    async fn resolve(&self, _: &Channel, _: &ChannelEnv, row: &Row) -> Result<Vec<String>, Finding> {
         match &self.transport {
             Transport::File(directory) => {
                 let path = directory.join(file_name(&row.key));
@@ -292,14 +304,7 @@ impl Email {
         }
     }
 
-    /// Everything that the server's opinion of us depends on.
-    pub(super) fn credentials(&self) -> String {
-        let password = self.config.password.as_ref().map(http::secret_text).unwrap_or_default();
-        let EmailConfig { smtp, user, from, .. } = &self.config;
-        [smtp.as_str(), user.as_deref().unwrap_or_default(), from, &password].join("\n")
-    }
-
-    pub(super) async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
+    async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
         match &self.transport {
             Transport::Smtp(server, _) => {
                 let connecting = smtp::connect(server, &self.config, &channel.settings, channel_env);
@@ -325,17 +330,35 @@ impl Email {
         }
     }
 
-    /// What the `memory:` transport has been given.
-    pub(super) fn kept_mails(&self) -> Vec<Vec<u8>> {
+    fn credentials(&self) -> String {
+        let password = self.config.password.as_ref().map(http::secret_text).unwrap_or_default();
+        let EmailConfig { smtp, user, from, .. } = &self.config;
+        [smtp.as_str(), user.as_deref().unwrap_or_default(), from, &password].join("\n")
+    }
+
+    fn test_message(&self, language: Language) -> Option<(Vec<String>, String)> {
+        let payload = serde_json::to_string(&words::test_mail(language)).ok()?;
+        Some((self.to.iter().map(|to| to.email.to_string()).collect(), payload))
+    }
+
+    async fn close(&self) {
+        if let Transport::Smtp(_, kept) = &self.transport
+            && let Some(mut connection) = take_fresh(kept)
+        {
+            let _ = tokio::time::timeout(Duration::from_secs(2), connection.quit()).await;
+        }
+    }
+
+    fn kept_mails(&self) -> Vec<Vec<u8>> {
         match &self.transport {
-            Transport::Memory(mails) => mails.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            Transport::Memory(mails) => mails.lock().clone(),
             _ => Vec::new(),
         }
     }
 }
 
 fn take_fresh(kept: &Mutex<Option<Open>>) -> Option<Box<Connection>> {
-    let taken = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let taken = kept.lock().take();
     taken.filter(|(_, since)| since.elapsed() < KEEP_OPEN).map(|(connection, _)| connection)
 }
 

@@ -13,9 +13,10 @@ use super::Status;
 use super::fit::Limits;
 use super::link;
 use crate::channel::error::{Finding, SendError, Sent};
-use crate::channel::http::{self, Answer};
+use crate::channel::http;
 use crate::channel::{ChannelEnv, Progress, Settings};
 use crate::config::Secret;
+use crate::fetch::ApiReply;
 use crate::time::Timestamp;
 
 /// How far our clock may have been ahead of the server's when we posted: a day and a bit, for a clock that was a calendar day
@@ -177,12 +178,12 @@ impl Api<'_> {
         })
     }
 
-    async fn ask(&self, path: &str, query: &[(&str, &str)]) -> Result<Answer, SendError> {
+    async fn ask(&self, path: &str, query: &[(&str, &str)]) -> Result<ApiReply, SendError> {
         let request = self.request(Method::GET, path, query)?;
         http::call(self.channel_env, self.settings, request, None).await.map_err(nothing_sent)
     }
 
-    fn read<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T, SendError> {
+    fn read<T: DeserializeOwned>(&self, answer: &ApiReply) -> Result<T, SendError> {
         self.judge(answer).map_err(nothing_sent)?;
         serde_json::from_slice(&answer.body)
             .map_err(|_| SendError::later("the instance does not answer as Mastodon does"))
@@ -206,23 +207,22 @@ impl Api<'_> {
     }
 
     /// What a status means here: a server error can come after the post was made, so nobody knows.
-    fn judge(&self, answer: &Answer) -> Result<(), SendError> {
-        let why = || format!("the instance answered with {}", answer.quote());
-        let now = self.channel_env.clock.now();
+    fn judge(&self, answer: &ApiReply) -> Result<(), SendError> {
+        let why = || format!("the instance answered with {}", http::quoted(answer));
         match answer.status {
             429 => {
-                let asked =
-                    answer.retry_after(now).or_else(|| reset(&answer.headers).map(|at| at.since(now)));
+                let now = self.channel_env.clock.now();
+                let asked = answer.retry_after.or_else(|| reset(&answer.headers).map(|at| at.since(now)));
                 Err(SendError::Busy { why: why(), after: asked.unwrap_or(USUAL_REST) })
             }
             500..=599 => Err(SendError::Unknown { why: why() }),
             404 | 410 => Err(SendError::later(format!("{}; is `instance` a Mastodon server?", why()))),
-            _ => answer.judge("the instance", now),
+            _ => http::judge(answer, "the instance"),
         }
     }
 
     /// When the next post is allowed, if this one was the last of its window.
-    fn spent_until(&self, answer: &Answer) -> Option<Timestamp> {
+    fn spent_until(&self, answer: &ApiReply) -> Option<Timestamp> {
         let left = answer.headers.get("x-ratelimit-remaining")?.to_str().ok()?;
         (left.trim() == "0").then(|| reset(&answer.headers)).flatten()
     }

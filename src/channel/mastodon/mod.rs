@@ -7,12 +7,14 @@ mod api;
 mod fit;
 mod link;
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::error::{Finding, SendError, Sent};
+use super::kind::{Backend, ChannelKind};
 use super::notice::News;
 use super::outbox::Row;
 use super::plain::inert_line;
@@ -20,18 +22,34 @@ use super::settings::channel_config;
 use super::template::Template;
 use super::{Channel, ChannelEnv, Check, Progress, count};
 use crate::config::value::HttpUrl;
-use crate::config::{Problems, Secret, Section};
+use crate::config::{Kind, Problems, Secret, Section};
+use crate::fetch::SecretHint;
 use crate::text;
 use crate::time::Timestamp;
 use fit::{Limits, fit};
 
-/// Keys of every channel that mean nothing here, and why.
-pub(super) const UNUSED: &[(&str, &str)] = &[(
-    "on_unknown",
-    "a post that may have been sent is looked for on the account, and held when that cannot tell",
-)];
-/// How long Mastodon remembers an idempotency key, less a margin for clocks that differ.
-pub(super) const KEY_WINDOW: Duration = Duration::from_secs(55 * 60);
+/// Posts to an account.
+pub(super) const KIND: ChannelKind = ChannelKind {
+    keys: Kind::channel::<MastodonConfig>("mastodon").without(&[(
+        "on_unknown",
+        "a post that may have been sent is looked for on the account, and held when that cannot tell",
+    )]),
+    promise: "effectively once",
+    secrets: &[SecretHint {
+        key: "token",
+        check: "",
+        en: "on your instance under Preferences, Development, New application: scopes `read` and \
+             `write:statuses`; the page of the application shows the access token",
+        ja: "インスタンスの「ユーザー設定」→「開発」→「新規アプリ」で、アクセス権 `read` と `write:statuses` を付けて作ります。\
+             アプリのページにアクセストークンが表示されます",
+    }],
+    // An hour, less a margin for clocks that differ.
+    key_window: Some(Duration::from_secs(55 * 60)),
+    answers_within: None,
+    open: |section, zone| MastodonConfig::open(section, zone, Mastodon::new),
+    show: |payload| serde_json::from_str(payload).ok().map(Status::into_text),
+};
+
 /// How long the limits of an instance are believed; after a failure to read them, how long the usual ones are.
 const LIMITS_FOR: Duration = Duration::from_secs(24 * 3600);
 const FALLBACK_FOR: Duration = Duration::from_secs(600);
@@ -39,7 +57,7 @@ const FALLBACK_FOR: Duration = Duration::from_secs(600);
 const MAX_WARNING_COLUMNS: usize = 160;
 
 /// What a post looks like unless the config says otherwise.
-pub(crate) const DEFAULT_TEMPLATE: &str = "{{ headline }}
+const DEFAULT_TEMPLATE: &str = "{{ headline }}
 {% if summary %}
 {{ summary }}
 {% endif %}{% for entry in entries %}
@@ -85,7 +103,7 @@ pub enum Visibility {
 
 /// A post as it goes to the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Status {
+struct Status {
     status: String,
     visibility: Visibility,
     language: String,
@@ -97,14 +115,14 @@ pub(super) struct Status {
 }
 
 #[derive(Debug)]
-pub(super) struct Mastodon {
+struct Mastodon {
     config: MastodonConfig,
     template: Template,
     limits: Mutex<Option<(Limits, Timestamp)>>,
 }
 
 impl Mastodon {
-    pub(super) fn new(config: MastodonConfig, section: &Section) -> Result<Self, Problems> {
+    fn new(config: MastodonConfig, section: &Section) -> Result<Self, Problems> {
         let source = config.template.as_deref().unwrap_or(DEFAULT_TEMPLATE);
         let template = Template::new(source).map_err(|why| section.problem("template", why))?;
         if !template.uses("link") {
@@ -118,18 +136,6 @@ impl Mastodon {
         fit(&mastodon.template, &sample, &[], Limits::default(), 0)
             .map_err(|why| section.problem("template", why))?;
         Ok(mastodon)
-    }
-
-    pub(super) async fn render(
-        &self,
-        channel: &Channel,
-        channel_env: &ChannelEnv,
-        news: &News,
-    ) -> Result<Vec<(String, String)>, String> {
-        let limits = self.limits(channel, channel_env).await;
-        let status = self.compose(news, limits)?;
-        let payload = serde_json::to_string(&status).map_err(|error| error.to_string())?;
-        Ok(vec![("account".to_owned(), payload)])
     }
 
     fn compose(&self, news: &News, limits: Limits) -> Result<Status, String> {
@@ -151,7 +157,7 @@ impl Mastodon {
     /// The instance's limits, read once a day; the usual ones when it cannot be asked.
     async fn limits(&self, channel: &Channel, channel_env: &ChannelEnv) -> Limits {
         let now = channel_env.clock.now();
-        let known = *self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = *self.limits.lock();
         if let Some((limits, until)) = known
             && now < until
         {
@@ -164,7 +170,7 @@ impl Mastodon {
                 (known.map(|(limits, _)| limits).unwrap_or_default(), now.plus(FALLBACK_FOR))
             }
         };
-        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = Some((limits, until));
+        *self.limits.lock() = Some((limits, until));
         limits
     }
 
@@ -176,8 +182,23 @@ impl Mastodon {
             channel_env,
         }
     }
+}
 
-    pub(super) async fn send(
+#[async_trait]
+impl Backend for Mastodon {
+    async fn render(
+        &self,
+        channel: &Channel,
+        channel_env: &ChannelEnv,
+        news: &News,
+    ) -> Result<Vec<(String, String)>, String> {
+        let limits = self.limits(channel, channel_env).await;
+        let status = self.compose(news, limits)?;
+        let payload = serde_json::to_string(&status).map_err(|error| error.to_string())?;
+        Ok(vec![("account".to_owned(), payload)])
+    }
+
+    async fn send(
         &self,
         channel: &Channel,
         channel_env: &ChannelEnv,
@@ -187,7 +208,7 @@ impl Mastodon {
         self.api(channel, channel_env).post(&read(row)?, &row.key, progress).await
     }
 
-    pub(super) async fn resolve(
+    async fn resolve(
         &self,
         channel: &Channel,
         channel_env: &ChannelEnv,
@@ -199,25 +220,24 @@ impl Mastodon {
         self.api(channel, channel_env).find_own(&status, since).await
     }
 
-    /// The text of a rendered post, with its length and the limit of the instance.
-    pub(super) async fn show(
+    async fn measure(
         &self,
         channel: &Channel,
         channel_env: &ChannelEnv,
         payload: &str,
-    ) -> (String, Option<(usize, usize)>) {
-        let Ok(status) = serde_json::from_str::<Status>(payload) else { return (payload.to_owned(), None) };
+    ) -> Option<(usize, usize)> {
+        let status: Status = serde_json::from_str(payload).ok()?;
         let limits = self.limits(channel, channel_env).await;
         let warning = status.spoiler_text.as_deref().unwrap_or_default();
         let length = count::count(&status.status, limits.url_chars) + count::count(warning, limits.url_chars);
-        (status.into_text(), Some((length, limits.max_chars)))
+        Some((length, limits.max_chars))
     }
 
-    pub(super) fn credentials(&self) -> String {
+    fn credentials(&self) -> String {
         super::http::secret_text(&self.config.token)
     }
 
-    pub(super) async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
+    async fn check(&self, channel: &Channel, channel_env: &ChannelEnv) -> Vec<Check> {
         let api = self.api(channel, channel_env);
         let limits = match api.limits().await {
             Ok(limits) => Check::fine("instance", format!("posts of {} characters", limits.max_chars)),
@@ -241,7 +261,7 @@ impl Mastodon {
 
 impl Status {
     /// The post as its readers see it, its content warning first.
-    pub(super) fn into_text(self) -> String {
+    fn into_text(self) -> String {
         match self.spoiler_text.filter(|warning| !warning.is_empty()) {
             Some(warning) => format!("[{warning}]\n{}", self.status),
             None => self.status,

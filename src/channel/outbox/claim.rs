@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::decide::{self, Activity, Step};
+use super::events::DeliveryCode;
 use super::lease::{Lease, Moment};
 use super::model::Row;
 use super::restored;
@@ -179,7 +180,14 @@ pub(super) fn mark_abandoned(
         )?;
         if changed == 1 {
             let detail = json!({ "why": "the sender did not come back", "not_before": not_before });
-            event::add(tx, Some(&row.job_name), &Subject::delivery(row.id), "unknown", &detail, now)?;
+            event::add(
+                tx,
+                Some(&row.job_name),
+                &Subject::delivery(row.id),
+                DeliveryCode::Unknown,
+                &detail,
+                now,
+            )?;
             marked.push(row.id);
         }
     }

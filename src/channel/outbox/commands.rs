@@ -1,5 +1,6 @@
 //! What a person may do with a message: retry, approve, skip; and wake a channel that rests.
 
+use super::events::DeliveryCode;
 use super::model::{Outcome, Row, State};
 use super::topics::{self, Topics};
 use super::{claim, store};
@@ -34,14 +35,14 @@ pub fn retry(tx: &mut Tx<'_>, id: i64, again: bool, now: Timestamp) -> db::Resul
     let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
     let not_now = |why| Answer::NotNow { state: row.state, why };
     match row.state {
-        State::Failed | State::Skipped | State::Ready => ready_again(tx, &row, "retried", now),
+        State::Failed | State::Skipped | State::Ready => ready_again(tx, &row, DeliveryCode::Retried, now),
         State::Held => Ok(not_now("it waits for a decision: approve or skip it")),
         State::Sending => Ok(not_now("it is being sent at this moment")),
         State::Unknown => Ok(not_now("it may have been sent; the sender checks it by itself")),
         State::Sent if !again => Ok(not_now("it was sent; `--again` sends a second one")),
         State::Sent => match store::add_repeat(tx, &row, now)? {
             Some(id) => {
-                topics::note(tx, &row, "repeated", None, now)?;
+                topics::note(tx, &row, DeliveryCode::Repeated, None, now)?;
                 Ok(Answer::Done { id, state: State::Ready })
             }
             None => Ok(not_now("a repeat of it exists already")),
@@ -53,7 +54,7 @@ pub fn retry(tx: &mut Tx<'_>, id: i64, again: bool, now: Timestamp) -> db::Resul
 pub fn approve(tx: &mut Tx<'_>, id: i64, now: Timestamp) -> db::Result<Answer> {
     let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
     match row.state {
-        State::Held => ready_again(tx, &row, "approved", now),
+        State::Held => ready_again(tx, &row, DeliveryCode::Approved, now),
         state => Ok(Answer::NotNow { state, why: "only a held message needs approval" }),
     }
 }
@@ -69,7 +70,7 @@ pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Re
                     why: "it changed at this very moment; look again",
                 });
             }
-            topics::note(tx, &row, "skipped", None, now)?;
+            topics::note(tx, &row, DeliveryCode::Skipped, None, now)?;
             topics.tell(tx, &Row { state: State::Skipped, ..row }, Outcome::Skipped, now)?;
             Ok(Answer::Done { id, state: State::Skipped })
         }
@@ -84,7 +85,7 @@ pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Re
 pub fn approve_job(tx: &mut Tx<'_>, job: &str, now: Timestamp) -> db::Result<u64> {
     let mut done = 0;
     for row in store::list_held(tx, job)? {
-        done += u64::from(matches!(ready_again(tx, &row, "approved", now)?, Answer::Done { .. }));
+        done += u64::from(matches!(ready_again(tx, &row, DeliveryCode::Approved, now)?, Answer::Done { .. }));
     }
     Ok(done)
 }
@@ -106,7 +107,7 @@ pub fn resume_channel(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Res
 }
 
 /// What nobody has looked into although it may have been sent is looked into first.
-fn ready_again(tx: &mut Tx<'_>, row: &Row, code: &str, now: Timestamp) -> db::Result<Answer> {
+fn ready_again(tx: &mut Tx<'_>, row: &Row, code: DeliveryCode, now: Timestamp) -> db::Result<Answer> {
     let (state, why) = match row.suspicion.filter(|_| row.state == State::Held) {
         Some(suspicion) => (State::Unknown, Some(suspicion.words())),
         None => (State::Ready, None),

@@ -16,6 +16,7 @@ mod batch;
 mod claim;
 mod commands;
 pub mod decide;
+pub mod events;
 mod lease;
 mod listing;
 mod model;

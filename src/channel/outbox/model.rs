@@ -7,8 +7,20 @@ use crate::id::JobName;
 use crate::time::{Timestamp, Uptime};
 
 /// Where a message stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    serde::Serialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum State {
     /// It waits for its turn.
     Ready,
@@ -27,33 +39,17 @@ pub enum State {
 }
 
 impl State {
-    /// All of them.
-    pub const ALL: [State; 7] = [
-        State::Ready,
-        State::Sending,
-        State::Sent,
-        State::Unknown,
-        State::Failed,
-        State::Held,
-        State::Skipped,
-    ];
+    /// All of them, in the order of their declaration.
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// As it stands in the database.
     pub fn as_str(self) -> &'static str {
-        match self {
-            State::Ready => "ready",
-            State::Sending => "sending",
-            State::Sent => "sent",
-            State::Unknown => "unknown",
-            State::Failed => "failed",
-            State::Held => "held",
-            State::Skipped => "skipped",
-        }
+        self.into()
     }
 
     /// The state of that name.
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str() == text)
+        text.parse().ok()
     }
 
     /// Whether something is still to happen: its item or book is spoken for.
@@ -63,8 +59,9 @@ impl State {
 }
 
 /// Why a message that looks unsent may have been sent all the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, strum::EnumString, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Suspicion {
     /// The database was restored from a backup, by us or by somebody else.
     Restored,
@@ -77,11 +74,7 @@ pub enum Suspicion {
 impl Suspicion {
     /// As it stands in the database.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Suspicion::Restored => "restored",
-            Suspicion::Reopened => "reopened",
-            Suspicion::Retold => "retold",
-        }
+        self.into()
     }
 
     /// For people.
@@ -92,13 +85,10 @@ impl Suspicion {
             Suspicion::Retold => "it may have been told between the backup and its restore",
         }
     }
-
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        [Suspicion::Restored, Suspicion::Reopened, Suspicion::Retold]
-            .into_iter()
-            .find(|suspicion| suspicion.as_str() == text)
-    }
 }
+
+// A doubt that we do not know is not none: without it the message would be sent blindly.
+crate::db::from_text!(State = "a state" Suspicion = "a suspicion");
 
 /// A message to add. Do it in the transaction that decides it.
 #[derive(Clone, Copy, Debug)]

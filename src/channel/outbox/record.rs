@@ -6,6 +6,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::decide::{Rest, Step};
+use super::events::{ChannelCode, DeliveryCode};
 use super::model::{Outcome, Row, State};
 use super::sender::{Ended, Sender};
 use super::{claim, store, topics};
@@ -14,6 +15,7 @@ use crate::config::redact;
 use crate::db::{self, Tx};
 use crate::fail;
 use crate::ledger::{Subject, event, pause};
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// How long we try to write down what we know, however long the lease: forgetting it may send a message twice.
@@ -84,7 +86,7 @@ impl Sender {
                     last_error: step.error.clone(),
                     ..row.clone()
                 };
-                let code = if step.state == State::Ready { "deferred" } else { step.state.as_str() };
+                let code = DeliveryCode::after_attempt(step.state);
                 topics::note(tx, &after, code, step.error.as_deref(), now)?;
                 if let Some(rest) = &step.rest {
                     put_pause(tx, &after, rest, &print, now)?;
@@ -126,19 +128,19 @@ enum Owners {
     Later,
 }
 
-/// Lets the channel rest; the first to do so raises the alert.
+/// Pauses the channel; the first to do so raises the alert.
 fn put_pause(tx: &mut Tx<'_>, row: &Row, rest: &Rest, print: &str, now: Timestamp) -> db::Result<()> {
     let name = Subject::channel(&row.channel);
     let why = row.last_error.as_deref().unwrap_or("it asked us to wait");
     let (until, code) = match rest {
-        Rest::Until(until) => (Some(*until), "asked_to_wait"),
-        Rest::Unsafe(until) => (Some(*until), "no_encryption"),
-        Rest::Locked => (None, "credentials_rejected"),
+        Rest::Until(until) => (Some(*until), ChannelCode::AskedToWait),
+        Rest::Unsafe(until) => (Some(*until), ChannelCode::NoEncryption),
+        Rest::Locked => (None, ChannelCode::CredentialsRejected),
     };
     if *rest == Rest::Locked {
         claim::put_locked_with(tx, &row.channel, Some(print))?;
     }
-    if pause::put(tx, &name, until, why, now)? {
+    if pause::put(tx, &name, until, &Phrase::from_stored(why), now)? {
         event::add(tx, None, &name, code, &json!({ "why": why, "until": until }), now)?;
     }
     Ok(())

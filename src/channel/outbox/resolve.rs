@@ -3,6 +3,7 @@
 use tokio_util::sync::CancellationToken;
 
 use super::decide::{self, Resolved, Unresolved};
+use super::events::DeliveryCode;
 use super::model::Row;
 use super::sender::{Ended, Sender};
 use super::{claim, store, topics};
@@ -49,7 +50,11 @@ impl Sender {
                             claim::mark_sending_again(tx, &held, &owner, uptime.as_ref(), lease, is_blind)?;
                         if let Some(row) = &again {
                             // One that was only doubted was not sent before, as far as we know.
-                            let code = if held.attempts == 0 { "cleared" } else { "sent_again" };
+                            let code = if held.attempts == 0 {
+                                DeliveryCode::Cleared
+                            } else {
+                                DeliveryCode::SentAgain
+                            };
                             topics::note(tx, row, code, Some(&why), now)?;
                         }
                         Ok(again.map(|row| (row, budget)))

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::claim::{self, Due};
 use super::decide::{self, Admission, WaitReason};
+use super::events::ChannelCode;
 use super::lease::Lease;
 use super::listing;
 use super::model::{Row, State};
@@ -341,7 +342,7 @@ fn find_rest(
         Some(locked_with) if locked_with != print => {
             pause::reset(tx, &name)?;
             claim::put_locked_with(tx, channel, None)?;
-            event::add(tx, None, &name, "credentials_changed", &json!({}), now)?;
+            event::add(tx, None, &name, ChannelCode::CredentialsChanged, &json!({}), now)?;
             Ok(None)
         }
         _ if rest.paused_until.is_some_and(|until| until > latest) => {

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::events::DeliveryCode;
 use super::lease::{Lease, Moment};
 use super::model::{Added, NewMessage, Row, State, Suspicion, key};
 use super::restored;
@@ -37,44 +38,33 @@ macro_rules! moving_states {
 pub(super) use {moving_states, open_states};
 
 pub(super) fn read(row: &db::Row<'_>) -> db::Result<Row> {
-    let state: String = row.get(9)?;
-    let suspicion: Option<String> = row.get(18)?;
     Ok(Row {
-        id: row.get(0)?,
-        key: row.get(1)?,
-        job_name: row.get(2)?,
-        channel: row.get(3)?,
-        recipient: row.get(4)?,
-        topic: row.get(5)?,
-        subject: row.get(6)?,
-        generation: row.get(7)?,
-        payload: row.get(8)?,
-        state: State::parse(&state).ok_or(db::Error::Unexpected {
-            column: 9,
-            wanted: "a state",
-            found: state,
-        })?,
-        created_at: row.get(10)?,
-        not_before: row.get(11)?,
-        attempts: row.get(12)?,
-        first_attempt_at: row.get(13)?,
-        last_attempt_at: row.get(14)?,
-        settled_at: row.get(15)?,
-        lease_fence: row.get(16)?,
-        lease_until: row.get(17)?,
-        suspicion: suspicion.map(read_suspicion).transpose()?,
-        remote_id: row.get(19)?,
-        last_error: row.get(20)?,
-        resent_at: row.get(21)?,
-        resolve_attempts: row.get(22)?,
-        lease_uptime: read_uptime(row.get(23)?),
-        suspect_since: row.get(24)?,
+        id: row.get("id")?,
+        key: row.get("key")?,
+        job_name: row.get("job_name")?,
+        channel: row.get("channel")?,
+        recipient: row.get("recipient")?,
+        topic: row.get("topic")?,
+        subject: row.get("subject")?,
+        generation: row.get("generation")?,
+        payload: row.get("payload")?,
+        state: row.get("state")?,
+        created_at: row.get("created_at")?,
+        not_before: row.get("not_before")?,
+        attempts: row.get("attempts")?,
+        first_attempt_at: row.get("first_attempt_at")?,
+        last_attempt_at: row.get("last_attempt_at")?,
+        settled_at: row.get("settled_at")?,
+        lease_fence: row.get("lease_fence")?,
+        lease_until: row.get("lease_until")?,
+        suspicion: row.get("suspicion")?,
+        remote_id: row.get("remote_id")?,
+        last_error: row.get("last_error")?,
+        resent_at: row.get("resent_at")?,
+        resolve_attempts: row.get("resolve_attempts")?,
+        lease_uptime: read_uptime(row.get("lease_uptime")?),
+        suspect_since: row.get("suspect_since")?,
     })
-}
-
-/// A doubt that we do not know is not none: without it the message would be sent blindly.
-fn read_suspicion(text: String) -> db::Result<Suspicion> {
-    Suspicion::parse(&text).ok_or(db::Error::Unexpected { column: 18, wanted: "a suspicion", found: text })
 }
 
 /// The end of a lease by a boot clock; one that we cannot read is one of a kernel that we do not know.
@@ -158,7 +148,7 @@ pub fn add(tx: &mut Tx<'_>, message: &NewMessage<'_>, now: Timestamp) -> db::Res
         detail["why"] = suspicion.words().into();
         detail["since"] = since.to_string().into();
     }
-    event::add(tx, Some(message.job), &Subject::delivery(id), state.as_str(), &detail, now)?;
+    event::add(tx, Some(message.job), &Subject::delivery(id), DeliveryCode::when_added(state), &detail, now)?;
     Ok(Added::Added(id))
 }
 
@@ -310,7 +300,7 @@ mod tests {
             let words: Vec<String> = states.map(|state| format!("'{}'", state.as_str())).collect();
             words.join(", ")
         };
-        let open = || State::ALL.into_iter().filter(|state| state.is_open());
+        let open = || State::ALL.iter().copied().filter(|state| state.is_open());
         assert_eq!(list(&mut open()), open_states!());
         assert_eq!(list(&mut open().filter(|state| *state != State::Held)), moving_states!());
     }

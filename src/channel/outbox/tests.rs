@@ -75,7 +75,8 @@ fn channel(kind: &str) -> Channel {
         _ => "url = \"https://hook.example/\"",
     };
     let text = format!("[channel.a]\nkind = \"{kind}\"\n{keys}\n");
-    let config = config::parse(&text, Path::new("tsuzuki.toml"), KINDS, &Env::of_process()).unwrap();
+    let kinds = KINDS.iter().map(|kind| kind.keys).collect::<Vec<_>>().leak();
+    let config = config::parse(&text, Path::new("tsuzuki.toml"), kinds, &Env::of_process()).unwrap();
     Channel::read(&config.channels[0], &config.app.timezone).unwrap()
 }
 

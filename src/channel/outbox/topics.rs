@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use super::events::DeliveryCode;
 use super::model::{Outcome, Row};
 use super::store;
 use crate::db::{self, Tx};
@@ -59,11 +60,11 @@ impl std::fmt::Debug for Topics {
     }
 }
 
-/// Adds the event that tells the story of `row` one step on.
+/// Adds an event about `row`.
 pub(super) fn note(
     tx: &mut Tx<'_>,
     row: &Row,
-    code: &str,
+    code: DeliveryCode,
     why: Option<&str>,
     now: Timestamp,
 ) -> db::Result<()> {

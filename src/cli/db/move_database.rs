@@ -1,6 +1,5 @@
 //! `db move`: everything to another database, checked, with the old one closed behind it.
 
-use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -11,9 +10,7 @@ use crate::app;
 use crate::channel::outbox;
 use crate::config::{ConfigFile, SecretUrl};
 use crate::db::{self, DatabaseMove, DbUrl, MoveError, MoveReport, MoveStep, Open, TargetState, Tx};
-use crate::engine::run;
 use crate::fail;
-use crate::id::Owner;
 use crate::ledger::{lease, presence};
 use crate::text::counted;
 use crate::time::Clock;
@@ -188,19 +185,12 @@ async fn reopen(yes: bool, context: &Context) -> Result {
 
 /// Everybody who is at work; a process of this machine that has died is not.
 pub(super) fn list_busy(tx: &mut Tx<'_>) -> db::Result<Vec<String>> {
-    let me = Owner::this_process();
     let mut busy: Vec<String> = lease::list_held(tx)?
         .into_iter()
-        .filter(|(_, holder)| !presence::is_gone(&holder.owner, &me))
         .map(|(name, holder)| format!("{name} ({})", presence::shown_owner(&holder.owner)))
         .collect();
-    if let Some(running) = run::find_running(tx)? {
-        let owners: BTreeSet<String> = run::list_leased(tx, &running.run_id)?
-            .into_iter()
-            .filter_map(|target| target.lease_owner)
-            .collect();
-        let alive = owners.iter().filter(|owner| !presence::is_gone(owner, &me));
-        busy.extend(alive.map(|owner| format!("run {} ({})", running.run_id, presence::shown_owner(owner))));
+    for pipeline in app::PIPELINES {
+        busy.extend((pipeline.list_busy)(tx)?);
     }
     match outbox::count_in_hand(tx, Clock::system().uptime())? {
         0 => {}

@@ -16,7 +16,6 @@ use std::time::Duration;
 use serde::Serialize;
 
 use self::place::DemoDirectory;
-use super::init::Lang;
 use super::{Context, Error, Exit, Result, log, serve};
 use crate::app::App;
 use crate::config::FILE_NAME;
@@ -40,9 +39,6 @@ pub(super) struct Args {
     /// Where pages are served [default: 127.0.0.1 and a free port]
     #[arg(long, value_name = "ADDR")]
     listen: Option<SocketAddr>,
-    /// The language of posts, mails and pages [default: en, or that of the kept demo]
-    #[arg(long, value_enum)]
-    lang: Option<Lang>,
     /// Only keep the world open after the first round: run and send nothing
     #[arg(long, hide = true, conflicts_with = "once")]
     world: bool,
@@ -71,7 +67,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
 async fn open(args: &Args, context: &Context, place: &DemoDirectory) -> Result {
     let world = Arc::new(open_world(place.path(), context).await?);
     let config = place.path().join(FILE_NAME);
-    place::put_config(&config, &world, args.listen, args.lang.map(Lang::language))?;
+    place::put_config(&config, &world, args.listen, context.global.lang)?;
     let mut context = context.apart(config);
     let outcome = play(args, &context, place, world).await;
     context.close().await;
@@ -90,7 +86,7 @@ async fn open_world(directory: &Path, context: &Context) -> Result<World> {
 
 async fn play(args: &Args, context: &Context, place: &DemoDirectory, world: Arc<World>) -> Result {
     let app = context.app(Open::Create).await?;
-    let language = app.env.app.language;
+    let language = app.env.app.message_language();
     let pages = match args.once {
         true => None,
         false => {

@@ -1,67 +1,58 @@
 //! Where each key, token and password comes from, and what it has to be allowed to do.
 
+use crate::app;
 use crate::config::Section;
-use crate::fetch::Check;
+use crate::fetch::{Check, SecretHint};
+use crate::{channel, llm};
+
+/// Where the secrets of the file itself come from.
+const OTHERS: &[(&str, &[SecretHint])] = &[(
+    "",
+    &[
+        SecretHint {
+            key: "store.url",
+            check: "",
+            en: "the password of the PostgreSQL user",
+            ja: "PostgreSQL のユーザーのパスワード",
+        },
+        SecretHint {
+            key: "app.proxy",
+            check: "",
+            en: "whoever runs the proxy tells its address, user and password",
+            ja: "プロキシの管理者に、アドレス、ユーザー名、パスワードを確認します",
+        },
+        SecretHint {
+            key: "web.auth.password",
+            check: "",
+            en: "any long text; browsers ask for it",
+            ja: "任意の長い文字列。ブラウザーが尋ねます",
+        },
+    ],
+)];
+
+/// The secrets of a table of that kind.
+fn secrets_of(kind: &str) -> &'static [SecretHint] {
+    let channels = channel::KINDS.iter().map(|kind| (kind.keys.name, kind.secrets));
+    let providers = llm::KINDS.iter().map(|kind| (kind.keys.name, kind.secrets));
+    let pipelines = app::PIPELINES.iter().map(|of| (of.kind.name, of.secrets));
+    let mut all = channels.chain(providers).chain(pipelines).chain(OTHERS.iter().copied());
+    all.find(|(name, _)| *name == kind).map_or(&[], |(_, secrets)| secrets)
+}
 
 /// Where to get the secret that stands at `key` of a table of that kind.
 pub(in crate::cli) fn where_to_get(kind: &str, key: &str) -> Option<&'static str> {
-    Some(match (kind, key) {
-        ("gemini", "api_key") => "make a key at https://aistudio.google.com/apikey",
-        ("openai", "api_key") => {
-            "make a key at https://platform.openai.com/api-keys, or where the service of `base_url` is run"
-        }
-        ("mastodon", "token") => {
-            "on your instance under Preferences, Development, New application: scopes `read` and \
-             `write:statuses`; the page of the application shows the access token"
-        }
-        ("email", "password") => {
-            "the password of the mailbox or, where sign-in has a second step, an app password: for Gmail at \
-             https://myaccount.google.com/apppasswords"
-        }
-        ("slack", "url") => {
-            "at https://api.slack.com/apps: your app, Incoming Webhooks, Add New Webhook to Workspace; the whole \
-             address is the secret"
-        }
-        ("webhook", "secret") => "any long random text that the receiver has, too: `openssl rand -base64 32`",
-        ("webhook", "url" | "token") => "the receiver of the webhook tells it",
-        ("commits", "token") => {
-            "in GitLab under Edit profile, Access tokens: scope `read_api`; a group or project token will do"
-        }
-        ("books", "api_key") => {
-            "enable the Books API at https://console.cloud.google.com/apis/library/books.googleapis.com, then make \
-             a key at https://console.cloud.google.com/apis/credentials"
-        }
-        ("", "store.url") => "the password of the PostgreSQL user",
-        ("", "app.proxy") => "whoever runs the proxy tells its address, user and password",
-        ("", "web.auth.password") => "any long text; browsers ask for it",
-        _ => return None,
-    })
+    secrets_of(kind).iter().find(|secret| secret.key == key).map(|secret| secret.en)
 }
 
 /// The same for a check that found a credential missing or not accepted.
 pub(super) fn where_to_get_after(kind: &str, check: &Check) -> Option<&'static str> {
-    let key = match (kind, check.what.as_str()) {
-        _ if !check.is_locked => return None,
-        ("gemini" | "openai", _) => "api_key",
-        ("mastodon" | "commits", _) => "token",
-        ("email", _) => "password",
-        ("slack", _) | ("webhook", "address") => "url",
-        ("webhook", "token") => "token",
-        ("webhook", _) => "secret",
-        _ => return None,
-    };
-    where_to_get(kind, key)
+    let is_meant = |secret: &&SecretHint| secret.check.is_empty() || secret.check == check.what;
+    secrets_of(kind).iter().filter(|_| check.is_locked).find(is_meant).map(|secret| secret.en)
 }
 
 /// What a job would do better with, though it runs without.
 pub(super) fn better_with(kind: &str, section: &Section) -> Option<String> {
-    let (words, key) = match kind {
-        "books" if crate::books::config::lacks_key(section) => {
-            ("Google Books needs an API key: without one it allows no requests", "api_key")
-        }
-        "commits" if !section.has("token") => ("without a token only public projects can be read", "token"),
-        _ => return None,
-    };
+    let (words, key) = (app::find_pipeline(kind)?.lacks)(section)?;
     Some(format!("{words}; {}", where_to_get(kind, key)?))
 }
 
@@ -69,26 +60,48 @@ pub(super) fn better_with(kind: &str, section: &Section) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// The keys of every table with a kind that hold a secret, as the schema of the file has them.
+    fn secret_keys(schema: &serde_json::Value, found: &mut Vec<(String, String)>) {
+        if let Some(kind) = schema["properties"]["kind"]["const"].as_str() {
+            let properties = schema["properties"].as_object().unwrap();
+            let secret = properties.iter().filter(|(_, value)| value.to_string().contains("/Secret\""));
+            found.extend(secret.map(|(key, _)| (kind.to_owned(), key.clone())));
+        }
+        match schema {
+            serde_json::Value::Object(object) => object.values().for_each(|value| secret_keys(value, found)),
+            serde_json::Value::Array(array) => array.iter().for_each(|value| secret_keys(value, found)),
+            _ => {}
+        }
+    }
+
     #[test]
     fn every_secret_that_a_config_can_name_has_a_place_to_get_it() {
-        for (kind, key) in [
-            ("gemini", "api_key"),
-            ("openai", "api_key"),
-            ("mastodon", "token"),
-            ("email", "password"),
-            ("slack", "url"),
-            ("webhook", "secret"),
-            ("webhook", "token"),
-            ("commits", "token"),
-            ("books", "api_key"),
-            ("", "store.url"),
-            ("", "app.proxy"),
-            ("", "web.auth.password"),
-        ] {
-            assert!(where_to_get(kind, key).is_some(), "{kind} {key}");
+        let mut keys = Vec::new();
+        secret_keys(&crate::config::schema(crate::app::kinds()), &mut keys);
+        assert!(keys.len() >= 9, "{keys:?}");
+        for (kind, key) in keys {
+            assert!(where_to_get(&kind, &key).is_some(), "{kind} {key}");
         }
-        let refused = Check::locked("token", "GitLab answers 401: invalid token");
-        assert!(where_to_get_after("commits", &refused).is_some_and(|words| words.contains("read_api")));
+        for key in ["store.url", "app.proxy", "web.auth.password"] {
+            assert!(where_to_get("", key).is_some(), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_refused_credential_is_explained_and_an_unreachable_server_is_not() {
+        for (kind, check, words) in [
+            ("commits", "token", "read_api"),
+            ("mastodon", "token", "write:statuses"),
+            ("mastodon", "lookup", "write:statuses"),
+            ("email", "server", "mailbox"),
+            ("slack", "address", "the whole address"),
+            ("webhook", "address", "the receiver"),
+            ("webhook", "signature", "openssl"),
+            ("gemini", "gemini-flash-latest", "aistudio"),
+        ] {
+            let found = where_to_get_after(kind, &Check::locked(check, "status 401"));
+            assert!(found.is_some_and(|found| found.contains(words)), "{kind} {check}: {found:?}");
+        }
         let unreachable = Check::bad("GitLab", "token.example:4010 refused the connection");
         assert_eq!(where_to_get_after("commits", &unreachable), None, "words decide nothing");
     }

@@ -8,14 +8,12 @@ use serde::Serialize;
 
 use super::{Column, Context, Error, Exit, Result, waiting};
 use crate::app::{self, App};
-use crate::blogs;
 use crate::channel::outbox;
 use crate::config::{Colour, Config};
 use crate::db::{DbUrl, Open};
 use crate::fetch::{Check, Wanted};
-use crate::ledger::Subject;
 use crate::ledger::pause;
-use crate::ledger::subject::Kind;
+use crate::phrase::Speech;
 use crate::text::counted;
 
 /// Options of `doctor`.
@@ -198,21 +196,22 @@ fn findings(who: &str, kind: &str, checks: Vec<Check>) -> Vec<Finding> {
 async fn find_waiting(app: &App) -> Vec<Finding> {
     let mut findings = Vec::new();
     let names = app.env.channels.names();
-    let now = app.env.clock.now();
+    let (now, jobs) = (app.env.clock.now(), app.jobs.clone());
+    let speech = Speech { zone: Some(app.env.app.timezone.time_zone().clone()), ..Speech::default() };
     let waiting = app.env.db.read(move |tx| {
         let of_people = waiting::sum(waiting::list(tx, now)?.values());
-        let waiting_blogs = blogs::view::list_waiting(tx, now)?;
-        Ok((outbox::list_orphans(tx, &names)?, pause::list(tx, now)?, of_people, waiting_blogs))
+        let mut facts = Vec::new();
+        for job in &jobs {
+            let of_job = job.collector.list_facts(tx, &job.name, now)?;
+            facts.extend(of_job.into_iter().map(|fact| (job.name.clone(), fact)));
+        }
+        Ok((outbox::list_orphans(tx, &names)?, pause::list(tx, now)?, of_people, facts))
     });
     match waiting.await {
-        Ok((orphans, rests, of_people, waiting_blogs)) => {
-            for (id, job, until) in waiting_blogs {
-                let is_there =
-                    app.jobs.iter().any(|job| job.collector.relies_on().contains(&Subject::blog(&id)));
-                if is_there {
-                    let detail = format!("not checked before {until}: its server asked for it");
-                    findings.push(Finding::new(&format!("job {job}: {id}"), Verdict::Warning, detail));
-                }
+        Ok((orphans, pauses, of_people, facts)) => {
+            for (job, fact) in facts {
+                let detail = format!("{}: {}", speech.phrase(&fact.label), speech.value(&fact.value));
+                findings.push(Finding::new(&format!("job {job}"), Verdict::Warning, detail));
             }
             for sentence in [of_people.held_sentence(), of_people.failed_sentence()].into_iter().flatten() {
                 findings.push(Finding::new("messages", Verdict::Warning, sentence));
@@ -222,18 +221,18 @@ async fn find_waiting(app: &App) -> Vec<Finding> {
                     format!("the config does not name it, but it has {} waiting", counted(count, "message"));
                 findings.push(Finding::new(&format!("channel {channel}"), Verdict::Warning, detail));
             }
-            for rest in rests {
-                if let Some(provider) = rest.name.name_of(Kind::Provider) {
-                    let until = rest.paused_until.map_or("further notice".to_owned(), |at| at.to_string());
-                    let detail = format!("paused until {until}: {}", rest.reason);
+            for pause in pauses {
+                if let Some(provider) = pause.name.name_of("provider") {
+                    let until = pause.paused_until.map_or("further notice".to_owned(), |at| at.to_string());
+                    let detail = format!("paused until {until}: {}", pause.reason);
                     findings.push(Finding::new(&format!("llm {provider}"), Verdict::Warning, detail));
                 }
-                let Some(channel) = rest.name.name_of(Kind::Channel) else { continue };
+                let Some(channel) = pause.name.name_of("channel") else { continue };
                 let until =
-                    rest.paused_until.map_or("its credentials change".to_owned(), |at| at.to_string());
+                    pause.paused_until.map_or("its credentials change".to_owned(), |at| at.to_string());
                 let detail = format!(
                     "is paused until {until}: {} (`tsuzuki delivery retry --channel {channel}`)",
-                    rest.reason
+                    pause.reason
                 );
                 findings.push(Finding::new(&format!("channel {channel}"), Verdict::Warning, detail));
             }

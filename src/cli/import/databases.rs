@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use super::super::{Context, Error, Exit, Result};
 use super::{How, IfNew, Said, Times, blogs, check_name, find_job, load_input, open_db, options};
 use crate::app;
-use crate::commits::config::{Keys as CommitKeys, host_of};
-use crate::commits::wire::Emails;
+use crate::commits::author::Emails;
+use crate::commits::config::host_of;
 use crate::config::ConfigFile;
 use crate::config::value::HttpUrl;
 use crate::db;
@@ -77,7 +77,7 @@ pub(super) async fn dre(
             true => edited.read(app::kinds(), &context.env)?,
             false => edited.save(app::kinds(), &context.env)?,
         };
-        let mails = config.channels.iter().filter(|channel| channel.kind == "email").count();
+        let mails = config.channels.iter().filter(|channel| channel.kind == crate::channel::MAIL).count();
         if mails != 1 && !said.jobs.is_empty() {
             said.report.note("the new jobs tell nobody yet: give them `deliver = [\"NAME\"]` with a channel");
         }
@@ -162,10 +162,10 @@ pub(super) async fn gitlab_analyzer(
     let config = context.config().await?;
     check_name(how, &BTreeSet::new(), IfNew::IsAwaited, context).await?;
     let job = find_job(how, commits::KIND, config)?;
-    let keys = job.and_then(|job| job.section.keys::<CommitKeys>().ok());
-    let address = match (gitlab, &keys) {
+    let source = job.and_then(|job| commits::Source::read(job).ok());
+    let address = match (gitlab, &source) {
         (Some(text), _) => text.parse::<HttpUrl>().map_err(|error| Error::usage(error.message()))?,
-        (None, Some(keys)) => keys.gitlab.clone(),
+        (None, Some(source)) => source.address.clone(),
         (None, None) => {
             let at = file.clone();
             let named = tokio::task::spawn_blocking(move || analyzer::find_gitlab(&at))
@@ -177,8 +177,8 @@ pub(super) async fn gitlab_analyzer(
             })?
         }
     };
-    let can_go_on = keys.as_ref().is_some_and(|keys| host_of(&keys.gitlab) == host_of(&address));
-    let hide = keys.is_some_and(|keys| keys.hide_emails);
+    let can_go_on = source.as_ref().is_some_and(|source| source.host == host_of(&address));
+    let hide = source.is_some_and(|source| source.keys.hide_emails);
     let home = Home {
         job: how.job.clone().or_else(|| job.map(|job| job.name.clone())),
         host: host_of(&address),

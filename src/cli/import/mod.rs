@@ -6,10 +6,11 @@ mod databases;
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
+use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::{Column, Context, Error, Exit, Result, sending};
@@ -235,7 +236,7 @@ fn drawn() -> crate::import::Progress {
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = Mutex::new(ProgressBar::new(0).with_style(style));
     Arc::new(move |table, done, total| {
-        let bar = bar.lock().unwrap_or_else(PoisonError::into_inner);
+        let bar = bar.lock();
         bar.set_length(total);
         bar.set_message(table.to_owned());
         bar.set_position(done);

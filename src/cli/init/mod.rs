@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::{Context, Error, Exit, Result};
+use crate::app;
 use crate::config::FILE_NAME;
 use crate::config::value::Zone;
 use crate::text::Language;
@@ -17,48 +18,23 @@ const ZONE: &str = "{zone}";
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// What to begin with; without any, the file holds a commented-out example of each
-    #[arg(value_enum, value_name = "KIND")]
-    kinds: Vec<Pipeline>,
-    /// The language of its comments, and of the messages it asks for
-    #[arg(long, value_enum, default_value = "en")]
-    lang: Lang,
+    #[arg(value_name = "KIND", value_parser = list_kinds())]
+    kinds: Vec<String>,
     /// The time zone of schedules and of what is shown; the machine's own where it has one
     #[arg(long, value_name = "ZONE")]
     timezone: Option<Zone>,
 }
 
-/// A language to choose.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Lang {
-    Ja,
-    En,
-}
-
-impl Lang {
-    pub(super) fn language(self) -> Language {
-        match self {
-            Lang::Ja => Language::Ja,
-            Lang::En => Language::En,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Pipeline {
-    /// A feed, screened and summarised by a model, posted
-    Press,
-    /// A search of Google Books, sent as mail
-    Books,
-    /// What is new on blogs and pages
-    Blogs,
-    /// Commits of GitLab projects
-    Commits,
+/// The kinds of jobs, and what each does.
+fn list_kinds() -> PossibleValuesParser {
+    let values = app::PIPELINES.iter().map(|of| PossibleValue::new(of.kind.name).help(of.about));
+    PossibleValuesParser::new(values)
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Result {
     let path = context.global.config.clone().unwrap_or_else(|| PathBuf::from(FILE_NAME));
     let shown = path.display();
-    let language = args.lang.language();
+    let language = context.global.lang.unwrap_or(Language::En);
     let zone =
         args.timezone.clone().or_else(|| zone_of_machine(context)).unwrap_or_else(|| usual_zone(language));
     let mut file = std::fs::File::create_new(&path).map_err(|error| match error.kind() {
@@ -70,7 +46,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result {
     })?;
     file.write_all(render(&args.kinds, language, &zone).as_bytes())?;
     let next = match args.kinds.is_empty() {
-        true => "take the # away from what you want",
+        true => "uncomment what you need",
         false => "fill in your own addresses",
     };
     context.out.note(format!(
@@ -102,11 +78,11 @@ fn usual_zone(language: Language) -> Zone {
 ///
 /// A line of an example is commented out with a bare `#`, words have a space behind it, so that either can be told
 /// from the other.
-fn render(kinds: &[Pipeline], language: Language, zone: &Zone) -> String {
+fn render(kinds: &[impl AsRef<str>], language: Language, zone: &Zone) -> String {
     let mut text = base(language).replace(ZONE, zone.name());
-    for pipeline in Pipeline::value_variants() {
-        let example = template(*pipeline, language);
-        if kinds.contains(pipeline) {
+    for pipeline in app::PIPELINES {
+        let example = pipeline.example.of(language);
+        if kinds.iter().any(|kind| kind.as_ref() == pipeline.kind.name) {
             text.push('\n');
             text.push_str(example);
         } else if kinds.is_empty() {
@@ -127,25 +103,14 @@ fn base(language: Language) -> &'static str {
     }
 }
 
-fn template(pipeline: Pipeline, language: Language) -> &'static str {
-    match (pipeline, language) {
-        (Pipeline::Press, Language::Ja) => include_str!("ja/press.toml"),
-        (Pipeline::Press, Language::En) => include_str!("en/press.toml"),
-        (Pipeline::Books, Language::Ja) => include_str!("ja/books.toml"),
-        (Pipeline::Books, Language::En) => include_str!("en/books.toml"),
-        (Pipeline::Blogs, Language::Ja) => include_str!("ja/blogs.toml"),
-        (Pipeline::Blogs, Language::En) => include_str!("en/blogs.toml"),
-        (Pipeline::Commits, Language::Ja) => include_str!("ja/commits.toml"),
-        (Pipeline::Commits, Language::En) => include_str!("en/commits.toml"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
     use super::*;
     use crate::config::Env;
+
+    const NONE: &[&str] = &[];
 
     #[track_caller]
     fn jobs_of(text: &str) -> Vec<String> {
@@ -159,7 +124,7 @@ mod tests {
     fn the_zone_is_written_where_it_belongs() {
         let zone: Zone = "Europe/Vienna".parse().unwrap();
         for language in [Language::Ja, Language::En] {
-            let text = render(&[], language, &zone);
+            let text = render(NONE, language, &zone);
             assert!(text.contains("timezone = \"Europe/Vienna\"") && !text.contains(ZONE), "{text}");
         }
     }
@@ -168,15 +133,15 @@ mod tests {
     fn every_template_can_be_used_alone_together_and_uncommented() {
         for language in [Language::Ja, Language::En] {
             assert!(
-                jobs_of(&render(&[], language, &usual_zone(language))).is_empty(),
+                jobs_of(&render(NONE, language, &usual_zone(language))).is_empty(),
                 "examples are only examples"
             );
-            for pipeline in Pipeline::value_variants() {
-                assert_eq!(jobs_of(&render(&[*pipeline], language, &usual_zone(language))).len(), 1);
+            let all: Vec<&str> = app::job_kinds().collect();
+            for kind in &all {
+                assert_eq!(jobs_of(&render(&[kind], language, &usual_zone(language))).len(), 1);
             }
-            let all = ["press", "books", "blogs", "commits"];
-            assert_eq!(jobs_of(&render(Pipeline::value_variants(), language, &usual_zone(language))), all);
-            let uncommented: String = render(&[], language, &usual_zone(language))
+            assert_eq!(jobs_of(&render(&all, language, &usual_zone(language))), all);
+            let uncommented: String = render(NONE, language, &usual_zone(language))
                 .lines()
                 .map(|line| match line.strip_prefix('#') {
                     Some(rest) if !rest.is_empty() && !rest.starts_with(' ') => format!("{rest}\n"),

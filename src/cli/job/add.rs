@@ -1,19 +1,14 @@
 //! `job add`: a new job from flags, checked before it is written, without touching the rest of the file.
 
+use clap::{Arg, ArgAction};
+
 use super::super::{Context, Error, Exit, Result, sending};
 use super::edit::key_and_value;
 use crate::app;
 use crate::config::ConfigFile;
-use crate::config::value::{HttpUrl, Span};
+use crate::config::value::Span;
+use crate::engine::pipeline::{Flag, Shape};
 use crate::text::nearest;
-
-/// The flags that a job of each kind needs or is best made with.
-const FLAGS: [(&str, &str); 4] = [
-    ("press", "--feed URL, --llm NAME"),
-    ("books", "--query TEXT, --book-lang LANGUAGE"),
-    ("blogs", "--blog [ID=]URL"),
-    ("commits", "--gitlab URL, --token-env VARIABLE, --project PROJECT or --group GROUP"),
-];
 
 /// Options of `job add`.
 #[derive(Debug, clap::Args)]
@@ -30,45 +25,14 @@ pub(super) struct Args {
     /// When it runs, e.g. "0 7 * * *"
     #[arg(long)]
     cron: Option<String>,
-    /// A channel that it tells; may be repeated
+    /// A channel that it notifies; may be repeated
     #[arg(long, value_name = "CHANNEL")]
     deliver: Vec<String>,
-    /// press, books, blogs: what the first run tells: baseline, latest:N or all
+    /// What the first run sends, where it can be chosen: baseline (nothing), latest:N or all
     #[arg(long, value_name = "WHAT")]
     first_run: Option<String>,
-    /// press: the feed
-    #[arg(long, value_name = "URL")]
-    feed: Option<String>,
-    /// press: the [llm.NAME] to ask
-    #[arg(long, value_name = "NAME")]
-    llm: Option<String>,
-    /// books: what to search for; may be repeated
-    #[arg(long, value_name = "TEXT")]
-    query: Vec<String>,
-    /// books: only volumes in this language, e.g. ja
-    #[arg(long, value_name = "LANGUAGE")]
-    book_lang: Option<String>,
-    /// blogs: a blog; without an id its host is the id; may be repeated
-    #[arg(long, value_name = "[ID=]URL")]
-    blog: Vec<String>,
-    /// commits: the address of GitLab
-    #[arg(long, value_name = "URL")]
-    gitlab: Option<String>,
-    /// commits: the name of the variable that holds the token, e.g. GITLAB_TOKEN
-    #[arg(long, value_name = "VARIABLE")]
-    token_env: Option<String>,
-    /// commits: a project by path or number; may be repeated
-    #[arg(long, value_name = "PROJECT")]
-    project: Vec<String>,
-    /// commits: every project of this group
-    #[arg(long)]
-    group: Option<String>,
-    /// commits: a branch by name or pattern; may be repeated
-    #[arg(long)]
-    branch: Vec<String>,
-    /// commits: leave older commits out, e.g. 2024-01-01
-    #[arg(long, value_name = "DATE")]
-    since: Option<String>,
+    #[command(flatten)]
+    own: KindFlags,
     /// Any other key, e.g. max_retries=5; the value may be any TOML
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_and_value)]
     set: Vec<(String, toml::Value)>,
@@ -106,10 +70,10 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
 /// The error of a job that would not work: its lines are those that the file would have got.
 fn refused(error: Error, kind: &str) -> Error {
     let error = error.hint("nothing was written; the job would have stood at the end of the file");
-    match FLAGS.iter().find(|(of, _)| *of == kind) {
-        Some((_, flags)) => error.hint(format!("a {kind} job is made with {flags}, or --set KEY=VALUE")),
-        None => error,
-    }
+    let Some(pipeline) = app::find_pipeline(kind) else { return error };
+    let flags: Vec<String> =
+        pipeline.flags.iter().map(|flag| format!("--{} {}", flag.name, flag.value)).collect();
+    error.hint(format!("a {kind} job is made with {}, or --set KEY=VALUE", flags.join(", ")))
 }
 
 impl Args {
@@ -139,29 +103,7 @@ impl Args {
         let mut keys: Keys = vec![("name".into(), name.into()), ("kind".into(), kind.into())];
         let text = |value: &Option<String>| value.as_deref().map(toml::Value::from);
         let list = |values: &[String]| (!values.is_empty()).then(|| toml::Value::from(values.to_vec()));
-        let token = self.token_env.as_deref().map(|name| toml::Value::from(format!("${{{name}}}")));
-        let own = [
-            ("press", "--feed", "feed", text(&self.feed)),
-            ("press", "--llm", "llm", text(&self.llm)),
-            ("books", "--query", "queries", list(&self.query)),
-            ("books", "--book-lang", "google_books.langRestrict", text(&self.book_lang)),
-            ("blogs", "--blog", "blog", blogs(&self.blog)?),
-            ("commits", "--gitlab", "gitlab", text(&self.gitlab)),
-            ("commits", "--token-env", "token", token),
-            ("commits", "--project", "projects", list(&self.project)),
-            ("commits", "--group", "group", text(&self.group)),
-            ("commits", "--branch", "branches", list(&self.branch)),
-            ("commits", "--since", "since", text(&self.since)),
-        ];
-        for (owner, flag, key, value) in own {
-            match value {
-                Some(_) if owner != kind => {
-                    return Err(Error::usage(format!("{flag} is for {owner} jobs, this is a {kind} job")));
-                }
-                Some(value) => keys.push((key.to_owned(), value)),
-                None => {}
-            }
-        }
+        keys.extend(self.own.keys(kind)?);
         let common = [
             ("every", self.every.map(|every| toml::Value::from(every.to_string()))),
             ("cron", text(&self.cron)),
@@ -174,24 +116,65 @@ impl Args {
     }
 }
 
-/// `id=url` or a bare address, whose host is the id.
-fn blogs(words: &[String]) -> Result<Option<toml::Value>> {
-    let mut blogs = Vec::new();
-    for word in words {
-        let is_bare = word.starts_with("http://") || word.starts_with("https://");
-        let (id, url) = match word.split_once('=').filter(|_| !is_bare) {
-            Some((id, url)) => (Some(id.to_owned()), url),
-            None => (None, word.as_str()),
-        };
-        let parsed: HttpUrl = url.parse().map_err(|_| {
-            Error::usage(format!("`{word}` names no blog"))
-                .hint("write --blog ID=https://… or --blog https://…")
-        })?;
-        let host = || parsed.url().host_str().unwrap_or_default().trim_start_matches("www.").to_owned();
-        let mut blog = toml::Table::new();
-        blog.insert("id".into(), id.unwrap_or_else(host).into());
-        blog.insert("url".into(), url.into());
-        blogs.push(toml::Value::from(blog));
+/// The options that belong to one kind of job each, as the pipelines name them.
+struct KindFlags(Vec<(&'static str, &'static Flag, Vec<String>)>);
+
+fn list_flags() -> impl Iterator<Item = (&'static str, &'static Flag)> {
+    app::PIPELINES.iter().flat_map(|of| of.flags.iter().map(|flag| (of.kind.name, flag)))
+}
+
+impl std::fmt::Debug for KindFlags {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.0.iter().map(|(_, flag, values)| (flag.name, values))).finish()
     }
-    Ok((!blogs.is_empty()).then_some(toml::Value::Array(blogs)))
+}
+
+impl KindFlags {
+    fn keys(&self, kind: &str) -> Result<Keys> {
+        let mut keys = Keys::new();
+        for (owner, flag, values) in &self.0 {
+            if *owner != kind {
+                let message = format!("--{} is for {owner} jobs, this is a {kind} job", flag.name);
+                return Err(Error::usage(message));
+            }
+            let last = values.last().cloned().unwrap_or_default();
+            let value = match flag.shape {
+                Shape::Text => toml::Value::from(last),
+                Shape::List => toml::Value::from(values.clone()),
+                Shape::Variable => toml::Value::from(format!("${{{last}}}")),
+                Shape::Made(make) => make(values).map_err(Error::usage)?,
+            };
+            keys.push((flag.key.to_owned(), value));
+        }
+        Ok(keys)
+    }
+}
+
+impl clap::FromArgMatches for KindFlags {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
+        let given = list_flags().filter_map(|(kind, flag)| {
+            Some((kind, flag, matches.get_many::<String>(flag.name)?.cloned().collect()))
+        });
+        Ok(Self(given.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for KindFlags {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        list_flags().fold(command, |command, (kind, flag)| {
+            let is_many = !matches!(flag.shape, Shape::Text | Shape::Variable);
+            let action = if is_many { ArgAction::Append } else { ArgAction::Set };
+            let help = format!("{kind}: {}", flag.help);
+            command.arg(Arg::new(flag.name).long(flag.name).value_name(flag.value).help(help).action(action))
+        })
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
 }

@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::super::names::{Named, refuse_unknown_if_given};
+use super::super::names::refuse_unknown_if_given;
 use super::super::{Column, Context, Error, Exit, Result};
 use crate::hash;
 use crate::ledger::cursor::{self, Cursor};
@@ -34,7 +34,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result {
 
 async fn show(name: Option<String>, context: &Context) -> Result {
     let db = context.view().await?;
-    refuse_unknown_if_given(Named::Job, name.as_deref(), &db, context).await?;
+    refuse_unknown_if_given("job", name.as_deref(), &db, context).await?;
     let cursors = db.read(move |tx| cursor::list(tx, name.as_deref())).await?;
     let times = context.times().await?;
     let columns = [

@@ -9,14 +9,14 @@ mod test;
 use clap::Subcommand;
 use serde::Serialize;
 
-use super::names::{Named, no_such};
+use super::names::no_such;
 use super::{Column, Context, Error, Exit, Result};
 use crate::app;
 use crate::config::ScheduleSpec;
 use crate::config::value::Span;
+use crate::engine::commands;
 use crate::id::JobName;
-use crate::ledger::{Subject, event, pause};
-use crate::press::gone;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// Options of `job`.
@@ -145,7 +145,7 @@ async fn list(context: &Context) -> Result {
 
 /// The error for a name that no job has, with the nearest one that exists.
 fn no_such_job(name: &str, config: &crate::config::Config) -> Error {
-    no_such(Named::Job, name, config.jobs.iter().map(|job| job.name.as_str()))
+    no_such("job", name, config.jobs.iter().map(|job| job.name.as_str()))
 }
 
 async fn pause(name: &str, span: Option<Span>, reason: String, context: &Context) -> Result {
@@ -155,11 +155,7 @@ async fn pause(name: &str, span: Option<Span>, reason: String, context: &Context
     context
         .db()
         .await?
-        .write(move |tx| {
-            pause::put(tx, &Subject::job(&job), until, &reason, now)?;
-            let detail = serde_json::json!({ "reason": reason, "until": until });
-            event::add(tx, Some(&job), &Subject::job(&job), "paused", &detail, now)
-        })
+        .write(move |tx| commands::pause(tx, &job, until, &Phrase::verbatim(&reason), now))
         .await?;
     match until {
         Some(until) => {
@@ -173,19 +169,13 @@ async fn pause(name: &str, span: Option<Span>, reason: String, context: &Context
 async fn resume(name: &str, context: &Context) -> Result {
     let job = find(name, context).await?;
     let now = context.clock.now();
-    let rested = context
-        .db()
-        .await?
-        .write(move |tx| {
-            let is_feed_back = gone::resume(tx, &job)?;
-            let rested = pause::reset(tx, &Subject::job(&job))? || is_feed_back;
-            if rested {
-                event::add(tx, Some(&job), &Subject::job(&job), "resumed", &serde_json::Value::Null, now)?;
-            }
-            Ok(rested)
-        })
-        .await?;
-    context.out.note(if rested { format!("{name} runs again") } else { format!("{name} was not paused") });
+    let was_paused =
+        context.db().await?.write(move |tx| commands::resume(tx, &job, app::PIPELINES, now)).await?;
+    context.out.note(if was_paused {
+        format!("{name} runs again")
+    } else {
+        format!("{name} was not paused")
+    });
     Ok(Exit::Fine)
 }
 

@@ -5,6 +5,7 @@ use super::no_such_job;
 use crate::app;
 use crate::db::Open;
 use crate::engine::Preview;
+use crate::phrase::Speech;
 use crate::text::{counted, one_line, shorten, width};
 
 /// The widest name of a thing that others are aligned by.
@@ -13,7 +14,8 @@ const WIDEST: usize = 40;
 pub(super) async fn run(name: &str, context: &Context) -> Result {
     let config = context.config().await?;
     let kind = config.find_job(name).map(|job| job.kind.as_str()).ok_or_else(|| no_such_job(name, config))?;
-    let app = match app::counts_previews(kind) {
+    let is_counted = app::find_pipeline(kind).is_some_and(|pipeline| pipeline.uses.quota_for_tests);
+    let app = match is_counted {
         true => context.app(Open::Create).await?,
         false => context.look().await?,
     };
@@ -21,7 +23,7 @@ pub(super) async fn run(name: &str, context: &Context) -> Result {
     let preview = job.ok_or_else(|| no_such_job(name, config))?.collector.test(&app.env.db).await?;
     match context.out.is_json() {
         true => context.out.json(&preview)?,
-        false => print(&preview, context)?,
+        false => print(&preview, &context.speech().await?, context)?,
     }
     let failed = preview.items.iter().filter(|item| item.error.is_some()).count();
     Ok(match (failed, preview.items.len()) {
@@ -34,21 +36,21 @@ pub(super) async fn run(name: &str, context: &Context) -> Result {
     })
 }
 
-fn print(preview: &Preview, context: &Context) -> Result<()> {
+fn print(preview: &Preview, speech: &Speech, context: &Context) -> Result<()> {
     let names: Vec<String> =
         preview.items.iter().map(|item| shorten(&one_line(&item.what), WIDEST)).collect();
     let widest = names.iter().map(|name| width(name)).max().unwrap_or(0);
     for (item, name) in preview.items.iter().zip(&names) {
         let gap = " ".repeat(widest - width(name));
         let found = match &item.error {
-            Some(error) => format!("failed: {error}"),
-            None => item.found.clone(),
+            Some(error) => format!("{}: {}", speech.choose("failed", "失敗"), speech.phrase(error)),
+            None => speech.phrase(&item.found),
         };
         context.out.line(format!("{name}{gap}  {}", one_line(&found)))?;
         for first in &item.first {
             context.out.line(format!("  - {}", one_line(first)))?;
         }
     }
-    preview.notes.iter().for_each(|note| context.out.note(format!("note: {note}")));
+    preview.notes.iter().for_each(|note| context.out.note(format!("note: {}", speech.phrase(note))));
     Ok(())
 }

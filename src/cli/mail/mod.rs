@@ -6,7 +6,7 @@ use clap::{Subcommand, ValueEnum};
 
 pub(super) use test::choose;
 
-use super::names::{Named, refuse_unknown_if_given};
+use super::names::refuse_unknown_if_given;
 use super::{Column, Context, Error, Exit, Result};
 use crate::books::{self, Books, deliver, select, view};
 use crate::config;
@@ -149,7 +149,7 @@ async fn reset(job: Option<JobName>, since: Option<String>, yes: bool, context: 
     }
     let now = context.clock.now();
     let name = job.as_ref().map(JobName::as_str);
-    refuse_unknown_if_given(Named::Job, name, context.db().await?, context).await?;
+    refuse_unknown_if_given("job", name, context.db().await?, context).await?;
     let forgotten =
         context.db().await?.write(move |tx| view::reset_mail(tx, job.as_ref(), since, now)).await?;
     context.out.note(format!("Reset {} of {whose}", counted(forgotten, "delivered book")));

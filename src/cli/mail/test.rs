@@ -1,7 +1,7 @@
 //! `mail test`: a mail that is sent now, and how far it came.
 
 use super::super::{Context, Error, Exit, Result};
-use crate::channel::{Channel, SendError};
+use crate::channel::{Channel, MAIL, SendError};
 
 /// A mail that the server took, and what it said.
 #[derive(serde::Serialize)]
@@ -13,8 +13,9 @@ struct Accepted {
 pub(super) async fn run(channel: Option<&str>, to: Option<&str>, context: &Context) -> Result {
     let app = context.look().await?;
     let env = &app.env;
-    let chosen = choose(env.channels.iter().filter(|one| one.kind() == "email"), channel, "mail")?;
-    let outcomes = chosen.send_test(&env.channel_env, env.app.language, to).await.unwrap_or_default();
+    let chosen = choose(env.channels.iter().filter(|one| one.kind() == MAIL), channel, "mail")?;
+    let outcomes =
+        chosen.send_test(&env.channel_env, env.app.message_language(), to).await.unwrap_or_default();
     let mut failure = None;
     let mut accepted = Vec::new();
     for (recipient, outcome) in outcomes {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use self::report::{Held, RunReporter};
 use super::error::unless_unread;
-use super::names::{Named, no_such};
+use super::names::no_such;
 use super::progress::Bars;
 use super::sending::{self, Jobs, Sent};
 use super::waiting::Before;
@@ -15,7 +15,7 @@ use crate::app::{self, App};
 use crate::db::Open;
 use crate::engine::{Delivery, Finished, Job, Runner, Selection, Skipped, runner, store};
 use crate::id::JobName;
-use crate::ledger::presence;
+use crate::phrase::Phrase;
 use crate::text::nearest;
 
 /// Options of `run-due`.
@@ -27,7 +27,7 @@ pub(super) struct DueArgs {
     /// Run jobs that are not due, too
     #[arg(long)]
     force: bool,
-    /// Collect and save, but tell nothing: no message is made or sent, and the next run without this option tells what is new
+    /// Collect and save, but send nothing: the next run without this option sends what is new
     #[arg(long)]
     no_deliver: bool,
     /// Only these jobs
@@ -47,10 +47,10 @@ pub(super) struct NamedArgs {
     /// Only say what would be done: change nothing, send nothing, call nothing that costs
     #[arg(long)]
     dry_run: bool,
-    /// Collect and save, but tell nothing: no message is made or sent, and the next run without this option tells what is new
+    /// Collect and save, but send nothing: the next run without this option sends what is new
     #[arg(long)]
     no_deliver: bool,
-    /// Only one step of a press job: collect, screen or post
+    /// Only one step of a job that has steps, e.g. collect, screen or post
     #[arg(long, value_name = "STEP")]
     step: Option<String>,
 }
@@ -97,10 +97,16 @@ pub(super) async fn run_named(args: &NamedArgs, context: &Context) -> Result {
 }
 
 fn narrow(job: Job, step: &str) -> Result<Job> {
+    let steps = app::PIPELINES.iter().filter(|of| !of.steps.is_empty());
+    let hint: Vec<String> =
+        steps.map(|of| format!("{} jobs have the steps {}", of.kind.name, of.steps.join(", "))).collect();
+    let hint = hint.join("; ");
     match job.collector.only(step) {
         Some(collector) => Ok(Job { collector, ..job }),
-        None => Err(Error::usage(format!("`{}` is a {} job and has no step `{step}`", job.name, job.kind))
-            .hint("press jobs have the steps collect, screen and post")),
+        None => {
+            Err(Error::usage(format!("`{}` is a {} job and has no step `{step}`", job.name, job.kind))
+                .hint(hint))
+        }
     }
 }
 
@@ -112,7 +118,7 @@ fn choose_named(app: &App, names: &[String]) -> Result<Vec<Job>> {
                 .iter()
                 .find(|job| job.name.as_str() == name)
                 .cloned()
-                .ok_or_else(|| no_such(Named::Job, name, app.jobs.iter().map(|job| job.name.as_str())))
+                .ok_or_else(|| no_such("job", name, app.jobs.iter().map(|job| job.name.as_str())))
         })
         .collect()
 }
@@ -193,7 +199,7 @@ async fn plan(
     let db = &app.env.db;
     let jobs = choose(&app)?;
     let picked = Runner::new(db.clone(), crate::engine::Progress::default()).pick(&jobs, selection).await?;
-    let times = context.times().await?;
+    let speech = context.speech().await?;
     let mut planned = Vec::new();
     for (job, picked) in jobs.iter().zip(picked) {
         let steps = match &picked.skipped {
@@ -202,7 +208,7 @@ async fn plan(
         };
         planned.push(Planned {
             job: job.name.clone(),
-            skipped: picked.skipped.as_ref().map(why_skipped),
+            skipped: picked.skipped.as_ref().map(Skipped::phrase),
             steps,
         });
     }
@@ -212,11 +218,11 @@ async fn plan(
     }
     for plan in &planned {
         match &plan.skipped {
-            Some(why) => context.out.line(format!("{}: would not run: {}", plan.job, times.told(why)))?,
+            Some(why) => context.out.line(format!("{}: would not run: {}", plan.job, speech.phrase(why)))?,
             None => context.out.line(format!("{}: would run", plan.job))?,
         }
         for step in &plan.steps {
-            context.out.line(format!("  {}", times.told(step)))?;
+            context.out.line(format!("  {}", speech.phrase(step)))?;
         }
     }
     Ok(Exit::Fine)
@@ -225,21 +231,6 @@ async fn plan(
 #[derive(Serialize)]
 struct Planned {
     job: JobName,
-    skipped: Option<String>,
-    steps: Vec<String>,
-}
-
-/// Why a job was not run; moments as they are stored.
-pub(super) fn why_skipped(skipped: &Skipped) -> String {
-    match skipped {
-        Skipped::Disabled => "it is disabled".into(),
-        Skipped::NotDue(Some(next)) => format!("it is not due before {next}"),
-        Skipped::NotDue(None) => "its schedule has no further date".into(),
-        Skipped::Paused(reason) => format!("it is paused ({reason})"),
-        Skipped::Held(holder) => {
-            let who = presence::shown_owner(&holder.owner);
-            format!("already running ({who}, since {})", holder.taken_at)
-        }
-        Skipped::Moved(to) => format!("everything was moved to {to}"),
-    }
+    skipped: Option<Phrase>,
+    steps: Vec<Phrase>,
 }

@@ -2,11 +2,10 @@
 
 use serde::Serialize;
 
-use super::super::times::Times;
 use super::super::{Context, Exit, Result};
-use super::why_skipped;
 use crate::engine::{Failure, Finished, Outcome, Skipped};
 use crate::id::JobName;
+use crate::phrase::{Phrase, Speech};
 
 /// Whether a job that another process holds is a reason to complain.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,18 +18,18 @@ pub(super) enum Held {
 struct RunLine<'a> {
     job: &'a JobName,
     outcome: &'static str,
-    message: String,
-    problems: &'a [String],
+    message: Phrase,
+    problems: &'a [Phrase],
 }
 
 impl<'a> RunLine<'a> {
     fn new(job: &'a JobName, finished: &'a Finished) -> Self {
         let (outcome, message, problems) = match finished {
-            Finished::Skipped(skipped) => ("skipped", why_skipped(skipped), &[][..]),
+            Finished::Skipped(skipped) => ("skipped", skipped.phrase(), &[][..]),
             Finished::Ran(report) => (report.outcome().word(), report.summary.clone(), &report.problems[..]),
             Finished::Failed(failure) => {
                 let is_interrupted = matches!(failure, Failure::Interrupted);
-                (if is_interrupted { "interrupted" } else { "failed" }, failure.to_string(), &[][..])
+                (if is_interrupted { "interrupted" } else { "failed" }, failure.phrase(), &[][..])
             }
         };
         Self { job, outcome, message, problems }
@@ -40,13 +39,13 @@ impl<'a> RunLine<'a> {
 /// Tells how jobs end: each when it does, and all of them at the end.
 pub(super) struct RunReporter<'a> {
     context: &'a Context,
-    times: Times,
+    speech: Speech,
     held: Held,
 }
 
 impl<'a> RunReporter<'a> {
     pub(super) async fn new(context: &'a Context, held: Held) -> Result<Self> {
-        Ok(Self { context, times: context.times().await?, held })
+        Ok(Self { context, speech: context.speech().await?, held })
     }
 
     /// The line of a job that has ended, and its problems below it.
@@ -66,8 +65,10 @@ impl<'a> RunReporter<'a> {
         if !is_news || out.is_json() {
             return Ok(());
         }
-        out.line(format!("{job}: {}: {}", told.outcome, self.times.told(&told.message)))?;
-        told.problems.iter().try_for_each(|problem| out.line(format!("  {}", self.times.told(problem))))?;
+        out.line(format!("{job}: {}: {}", told.outcome, self.speech.phrase(&told.message)))?;
+        told.problems
+            .iter()
+            .try_for_each(|problem| out.line(format!("  {}", self.speech.phrase(problem))))?;
         match finished {
             Finished::Failed(Failure::Credentials(_)) => out.line(
                 "  hint: `tsuzuki doctor` says which keys are missing or refused, and where to get them",
@@ -92,7 +93,7 @@ impl<'a> RunReporter<'a> {
                 out.note("Interrupted. Everything up to here is saved; `tsuzuki run-due` continues.");
             }
             _ if !out.is_json() => {
-                if let Some(sentence) = summary(finished, &self.times) {
+                if let Some(sentence) = summary(finished, &self.speech) {
                     out.note(sentence);
                 }
             }
@@ -103,7 +104,7 @@ impl<'a> RunReporter<'a> {
 }
 
 /// How several jobs ended, in one sentence; one job alone has said it all.
-fn summary(finished: &[(JobName, Finished)], times: &Times) -> Option<String> {
+fn summary(finished: &[(JobName, Finished)], speech: &Speech) -> Option<String> {
     let count = |outcome: &str| {
         let told = finished.iter().map(|(job, finished)| RunLine::new(job, finished).outcome);
         told.filter(|told| *told == outcome).count()
@@ -115,12 +116,12 @@ fn summary(finished: &[(JobName, Finished)], times: &Times) -> Option<String> {
             _ => None,
         });
         let (next, job) = next.min()?;
-        return Some(format!("Nothing is due; the next is `{job}` at {}.", times.line(*next)));
+        return Some(format!("Nothing is due; the next is `{job}` at {}.", speech.moment(*next)));
     }
     if finished.len() < 2 {
         return None;
     }
-    let words = Outcome::ALL.map(Outcome::word).into_iter().chain(["skipped"]);
+    let words = Outcome::ALL.iter().map(|outcome| outcome.word()).chain(["skipped"]);
     let counts: Vec<String> = words
         .map(|word| (word, count(word)))
         .filter(|(_, count)| *count > 0)
@@ -163,13 +164,17 @@ mod tests {
     use super::*;
     use crate::engine::Report;
 
+    fn nothing() -> Report {
+        Report::new(Phrase::verbatim(""))
+    }
+
     fn ran(problems: &[&str]) -> Finished {
-        let problems = problems.iter().map(ToString::to_string).collect();
-        Finished::Ran(Report { problems, ..Report::default() })
+        let problems = problems.iter().map(|problem| Phrase::from(*problem)).collect();
+        Finished::Ran(Report { problems, ..nothing() })
     }
 
     fn ran_in_vain() -> Finished {
-        Finished::Ran(Report { problems: vec!["x".into()], all_failed: true, ..Report::default() })
+        Finished::Ran(Report { problems: vec!["x".into()], all_failed: true, ..nothing() })
     }
 
     fn failed(failure: Failure) -> Finished {
@@ -189,13 +194,9 @@ mod tests {
             (vec![Finished::Skipped(Skipped::Disabled)], Held::IsFine, Exit::Fine),
             (vec![held()], Held::IsFine, Exit::Fine),
             (vec![held()], Held::IsAnError, Exit::Held),
-            (vec![Finished::Ran(Report { is_held: true, ..Report::default() })], Held::IsAnError, Exit::Held),
+            (vec![Finished::Ran(Report { is_held: true, ..nothing() })], Held::IsAnError, Exit::Held),
             (vec![ran(&["x"])], Held::IsFine, Exit::Partly),
-            (
-                vec![Finished::Ran(Report { is_incomplete: true, ..Report::default() })],
-                Held::IsFine,
-                Exit::Partly,
-            ),
+            (vec![Finished::Ran(Report { is_incomplete: true, ..nothing() })], Held::IsFine, Exit::Partly),
             (vec![ran_in_vain()], Held::IsFine, Exit::Failed),
             (vec![ran_in_vain(), Finished::Skipped(Skipped::Disabled)], Held::IsFine, Exit::Failed),
             (vec![ran_in_vain(), ran(&[])], Held::IsFine, Exit::Partly),

@@ -1,37 +1,37 @@
-//! A branch that GitLab does not have: whether it was deleted, or its project with it, or never was there.
+//! A branch that the host does not have: whether it was deleted, or its project with it, or never was there.
 
 use serde_json::json;
 
-use super::super::gitlab;
+use super::super::host;
 use super::super::store::{branches, projects};
 use super::{Collector, Halt};
-use crate::engine::run::Verdict;
-use crate::ledger::{Subject, event};
+use crate::commits::events::{self, BranchCode, ProjectCode};
+use crate::ledger::event;
 
 impl Collector {
     /// The branch is not there: find out whether the project, or everything in it, is gone too.
-    pub(super) async fn without_branch(&self) -> Result<Verdict, Halt> {
+    pub(super) async fn without_branch(&self) -> Result<(), Halt> {
         let (path, branch) = (self.project.path.clone(), self.claimed.branch_name.clone());
         let state = self.find_state().await?;
         let was_read = state.complete_head.is_some() || state.walking.is_some();
         match self.client.fetch_project(&self.project.remote_id.to_string(), &self.stop).await {
-            Err(gitlab::Error::Missing(_)) => {
-                let (subject, now, job) = (Subject::project(&path), self.clock.now(), self.job.clone());
+            Err(host::Error::Missing { .. }) => {
+                let (subject, now, job) = (events::project(&path), self.clock.now(), self.job.clone());
                 self.write(move |tx, place| {
                     if projects::mark_removed(tx, place.project_id, &job, now)? {
-                        event::add(tx, Some(&job), &subject, "project_gone", &json!({}), now)?;
+                        event::add(tx, Some(&job), &subject, ProjectCode::Gone, &json!({}), now)?;
                     }
                     Ok(())
                 })
                 .await?;
-                Ok(Verdict::Failed(format!(
+                Err(Halt::Failed(format!(
                     "the project `{path}` is gone, or the token may no longer see it; its commits are kept. \
                      `tsuzuki project sync` looks again"
                 )))
             }
-            Err(error) => self.settle_error(error).map(Verdict::Failed),
-            Ok(project) if project.is_empty && !was_read => Ok(Verdict::Success),
-            Ok(_) if !was_read => Ok(Verdict::Failed(format!(
+            Err(error) => Err(self.halt(error)),
+            Ok(project) if project.is_empty && !was_read => Ok(()),
+            Ok(_) if !was_read => Err(Halt::Failed(format!(
                 "`{path}` has no branch `{branch}`: check `branches` of the job, or `tsuzuki branch rm {path} {branch}`"
             ))),
             Ok(_) => {
@@ -40,19 +40,19 @@ impl Collector {
                     .write(move |tx, place| {
                         let news = branches::mark_deleted(tx, place.project_id, place.branch_name, now)?;
                         if news {
-                            event::add(tx, None, &subject, "branch_deleted", &json!({}), now)?;
+                            event::add(tx, None, &subject, BranchCode::Deleted, &json!({}), now)?;
                         }
                         Ok(news)
                     })
                     .await?;
                 // Told once: a branch that stays away is nothing to do about every hour.
-                Ok(match news {
-                    false => Verdict::Success,
-                    true => Verdict::Failed(format!(
+                match news {
+                    false => Ok(()),
+                    true => Err(Halt::Failed(format!(
                         "the branch `{branch}` was deleted from `{path}`; its commits are kept, and it is picked up \
                          again if it comes back. `tsuzuki branch rm {path} {branch}` stops asking"
-                    )),
-                })
+                    ))),
+                }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! One branch, from its head back to what is known: page by page, each stored with its position.
 
+mod left_out;
 mod missing;
 mod sweep;
 
@@ -8,15 +9,15 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use super::gitlab::{self, Client};
 use super::history::{self, FirstPage, Step};
+use super::host::{self, Host, Range};
 use super::model::{BranchState, Commit, Page, Project, Walk};
+use super::run::{self, Claimed};
 use super::store::branches;
 use super::store::pages::{self, BranchRef};
 use super::store::unreachable;
-use super::unreadable;
+use crate::commits::events;
 use crate::db::{self, Db, Tx};
-use crate::engine::run::{self, Claimed, Verdict};
 use crate::id::JobName;
 use crate::ledger::Subject;
 use crate::text::counted;
@@ -27,8 +28,8 @@ const MOST_WALKS: usize = 5;
 
 /// A target under a lease, and what is needed to collect it.
 pub struct Collector {
-    /// The GitLab it is on.
-    pub client: Arc<Client>,
+    /// The host it is on.
+    pub client: Arc<dyn Host>,
     /// The database.
     pub db: Db,
     /// The time.
@@ -45,16 +46,18 @@ pub struct Collector {
     pub stop: CancellationToken,
 }
 
-/// Why a target is given back unsettled.
+/// Why a target did not end well; all but the first give it back as it is.
 #[derive(Debug)]
 pub enum Halt {
+    /// The target itself failed, for this reason.
+    Failed(String),
     /// We were told to stop.
     Stopped,
     /// Another worker has it, or the run was cancelled.
     Lost,
     /// The token is no good: nothing else can be collected either.
     Credentials(String),
-    /// GitLab asks for a longer wait.
+    /// The host asks for a longer wait.
     Later(Timestamp, String),
     /// The database refused.
     Db(db::Error),
@@ -72,13 +75,10 @@ enum Walked {
     Complete,
     /// The list cannot be had or has holes; only the whole history helps.
     NeedsWhole(String),
-    /// It cannot be had at all.
-    Failed(String),
 }
 
 /// What storing a page did.
 enum Stored {
-    Lost,
     Page,
     /// Every page is stored; what the branch no longer contains is to be found and marked.
     Pages,
@@ -87,13 +87,13 @@ enum Stored {
 }
 
 impl Collector {
-    /// Brings the branch up to date and says how the target ended.
-    pub async fn collect(&self) -> Result<Verdict, Halt> {
+    /// Brings the branch up to date.
+    pub async fn collect(&self) -> Result<(), Halt> {
         let branch = &self.claimed.branch_name;
         let head = match self.client.fetch_head(self.project.remote_id, branch, &self.stop).await {
             Ok(head) => head,
-            Err(gitlab::Error::Missing(_)) => return self.without_branch().await,
-            Err(error) => return self.settle_error(error).map(Verdict::Failed),
+            Err(host::Error::Missing { .. }) => return self.without_branch().await,
+            Err(error) => return Err(self.halt(error)),
         };
         let mut whole = None;
         for _ in 0..MOST_WALKS {
@@ -105,7 +105,7 @@ impl Collector {
             let (walk, fresh) = match (whole.take(), history::next_step(&state, &head, self.since)) {
                 (Some(walk), _) | (None, Step::Begin(walk)) => (walk, true),
                 (None, Step::Continue(walk)) => (walk, false),
-                (None, Step::Nothing) => return self.verdict().await,
+                (None, Step::Nothing) => return self.check_left_out().await,
             };
             let walk = if fresh { self.begin(walk).await? } else { walk };
             let was_whole = walk.base.is_none() && fresh;
@@ -116,23 +116,10 @@ impl Collector {
                     let pinned = if fresh { walk } else { Walk::between(None, &head, self.since) };
                     whole = Some(pinned.whole());
                 }
-                Walked::NeedsWhole(why) | Walked::Failed(why) => return Ok(Verdict::Failed(why)),
+                Walked::NeedsWhole(why) => return Err(Halt::Failed(why)),
             }
         }
-        Ok(Verdict::Failed(format!("`{branch}` changes faster than it can be read; run again")))
-    }
-
-    /// The end of a target that is up to date: commits that could not be read make it a failure, once.
-    async fn verdict(&self) -> Result<Verdict, Halt> {
-        let (branch, run_id) = (self.subject(), self.claimed.run_id);
-        let unreadable = self.db.read(move |tx| unreadable::list(tx, &branch, &run_id)).await?;
-        Ok(match unreadable.first() {
-            None => Verdict::Success,
-            Some(first) => Verdict::Failed(format!(
-                "not stored, for want of a readable date: {}, e.g. {first}; everything else is saved",
-                counted(unreadable.len(), "commit")
-            )),
-        })
+        Err(Halt::Failed(format!("`{branch}` changes faster than it can be read; run again")))
     }
 
     async fn find_state(&self) -> Result<BranchState, Halt> {
@@ -170,11 +157,12 @@ impl Collector {
                 FirstPage::Sound => {}
                 FirstPage::Empty if walk.base.is_some() => return self.after_empty_range(&walk, state).await,
                 _ if walk.base.is_some() => {
-                    return Ok(Walked::NeedsWhole("GitLab does not list the range".to_owned()));
+                    return Ok(self.without_range());
                 }
                 _ => {
-                    return Ok(Walked::Failed(format!(
-                        "GitLab names {} as the head of the branch but does not list it; run again",
+                    return Err(Halt::Failed(format!(
+                        "{} names {} as the head of the branch but does not list it; run again",
+                        self.client.name(),
                         walk.head
                     )));
                 }
@@ -192,12 +180,12 @@ impl Collector {
                 None => (storing.await?, None),
             };
             match stored {
-                Stored::Lost => return Err(Halt::Lost),
                 Stored::Complete => return Ok(Walked::Complete),
                 Stored::Pages => return self.after_pages(&after, state).await,
                 Stored::Holes(missing) => {
                     return Ok(Walked::NeedsWhole(format!(
-                        "GitLab's list lacks {}",
+                        "the list of {} lacks {}",
+                        self.client.name(),
                         counted(missing, "parent commit")
                     )));
                 }
@@ -207,13 +195,14 @@ impl Collector {
             page = match fetched {
                 Some(Ok(page)) => page,
                 Some(Err(error)) => return self.after_page_error(&walk, error),
-                None => return Ok(Walked::Failed("the list ended without an end".to_owned())),
+                None => return Err(Halt::Failed("the list ended without an end".to_owned())),
             };
         }
     }
 
-    async fn fetch(&self, walk: &Walk, page: u32) -> Result<Page, gitlab::Error> {
-        self.client.fetch_commits(self.project.remote_id, &walk.revision(), page, &self.stop).await
+    async fn fetch(&self, walk: &Walk, page: u32) -> Result<Page, host::Error> {
+        let range = Range { base: walk.base.as_deref(), head: &walk.head };
+        self.client.fetch_commits(self.project.remote_id, range, page, &self.stop).await
     }
 
     /// Stores a page and its position, or with the last page that the branch is complete.
@@ -229,19 +218,15 @@ impl Collector {
     ) -> Result<Stored, Halt> {
         let (claimed, after, state) = (self.claimed.clone(), after.clone(), state.clone());
         let (subject, now) = (self.subject(), self.clock.now());
-        let stored = self.db.claim(move |tx| {
-            let place = BranchRef { project_id: claimed.project_id, branch_name: &claimed.branch_name };
-            if !run::renew(tx, &claimed, 0)? {
-                return Ok(Stored::Lost);
-            }
-            let new = pages::add_commits(tx, place, &commits, after.since)?;
+        let stored = self.write(move |tx, place| {
+            let new = pages::add_commits(tx, place, &commits, after.since, &claimed.run_id)?;
             if new > 0 {
                 run::renew(tx, &claimed, new)?;
             }
             if state.has_unreachable {
                 unreachable::reset(tx, place, &commits)?;
             }
-            unreadable::note(tx, &subject, &claimed.run_id, &commits, now)?;
+            left_out::note(tx, &subject, &claimed.run_id, &commits, now)?;
             crate::fail::point("commits.page");
             if !is_last {
                 pages::put_walk(tx, place, &after)?;
@@ -265,7 +250,7 @@ impl Collector {
         Ok(stored)
     }
 
-    /// Nothing between the old head and the new one: either the branch went back to a commit we have, or GitLab has
+    /// Nothing between the old head and the new one: either the branch went back to a commit we have, or the host has
     /// forgotten the old head.
     async fn after_empty_range(&self, walk: &Walk, state: &BranchState) -> Result<Walked, Halt> {
         let after = Walk { page: 0, ..walk.clone() };
@@ -281,7 +266,8 @@ impl Collector {
         match is_known {
             true => self.after_pages(walk, state).await,
             false => {
-                Ok(Walked::NeedsWhole("GitLab no longer knows the commit that was read last".to_owned()))
+                let name = self.client.name();
+                Ok(Walked::NeedsWhole(format!("{name} no longer knows the commit that was read last")))
             }
         }
     }
@@ -300,32 +286,37 @@ impl Collector {
         Ok(Walked::Complete)
     }
 
-    fn after_page_error(&self, walk: &Walk, error: gitlab::Error) -> Result<Walked, Halt> {
+    fn without_range(&self) -> Walked {
+        Walked::NeedsWhole(format!("{} does not list the range", self.client.name()))
+    }
+
+    fn after_page_error(&self, walk: &Walk, error: host::Error) -> Result<Walked, Halt> {
         match error {
-            gitlab::Error::Missing(_) | gitlab::Error::Refused { .. }
+            host::Error::Missing { .. } | host::Error::Refused { .. }
                 if walk.base.is_some() || walk.page > 1 =>
             {
-                Ok(Walked::NeedsWhole("GitLab does not list the range".to_owned()))
+                Ok(self.without_range())
             }
-            error => self.settle_error(error).map(Walked::Failed),
+            error => Err(self.halt(error)),
         }
     }
 
-    fn settle_error(&self, error: gitlab::Error) -> Result<String, Halt> {
+    fn halt(&self, error: host::Error) -> Halt {
         match error {
-            gitlab::Error::Stopped => Err(Halt::Stopped),
-            gitlab::Error::Credentials(why) => Err(Halt::Credentials(why)),
-            gitlab::Error::Later { until, why } => Err(Halt::Later(until, why)),
-            gitlab::Error::Forbidden(why) => Ok(format!(
-                "GitLab refuses access to the repository of `{}` ({why}): the token's user needs the role Reporter",
-                self.project.path
+            host::Error::Stopped => Halt::Stopped,
+            host::Error::Credentials(why) => Halt::Credentials(why),
+            host::Error::Later { until, why, .. } => Halt::Later(until, why),
+            host::Error::Forbidden { host, why } => Halt::Failed(format!(
+                "{host} refuses access to the repository of `{}` ({why}): {}",
+                self.project.path,
+                self.client.access_hint()
             )),
-            other => Ok(other.to_string()),
+            other => Halt::Failed(other.to_string()),
         }
     }
 
     fn subject(&self) -> Subject {
-        Subject::branch(&self.project.path, &self.claimed.branch_name)
+        events::branch(&self.project.path, &self.claimed.branch_name)
     }
 
     /// Writes only while the target is ours.

@@ -8,6 +8,7 @@ use super::super::reach::{Graph, Reached};
 use super::super::store::pages::{self, BranchRef};
 use super::super::store::unreachable;
 use super::{Collector, Halt};
+use crate::commits::events::BranchCode;
 use crate::db::{self, Tx};
 use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
@@ -47,14 +48,6 @@ impl Collector {
         self.write(move |tx, place| finish(tx, place, &walk, &state, &subject, now)).await
     }
 
-    /// Forgets what was left out, for being old or unreadable: the whole history is walked again and decides anew.
-    pub(super) async fn reset_left_out(&self) -> Result<(), Halt> {
-        while self.write(|tx, place| pages::reset_left_out(tx, place, WRITTEN_AT_ONCE)).await? > 0 {
-            self.check_stop()?;
-        }
-        Ok(())
-    }
-
     async fn find_reached(&self, head: &str) -> Result<Reached, Halt> {
         let project_id = self.claimed.project_id;
         let (mut graph, mut after) = (Graph::default(), (String::new(), String::new()));
@@ -75,7 +68,7 @@ impl Collector {
         reached.map_err(|error| Halt::Db(db::Error::Statement(error.to_string())))
     }
 
-    fn check_stop(&self) -> Result<(), Halt> {
+    pub(super) fn check_stop(&self) -> Result<(), Halt> {
         match self.stop.is_cancelled() {
             true => Err(Halt::Stopped),
             false => Ok(()),
@@ -98,7 +91,7 @@ pub(super) fn finish(
     if lost > 0 {
         let from = walk.base.as_ref().or(state.complete_head.as_ref());
         let detail = json!({ "from": from, "to": walk.head, "unreachable": lost });
-        event::add(tx, None, subject, "history_rewritten", &detail, now)?;
+        event::add(tx, None, subject, BranchCode::HistoryRewritten, &detail, now)?;
     }
     Ok(lost)
 }

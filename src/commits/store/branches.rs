@@ -1,9 +1,9 @@
 //! Branches: which are collected, how far each has been read, and how its books balance.
 
-use crate::commits::jobs_on_host::Owner;
 use crate::commits::model::{BranchState, Walk};
+use crate::commits::run::Target;
+use crate::commits::run::decide::Owner;
 use crate::db::{self, Row, Tx};
-use crate::engine::run::Target;
 use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
@@ -31,13 +31,13 @@ pub struct BranchRow {
     pub closed: Option<bool>,
     /// Stored commits that the branch no longer contains.
     pub unreachable: i64,
-    /// Commits that GitLab gave without line counts.
+    /// Commits that the host gave without line counts.
     pub stats_missing: i64,
     /// Commits that could not be read.
     pub unreadable: i64,
     /// When it was last walked to the end.
     pub last_walk_at: Option<Timestamp>,
-    /// Since when it is gone from GitLab.
+    /// Since when it is gone from its host.
     pub deleted_at: Option<Timestamp>,
     /// Since when it is not collected any more, by `branch rm`.
     pub ignored_at: Option<Timestamp>,
@@ -185,7 +185,7 @@ pub fn mark_ignored(tx: &mut Tx<'_>, project_id: i64, branch_name: &str, now: Ti
     Ok(marked == 1)
 }
 
-/// Marks a branch as gone from GitLab; `true` if it was not marked before.
+/// Marks a branch as gone from its host; `true` if it was not marked before.
 pub fn mark_deleted(tx: &mut Tx<'_>, project_id: i64, branch_name: &str, now: Timestamp) -> db::Result<bool> {
     let marked = tx.execute(
         sql!(
@@ -227,7 +227,7 @@ pub fn list_collected(tx: &mut Tx<'_>, host: &str) -> db::Result<Vec<Target>> {
              ORDER BY w.project_id, w.branch_name"
         )),
         params![host],
-        Target::read,
+        Target::from_row,
     )
 }
 

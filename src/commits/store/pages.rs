@@ -2,6 +2,7 @@
 
 use crate::commits::model::{Commit, Walk};
 use crate::db::{self, Tx, Value};
+use crate::id::RunId;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -14,12 +15,14 @@ pub struct BranchRef<'a> {
     pub branch_name: &'a str,
 }
 
-/// Adds the commits of a page that are not older than `since`, and the graph of all; answers how many were new.
+/// Adds the commits of a page that `run_id` met and that are not older than `since`, and the graph of all; answers how
+/// many were new.
 pub fn add_commits(
     tx: &mut Tx<'_>,
     place: BranchRef<'_>,
     commits: &[Commit],
     since: Option<Timestamp>,
+    run_id: &RunId,
 ) -> db::Result<u64> {
     let BranchRef { project_id, branch_name } = place;
     let mut rows: Vec<Value<'_>> = Vec::with_capacity(commits.len() * COMMIT_COLUMNS);
@@ -32,7 +35,7 @@ pub fn add_commits(
         if commit.parents.is_empty() {
             add_root(tx, project_id, &commit.sha)?;
         }
-        let why = match commit.committed_at {
+        let (why, met_by) = match commit.committed_at {
             Ok(at) if since.is_none_or(|since| at >= since) => {
                 let (additions, deletions) = commit.lines.unwrap_or_default();
                 rows.extend([
@@ -48,10 +51,10 @@ pub fn add_commits(
                 ]);
                 continue;
             }
-            Ok(_) => "before_since",
-            Err(_) => "unreadable",
+            Ok(_) => ("before_since", Value::Null),
+            Err(_) => ("unreadable", Value::Text(run_id.to_string().into())),
         };
-        left_out.extend([Value::Int(project_id), text(branch_name), text(&commit.sha), text(why)]);
+        left_out.extend([Value::Int(project_id), text(branch_name), text(&commit.sha), text(why), met_by]);
     }
     add_edges(tx, &edges)?;
     add_left_out(tx, &left_out)?;
@@ -134,19 +137,19 @@ fn add_left_out(tx: &mut Tx<'_>, values: &[Value<'_>]) -> db::Result<u64> {
             (
                 100,
                 sql!(
-                    "INSERT INTO commits_left_out (project_id, branch_name, sha, why)
-                     {values 100x4} ON CONFLICT DO NOTHING"
+                    "INSERT INTO commits_left_out (project_id, branch_name, sha, why, run_id)
+                     {values 100x5} ON CONFLICT DO NOTHING"
                 ),
             ),
             (
                 1,
                 sql!(
-                    "INSERT INTO commits_left_out (project_id, branch_name, sha, why)
-                     {values 1x4} ON CONFLICT DO NOTHING"
+                    "INSERT INTO commits_left_out (project_id, branch_name, sha, why, run_id)
+                     {values 1x5} ON CONFLICT DO NOTHING"
                 ),
             ),
         ],
-        4,
+        5,
         values,
     )
 }
@@ -265,6 +268,18 @@ pub fn mark_open(tx: &mut Tx<'_>, place: BranchRef<'_>, missing: i64, now: Times
         params![place.project_id, place.branch_name, missing, now],
     )?;
     Ok(())
+}
+
+/// The SHAs of commits that a run has met on this branch and could not store for want of a date.
+pub fn list_unreadable(tx: &mut Tx<'_>, place: BranchRef<'_>, run_id: &RunId) -> db::Result<Vec<String>> {
+    tx.list(
+        sql!(
+            "SELECT sha FROM commits_left_out
+             WHERE project_id = ?1 AND branch_name = ?2 AND why = 'unreadable' AND run_id = ?3 ORDER BY sha"
+        ),
+        params![place.project_id, place.branch_name, run_id],
+        |row| row.get(0),
+    )
 }
 
 /// Forgets up to `limit` of the commits that were left out; answers how many.

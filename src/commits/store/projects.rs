@@ -6,7 +6,7 @@ use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
-/// Projects of hosts after the first get numbers from here on, so that they never meet GitLab's own.
+/// Projects of hosts after the first get numbers from here on, so that they never meet the host's own.
 const FIRST_ALLOCATED: i64 = 1_000_000_001;
 
 fn read(row: &Row<'_>) -> db::Result<Project> {
@@ -66,7 +66,7 @@ pub(super) fn find_id(tx: &mut Tx<'_>, host: &str, remote_id: i64) -> db::Result
     )
 }
 
-/// GitLab's own number for the first host that was ever seen, the next free one above 10^9 for others.
+/// The host's own number for the first host that was ever seen, the next free one above 10^9 for others.
 fn allocate(tx: &mut Tx<'_>, host: &str, remote_id: i64) -> db::Result<i64> {
     let first_host: Option<String> = tx.find(
         sql!("SELECT host FROM projects WHERE project_id < ?1 ORDER BY project_id LIMIT 1"),

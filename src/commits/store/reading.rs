@@ -63,7 +63,7 @@ impl Counted<'_> {
         Ok((self.row.get(4)?, self.row.get(5)?))
     }
 
-    /// How many of them GitLab gave no lines for.
+    /// How many of them the host gave no lines for.
     pub fn stats_missing(&self) -> db::Result<i64> {
         self.row.get(6)
     }
@@ -237,7 +237,7 @@ pub struct CommitRow {
     pub additions: i64,
     /// Lines deleted.
     pub deletions: i64,
-    /// Whether GitLab gave no line counts.
+    /// Whether the host gave no line counts.
     pub stats_missing: bool,
     /// Since when the branch does not contain it any more.
     pub unreachable_since: Option<Timestamp>,

@@ -1,8 +1,9 @@
 //! A made-up history in memory: commits with parents, branches that move on, merges of work done long before.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value as Json, json};
 
 use super::repository::synthetic_sha;
@@ -100,7 +101,7 @@ impl History {
     }
 
     fn lock(&self) -> MutexGuard<'_, Graph> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -8,12 +8,13 @@ mod history;
 mod repository;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Request, Response};
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 pub use history::{Change, History};
@@ -114,7 +115,7 @@ pub(crate) struct World(Mutex<Settings>);
 
 impl World {
     fn lock(&self) -> MutexGuard<'_, Settings> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

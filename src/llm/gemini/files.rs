@@ -52,10 +52,7 @@ impl Gemini {
             .header("x-goog-upload-header-content-length", bytes)
             .header("x-goog-upload-header-content-type", media_type)
             .json(&json!({ "file": { "displayName": "attachment" } }));
-        let answer = line.send(request, self.timeout).await?;
-        if !answer.is_success() {
-            return Err(judge(&answer));
-        }
+        let answer = line.ask(request, self.config.timeout(), judge).await?;
         let target = answer.headers.get("x-goog-upload-url").and_then(|value| value.to_str().ok());
         let target = target.and_then(|target| Url::parse(target).ok());
         // The file and our key go where we started, and nowhere else.
@@ -70,10 +67,7 @@ impl Gemini {
             .header("x-goog-upload-offset", 0)
             .header("x-goog-upload-command", "upload, finalize")
             .body(reqwest::Body::from(file));
-        let answer = line.send(request, self.timeout * 2).await?;
-        if !answer.is_success() {
-            return Err(judge(&answer));
-        }
+        let answer = line.ask(request, self.config.timeout() * 2, judge).await?;
         let uploaded: Uploaded = serde_json::from_slice(&answer.body)
             .map_err(|_| Rest::down("the Files API does not say where the upload went"))?;
         self.wait_until_usable(line, uploaded.file).await
@@ -92,10 +86,7 @@ impl Gemini {
             }
             let url = self.url(&format!("v1beta/{}", upload.name))?;
             let request = line.client(&url)?.get(url).header(KEY_HEADER, self.key()?);
-            let answer = line.send(request, self.timeout).await?;
-            if !answer.is_success() {
-                return Err(judge(&answer));
-            }
+            let answer = line.ask(request, self.config.timeout(), judge).await?;
             upload = serde_json::from_slice(&answer.body)
                 .map_err(|_| Rest::down("the Files API does not say how the upload is"))?;
         }

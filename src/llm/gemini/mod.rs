@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
@@ -9,10 +10,13 @@ use serde_json::{Value as Json, json};
 use url::Url;
 
 use super::Content;
-use super::call::{Answer, CallError, Line, Question, Repair, Reply, Rest, Usage, quote, secret_header};
-use super::config::{GeminiConfig, Tuning};
+use super::call::{CallError, Line, Question, Repair, Reply, Rest, Usage, quote, secret_header};
+use super::config::{Tuning, provider_config};
+use super::provider::{Opened, Provider, ProviderKind};
 use super::schema::Schema;
-use crate::config::value::ByteSize;
+use crate::config::value::{ByteSize, HttpUrl};
+use crate::config::{Kind, Problems, Secret, Section, TableKind};
+use crate::fetch::{ApiReply, SecretHint};
 
 mod files;
 
@@ -26,37 +30,75 @@ const MAX_MODEL_PAGES: usize = 20;
 /// How long to wait when it is too much at this moment and it does not say how long.
 const USUAL_WAIT: Duration = Duration::from_secs(60);
 
-/// Whether the model reads files of this type.
-pub(super) fn takes(media_type: &str) -> bool {
+fn takes(media_type: &str) -> bool {
     media_type == "application/pdf" || media_type.starts_with("text/") || media_type.starts_with("image/")
 }
 
-#[derive(Debug)]
-pub(super) struct Gemini {
-    config: GeminiConfig,
-    timeout: Duration,
+/// Google's Gemini.
+pub(super) const KIND: ProviderKind = ProviderKind {
+    keys: Kind::llm::<GeminiConfig>("gemini").naming(&[("quota", TableKind::Quota)]),
+    secrets: &[SecretHint {
+        key: "api_key",
+        check: "",
+        en: "make a key at https://aistudio.google.com/apikey",
+        ja: "https://aistudio.google.com/apikey で API キーを作ります",
+    }],
+    zone: Some("America/Los_Angeles"),
+    open,
+};
+
+provider_config! {
+    /// `[llm.NAME] kind = "gemini"`: Google's Gemini API.
+    pub struct GeminiConfig {
+        /// The API key; it travels in a header only.
+        pub api_key: Secret,
+        /// The model that screens; default `"gemini-flash-lite-latest"`.
+        pub screen_model: Option<String>,
+        /// The model that summarises; default `"gemini-flash-latest"`.
+        pub summary_model: Option<String>,
+        /// Where the API is; default `"https://generativelanguage.googleapis.com"`.
+        pub base_url: Option<HttpUrl>,
+        /// Files up to this size together travel inside the request, larger ones through the Files API; default `"15 MiB"`.
+        pub inline_max: Option<ByteSize>,
+    }
 }
 
-impl Gemini {
-    pub(super) fn new(config: GeminiConfig, timeout: Duration) -> Self {
-        Self { config, timeout }
+struct Gemini {
+    config: GeminiConfig,
+}
+
+fn open(section: &Section) -> Result<Opened, Problems> {
+    let config: GeminiConfig = section.keys().cloned()?;
+    let model = |key: &str, wanted: &Option<String>, usual: &str| {
+        let model = wanted.as_deref().unwrap_or(usual);
+        match model.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')) {
+            true => Ok(model.to_owned()),
+            false => Err(section.problem(key, format!("`{model}` is not the name of a model"))),
+        }
+    };
+    Ok(Opened {
+        screen_model: model("screen_model", &config.screen_model, "gemini-flash-lite-latest")?,
+        summary_model: model("summary_model", &config.summary_model, "gemini-flash-latest")?,
+        shared: config.shared(),
+        provider: Box::new(Gemini { config }),
+    })
+}
+
+#[async_trait]
+impl Provider for Gemini {
+    fn takes(&self, media_type: &str) -> bool {
+        takes(media_type)
     }
 
-    /// The key for comparing, empty when it cannot be had.
-    pub(super) fn key_text(&self) -> String {
+    fn key_text(&self) -> String {
         self.config.api_key.reveal().map(|key| key.expose().to_owned()).unwrap_or_default()
     }
 
-    pub(super) fn address(&self) -> &str {
+    fn address(&self) -> &str {
         self.config.base_url.as_ref().map_or(API, |url| url.as_str())
     }
 
-    /// The models that can be asked, as the provider lists them; nothing is asked of them.
-    pub(super) async fn list_models(
-        &self,
-        line: &Line<'_>,
-        within: Duration,
-    ) -> Result<Vec<String>, CallError> {
+    async fn list_models(&self, line: &Line<'_>, within: Duration) -> Result<Option<Vec<String>>, CallError> {
         let mut names = Vec::new();
         let mut page: Option<String> = None;
         for _ in 0..MAX_MODEL_PAGES {
@@ -65,10 +107,7 @@ impl Gemini {
                 url.query_pairs_mut().append_pair("pageToken", token);
             }
             let request = line.client(&url)?.get(url).header(KEY_HEADER, self.key()?);
-            let answer = line.send(request, within).await?;
-            if !answer.is_success() {
-                return Err(judge(&answer));
-            }
+            let answer = line.ask(request, within, judge).await?;
             let listed: Listed = serde_json::from_slice(&answer.body).map_err(|_| Rest::unclear())?;
             names.extend(listed.models.into_iter().filter(Model::answers).map(Model::into_name));
             page = listed.next_page_token.filter(|token| !token.is_empty());
@@ -76,16 +115,10 @@ impl Gemini {
                 break;
             }
         }
-        Ok(names)
+        Ok(Some(names))
     }
 
-    /// Whether the provider knows the model, also when it does not list it.
-    pub(super) async fn knows(
-        &self,
-        line: &Line<'_>,
-        model: &str,
-        within: Duration,
-    ) -> Result<bool, CallError> {
+    async fn knows(&self, line: &Line<'_>, model: &str, within: Duration) -> Result<bool, CallError> {
         let url = self.url(&format!("v1beta/models/{model}"))?;
         let request = line.client(&url)?.get(url).header(KEY_HEADER, self.key()?);
         let answer = line.send(request, within).await?;
@@ -96,7 +129,7 @@ impl Gemini {
         }
     }
 
-    pub(super) async fn call(&self, line: &Line<'_>, question: &Question<'_>) -> Result<Reply, CallError> {
+    async fn call(&self, line: &Line<'_>, question: &Question<'_>) -> Result<Reply, CallError> {
         let Question { prompt, files, .. } = *question;
         let inline_max = self.config.inline_max.map_or(INLINE_MAX, ByteSize::as_u64);
         let saved = || {
@@ -131,7 +164,9 @@ impl Gemini {
         }
         outcome
     }
+}
 
+impl Gemini {
     async fn generate(
         &self,
         line: &Line<'_>,
@@ -146,10 +181,7 @@ impl Gemini {
         });
         let url = self.url(&format!("v1beta/models/{model}:generateContent"))?;
         let request = line.client(&url)?.post(url).header(KEY_HEADER, self.key()?).json(&body);
-        let answer = line.send(request, self.timeout).await?;
-        if !answer.is_success() {
-            return Err(judge(&answer));
-        }
+        let answer = line.ask(request, self.config.timeout(), judge).await?;
         read_reply(&answer.body)
     }
 
@@ -307,13 +339,10 @@ struct Failure {
 }
 
 /// What an error status means to us.
-fn judge(answer: &Answer) -> CallError {
+fn judge(answer: &ApiReply) -> CallError {
     let failed: Option<Failed> = serde_json::from_slice(&answer.body).ok();
     let failure = failed.map(|failed| failed.error);
-    let message = failure.as_ref().map_or_else(
-        || String::from_utf8_lossy(&answer.body[..answer.body.len().min(2048)]).into_owned(),
-        |failure| failure.message.clone(),
-    );
+    let message = failure.as_ref().map_or_else(|| answer.text(), |failure| failure.message.clone());
     let why = quote(&format!("status {}: {message}", answer.status));
     let details = failure.as_ref().map(|failure| failure.details.as_slice()).unwrap_or_default();
     let code = failure.as_ref().map_or("", |failure| failure.status.as_str());
@@ -327,7 +356,7 @@ fn judge(answer: &Answer) -> CallError {
         404 => Rest::Refused { why: format!("there is no such model or API: {why}") }.into(),
         429 if is_about_the_day(details) => Rest::UsedUp { why }.into(),
         429 => {
-            let after = retry_delay(details).or_else(|| answer.retry_after()).unwrap_or(USUAL_WAIT);
+            let after = retry_delay(details).or(answer.retry_after).unwrap_or(USUAL_WAIT);
             Rest::Busy { why, after }.into()
         }
         413 => CallError::Unusable { why, usage: Usage::Nothing, repair: Repair::None },
@@ -336,7 +365,7 @@ fn judge(answer: &Answer) -> CallError {
             CallError::Unusable { why, usage: Usage::Nothing, repair: Repair::None }
         }
         400 | 422 => CallError::Refused { why },
-        _ => Rest::Down { why, after: answer.retry_after(), may_have_counted: false }.into(),
+        _ => Rest::Down { why, after: answer.retry_after, may_have_counted: false }.into(),
     }
 }
 

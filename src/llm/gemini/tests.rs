@@ -1,8 +1,6 @@
 //! Every kind of reply that Gemini gives, and what it means to us.
 
 use super::*;
-use bytes::Bytes;
-use reqwest::header::HeaderMap;
 
 fn reply(body: Json) -> Result<Reply, CallError> {
     read_reply(body.to_string().as_bytes())
@@ -14,8 +12,7 @@ fn candidate(finish: &str, text: &str) -> Json {
 }
 
 fn judged(status: u16, body: Json) -> CallError {
-    let at = "2026-01-15T00:00:00Z".parse().unwrap();
-    judge(&Answer { status, headers: HeaderMap::new(), body: Bytes::from(body.to_string()), at })
+    judge(&ApiReply { status, body: body.to_string().into(), ..ApiReply::default() })
 }
 
 #[test]

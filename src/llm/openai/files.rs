@@ -20,7 +20,7 @@ const MAX_NAME: usize = 200;
 /// The document with the text of its PDFs and text files in their place, as much of it as a prompt may hold.
 ///
 /// A file that is gone from the disk stays as it is, for [`show`] to complain about.
-pub(in crate::llm) async fn read_files(document: &Document) -> Document {
+pub(super) async fn read_files(document: &Document) -> Document {
     let mut document = document.clone();
     let mut left = MAX_CHARS;
     for file in &mut document.files {

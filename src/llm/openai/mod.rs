@@ -1,16 +1,23 @@
 //! Chat completions as OpenAI defines them: its own service, and every compatible or local one.
 
-pub(super) mod files;
+mod files;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use url::Url;
 
-use super::call::{Answer, CallError, Line, Question, Repair, Reply, Rest, Usage, quote, secret_header};
-use super::config::{OpenAiConfig, Thinking};
+use super::Document;
+use super::call::{CallError, Line, Question, Repair, Reply, Rest, Usage, quote, secret_header};
+use super::config::{Thinking, provider_config};
+use super::provider::{Opened, Provider, ProviderKind};
 use super::schema::Schema;
+use crate::config::value::HttpUrl;
+use crate::config::{Kind, Problems, Secret, Section, TableKind};
+use crate::fetch::{ApiReply, SecretHint};
 
 const API: &str = "https://api.openai.com/v1";
 const USUAL_WAIT: Duration = Duration::from_secs(60);
@@ -24,37 +31,72 @@ const ABOUT_THE_DOCUMENT: [&str; 5] = [
 ];
 
 /// Whether files of this type are put into the prompt: text, and the text of PDFs.
-pub(super) fn takes(media_type: &str) -> bool {
+fn takes(media_type: &str) -> bool {
     media_type.starts_with("text/") || media_type == files::PDF
 }
 
-#[derive(Debug)]
-pub(super) struct OpenAi {
-    config: OpenAiConfig,
-    timeout: Duration,
+/// OpenAI and everybody who speaks as it does.
+pub(super) const KIND: ProviderKind = ProviderKind {
+    keys: Kind::llm::<OpenAiConfig>("openai").naming(&[("quota", TableKind::Quota)]),
+    secrets: &[SecretHint {
+        key: "api_key",
+        check: "",
+        en: "make a key at https://platform.openai.com/api-keys, or where the service of `base_url` is run",
+        ja: "https://platform.openai.com/api-keys か、`base_url` のサービスの管理画面で API キーを作ります",
+    }],
+    zone: None,
+    open,
+};
+
+provider_config! {
+    /// `[llm.NAME] kind = "openai"`: any service that speaks OpenAI's chat completions, local ones included.
+    pub struct OpenAiConfig {
+        /// The API key; local services often need none.
+        pub api_key: Option<Secret>,
+        /// The model that screens.
+        pub screen_model: String,
+        /// The model that summarises; default: the one that screens.
+        pub summary_model: Option<String>,
+        /// Where the API is; default `"https://api.openai.com/v1"`.
+        pub base_url: Option<HttpUrl>,
+    }
 }
 
-impl OpenAi {
-    pub(super) fn new(config: OpenAiConfig, timeout: Duration) -> Self {
-        Self { config, timeout }
+struct OpenAi {
+    config: OpenAiConfig,
+}
+
+fn open(section: &Section) -> Result<Opened, Problems> {
+    let config: OpenAiConfig = section.keys().cloned()?;
+    let screen_model = config.screen_model.clone();
+    Ok(Opened {
+        summary_model: config.summary_model.clone().unwrap_or_else(|| screen_model.clone()),
+        screen_model,
+        shared: config.shared(),
+        provider: Box::new(OpenAi { config }),
+    })
+}
+
+#[async_trait]
+impl Provider for OpenAi {
+    fn takes(&self, media_type: &str) -> bool {
+        takes(media_type)
     }
 
-    /// The key for comparing, empty when it cannot be had.
-    pub(super) fn key_text(&self) -> String {
+    async fn prepare<'a>(&self, document: &'a Document) -> Cow<'a, Document> {
+        Cow::Owned(files::read_files(document).await)
+    }
+
+    fn key_text(&self) -> String {
         let key = self.config.api_key.as_ref().and_then(|key| key.reveal().ok());
         key.map(|key| key.expose().to_owned()).unwrap_or_default()
     }
 
-    pub(super) fn address(&self) -> &str {
+    fn address(&self) -> &str {
         self.config.base_url.as_ref().map_or(API, |url| url.as_str())
     }
 
-    /// The models that can be asked, as the provider lists them; `None` if it lists none, as some local ones do.
-    pub(super) async fn list_models(
-        &self,
-        line: &Line<'_>,
-        within: Duration,
-    ) -> Result<Option<Vec<String>>, CallError> {
+    async fn list_models(&self, line: &Line<'_>, within: Duration) -> Result<Option<Vec<String>>, CallError> {
         let url = self.url("models")?;
         let answer = line.send(self.signed(line.client(&url)?.get(url))?, within).await?;
         match answer.status {
@@ -67,13 +109,7 @@ impl OpenAi {
         }
     }
 
-    /// Whether the provider knows the model, also when it does not list it.
-    pub(super) async fn knows(
-        &self,
-        line: &Line<'_>,
-        model: &str,
-        within: Duration,
-    ) -> Result<bool, CallError> {
+    async fn knows(&self, line: &Line<'_>, model: &str, within: Duration) -> Result<bool, CallError> {
         let mut url = self.url("models/")?;
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().push(model);
@@ -86,7 +122,7 @@ impl OpenAi {
         }
     }
 
-    pub(super) async fn call(&self, line: &Line<'_>, question: &Question<'_>) -> Result<Reply, CallError> {
+    async fn call(&self, line: &Line<'_>, question: &Question<'_>) -> Result<Reply, CallError> {
         let Question { model, prompt, files, tuning, complaint } = *question;
         let mut text = prompt.text.clone();
         for shown in files::show(files)? {
@@ -112,13 +148,12 @@ impl OpenAi {
         };
         let url = self.url("chat/completions")?;
         let request = self.signed(line.client(&url)?.post(url).json(&body))?;
-        let answer = line.send(request, self.timeout).await?;
-        if !answer.is_success() {
-            return Err(judge(&answer));
-        }
+        let answer = line.ask(request, self.config.timeout(), judge).await?;
         read_reply(&answer.body)
     }
+}
 
+impl OpenAi {
     fn url(&self, path: &str) -> Result<Url, CallError> {
         Url::parse(&format!("{}/{path}", self.address().trim_end_matches('/')))
             .map_err(|error| Rest::down(format!("`base_url` does not work: {error}")).into())
@@ -213,7 +248,7 @@ fn read_reply(body: &[u8]) -> Result<Reply, CallError> {
     }
 }
 
-fn judge(answer: &Answer) -> CallError {
+fn judge(answer: &ApiReply) -> CallError {
     let body: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
     let message = body["error"]["message"].as_str().or_else(|| body["error"].as_str()).unwrap_or_default();
     let code = body["error"]["code"].as_str().unwrap_or_default();
@@ -223,7 +258,7 @@ fn judge(answer: &Answer) -> CallError {
         401 | 403 => Rest::Locked { why }.into(),
         404 => Rest::Refused { why: format!("there is no such model or API: {why}") }.into(),
         429 if code == "insufficient_quota" || message.contains("per day") => Rest::UsedUp { why }.into(),
-        429 => Rest::Busy { why, after: answer.retry_after().unwrap_or(USUAL_WAIT) }.into(),
+        429 => Rest::Busy { why, after: answer.retry_after.unwrap_or(USUAL_WAIT) }.into(),
         413 => CallError::Unusable { why, usage: Usage::Nothing, repair: Repair::None },
         400 | 422 if ABOUT_THE_DOCUMENT.contains(&code) || message.contains("context length") => {
             CallError::Unusable { why, usage: Usage::Nothing, repair: Repair::None }
@@ -231,7 +266,7 @@ fn judge(answer: &Answer) -> CallError {
         400 | 422 if !param.is_empty() && !param.starts_with("messages") => Rest::Refused { why }.into(),
         400 | 422 if code == "model_not_found" => Rest::Refused { why }.into(),
         400 | 422 => CallError::Refused { why },
-        _ => Rest::Down { why, after: answer.retry_after(), may_have_counted: false }.into(),
+        _ => Rest::Down { why, after: answer.retry_after, may_have_counted: false }.into(),
     }
 }
 
@@ -282,9 +317,9 @@ mod tests {
             (400, error(json!(null), json!(null)), "either"),
             (422, json!({ "detail": [] }), "either"),
         ] {
-            let at = "2026-01-15T00:00:00Z".parse().unwrap();
-            let headers = reqwest::header::HeaderMap::new();
-            let found = match judge(&Answer { status, headers, body: body.to_string().into(), at }) {
+            let body = body.to_string();
+            let reply = ApiReply { status, body: body.clone().into(), ..ApiReply::default() };
+            let found = match judge(&reply) {
                 CallError::Rest(Rest::Refused { .. }) => "request",
                 CallError::Unusable { .. } => "document",
                 CallError::Refused { .. } => "either",

@@ -1,12 +1,12 @@
 //! Reads the feed and records what is new; the first successful look only sets the baseline.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::config::Future;
+use super::events::{self, ItemCode};
 use super::model::{NewItem, Recorded};
 use super::store::{self, FeedState};
 use super::{Failure, Press, RunContext, gone};
@@ -18,9 +18,11 @@ use crate::fetch::error::Why;
 use crate::fetch::{Error, Request, Response, Validators};
 use crate::hash::bounded_key;
 use crate::id::JobName;
-use crate::ledger::{Subject, event};
+use crate::ledger::event;
 use crate::parse::feed::{self, Entry};
 use crate::parse::url::{Url, comparison_key, resolve_web};
+use crate::phrase;
+use crate::phrase::{Phrase, Value};
 use crate::text;
 use crate::time::Timestamp;
 
@@ -66,45 +68,68 @@ pub enum Held {
     MostOfTheFeed,
 }
 
-impl fmt::Display for Held {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Held::TooMany => "held: more than `hold_above` at once",
-            Held::MostOfTheFeed => "held: more than half of the feed at once",
-        })
+impl Held {
+    /// Why, for people.
+    pub(super) fn phrase(self) -> Phrase {
+        match self {
+            Held::TooMany => phrase!(
+                "their posts need approval: more than `hold_above` at once",
+                "確認待ち：一度に `hold_above` を超えました"
+            ),
+            Held::MostOfTheFeed => phrase!(
+                "their posts need approval: more than half of the feed at once",
+                "確認待ち：一度にフィードの半分を超えました"
+            ),
+        }
     }
 }
 
-impl fmt::Display for Collected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Collected {
+    /// In words.
+    pub(super) fn phrase(&self) -> Phrase {
         if self.is_unchanged {
-            return f.write_str("feed unchanged");
+            return phrase!("feed unchanged", "フィードに変化なし");
         }
-        write!(f, "{} new", self.added)?;
-        for (count, what) in [
-            (self.baseline, "recorded as known"),
-            (self.rewritten, "at a new address"),
-            (self.future, "dated in the future"),
-            (self.unusable, "without a usable link"),
-        ] {
-            if count > 0 {
-                write!(f, ", {count} {what}")?;
-            }
+        let (baseline, rewritten) = (self.baseline, self.rewritten);
+        let mut parts: Vec<Value> =
+            vec![phrase!("{count} new", "新着 {count} 件", count = self.added).into()];
+        if baseline > 0 {
+            parts.push(
+                phrase!("{baseline} recorded as known", "既知として記録 {baseline} 件", baseline).into(),
+            );
         }
-        if let Some(held) = self.held {
-            write!(f, ", {held}")?;
+        if rewritten > 0 {
+            parts.push(
+                phrase!("{rewritten} at a new address", "アドレス変更 {rewritten} 件", rewritten).into(),
+            );
         }
-        Ok(())
+        parts.extend(left_out(self.future, self.unusable));
+        parts.extend(self.held.map(|held| Value::from(held.phrase())));
+        phrase!("{parts}", "{parts}", parts)
     }
+}
+
+/// Entries that are no items, and why.
+pub(super) fn left_out(future: usize, unusable: usize) -> impl Iterator<Item = Value> {
+    let future =
+        (future > 0).then(|| phrase!("{future} dated in the future", "日付が未来のもの {future} 件", future));
+    let unusable = (unusable > 0).then(|| {
+        phrase!("{unusable} without a usable link", "有効なリンクのないもの {unusable} 件", unusable)
+    });
+    [future, unusable].into_iter().flatten().map(Value::from)
 }
 
 /// Reads the feed once. The outer error ends the run, the inner one is the feed's, as a sentence.
-pub(super) async fn collect(press: &Press, ctx: &RunContext) -> Result<Result<Collected, String>, Failure> {
+pub(super) async fn collect(press: &Press, ctx: &RunContext) -> Result<Result<Collected, Phrase>, Failure> {
     let feed_url = press.keys.feed.url().clone();
     let (job, address) = (press.name.clone(), feed_url.to_string());
     let known = ctx.db.read(move |tx| store::find_feed(tx, &job, &address)).await?;
     if let Some(until) = left_alone_until(&known, ctx.now()) {
-        return Ok(Err(unread(&format!("its server asked us to wait until {until}"))));
+        return Ok(Err(unread(phrase!(
+            "its server asked us to wait until {until}",
+            "サーバーから {until} まで待つよう指示がありました",
+            until
+        ))));
     }
     let validators = usable_validators(&known, ctx.now());
     let (validators, entries) = match fetch_feed(press, &validators).await {
@@ -117,20 +142,23 @@ pub(super) async fn collect(press: &Press, ctx: &RunContext) -> Result<Result<Co
         Ok(Fetched::Feed(validators, entries)) => (validators, entries),
         Ok(Fetched::Gone) => {
             gone::rest(press, ctx).await?;
-            return Ok(Err(unread(&gone::words(&press.name))));
+            return Ok(Err(unread(gone::words(&press.name))));
         }
         Ok(Fetched::Later(after, why)) => {
             let (job, address) = (press.name.clone(), feed_url.to_string());
             let until = ctx.now().plus(after.min(LONGEST_REST));
             ctx.write(move |tx| store::put_not_before(tx, &job, &address, until)).await?;
-            return Ok(Err(unread(&why)));
+            return Ok(Err(unread(why)));
         }
-        Err(why) => return Ok(Err(unread(&why))),
+        Err(why) => return Ok(Err(unread(why))),
     };
     if let Some(had) = known.entry_count.filter(|had| *had > 0 && entries.is_empty()) {
         // Nothing is remembered of it: it is read whole until it has entries again.
-        let had = text::counted(usize::try_from(had).unwrap_or(usize::MAX), "entry");
-        return Ok(Err(format!("the feed is empty; it had {had}")));
+        return Ok(Err(phrase!(
+            "the feed is empty; it had {had entry}",
+            "フィードが空です（以前は {had} 件）",
+            had
+        )));
     }
     let read = read_entries(&entries, press.keys.future, ctx.now());
     let collected = write(press, ctx, feed_url.to_string(), validators, read).await?;
@@ -138,8 +166,8 @@ pub(super) async fn collect(press: &Press, ctx: &RunContext) -> Result<Result<Co
     Ok(Ok(collected))
 }
 
-fn unread(why: &str) -> String {
-    format!("the feed could not be read: {why}")
+fn unread(why: Phrase) -> Phrase {
+    phrase!("the feed could not be read: {why}", "フィードを読めません：{why}", why)
 }
 
 /// What asking for a feed brought.
@@ -147,12 +175,12 @@ pub(super) enum Fetched {
     Unchanged(Validators),
     Gone,
     /// The server asks us to come back after a while, in these words.
-    Later(Duration, String),
+    Later(Duration, Phrase),
     Feed(Validators, Vec<Entry>),
 }
 
 /// Asks for the feed.
-pub(super) async fn fetch_feed(press: &Press, validators: &Validators) -> Result<Fetched, String> {
+pub(super) async fn fetch_feed(press: &Press, validators: &Validators) -> Result<Fetched, Phrase> {
     let request = Request::get(press.keys.feed.url().clone())
         .accept(ACCEPT)
         .validators(validators)
@@ -162,9 +190,9 @@ pub(super) async fn fetch_feed(press: &Press, validators: &Validators) -> Result
         Ok(Response::Fetched(head, body)) => (head, body),
         Err(Error::Gone) => return Ok(Fetched::Gone),
         Err(error @ Error::Later { after, why: Why::Asked(_), .. }) => {
-            return Ok(Fetched::Later(after, error.told()));
+            return Ok(Fetched::Later(after, error.told().into()));
         }
-        Err(error) => return Err(error.told()),
+        Err(error) => return Err(error.told().into()),
     };
     fail::point("press.feed_fetched");
     let context = feed::Context {
@@ -364,13 +392,13 @@ async fn write(
                 continue;
             }
             let (count, code) = match item.recorded {
-                Some(Recorded::Baseline) => (&mut collected.baseline, "baseline"),
-                Some(Recorded::Rewritten) => (&mut collected.rewritten, "rewritten"),
-                None => (&mut collected.added, "found"),
+                Some(Recorded::Baseline) => (&mut collected.baseline, ItemCode::Baseline),
+                Some(Recorded::Rewritten) => (&mut collected.rewritten, ItemCode::Rewritten),
+                None => (&mut collected.added, ItemCode::Found),
             };
             *count += 1;
             let detail = json!({ "title": item.title, "published_at": item.published_at, "held": is_held });
-            event::add(tx, Some(&job), &Subject::item(&item.url), code, &detail, now)?;
+            event::add(tx, Some(&job), &events::item(&item.url), code, &detail, now)?;
         }
         let state = FeedState {
             validators: validators.clone(),

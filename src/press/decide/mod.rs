@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use super::events::ItemCode;
 use super::model::{Item, Reason, Status};
 use crate::time::Timestamp;
 
 /// What happened to an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::VariantArray)]
 pub enum Event {
     /// The model finds it worth a summary.
     Worth,
@@ -37,39 +38,25 @@ pub enum Event {
 }
 
 impl Event {
-    /// All of them.
-    pub const ALL: [Event; 13] = [
-        Event::Worth,
-        Event::NotWorth,
-        Event::NotReady,
-        Event::Unchanged,
-        Event::WaitOver,
-        Event::DownloadFailed,
-        Event::FilesTooLarge,
-        Event::ModelFailed,
-        Event::Posted,
-        Event::PostFailed,
-        Event::Skipped,
-        Event::Retried,
-        Event::LimitReached,
-    ];
+    /// All of them, in the order of their declaration.
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
-    /// The code under which the story tells it.
-    pub fn code(self) -> &'static str {
+    /// The code of its event.
+    pub fn code(self) -> ItemCode {
         match self {
-            Event::Worth => "worth",
-            Event::NotWorth => "not_valuable",
-            Event::NotReady => "page_not_ready",
-            Event::Unchanged => "unchanged",
-            Event::WaitOver => "wait_over",
-            Event::DownloadFailed => "download_failed",
-            Event::FilesTooLarge => "large_file_skipped",
-            Event::ModelFailed => "model_failed",
-            Event::Posted => "posted",
-            Event::PostFailed => "post_failed",
-            Event::Skipped => "skipped",
-            Event::Retried => "retried",
-            Event::LimitReached => "closed",
+            Event::Worth => ItemCode::Worth,
+            Event::NotWorth => ItemCode::NotValuable,
+            Event::NotReady => ItemCode::PageNotReady,
+            Event::Unchanged => ItemCode::Unchanged,
+            Event::WaitOver => ItemCode::WaitOver,
+            Event::DownloadFailed => ItemCode::DownloadFailed,
+            Event::FilesTooLarge => ItemCode::LargeFileSkipped,
+            Event::ModelFailed => ItemCode::ModelFailed,
+            Event::Posted => ItemCode::Posted,
+            Event::PostFailed => ItemCode::PostFailed,
+            Event::Skipped => ItemCode::Skipped,
+            Event::Retried => ItemCode::Retried,
+            Event::LimitReached => ItemCode::Closed,
         }
     }
 }

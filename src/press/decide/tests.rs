@@ -66,9 +66,9 @@ fn told(transition: Option<Transition>) -> String {
 #[test]
 fn every_state_and_event_goes_where_the_document_says() {
     assert_eq!(TABLE.len(), Event::ALL.len());
-    for event in Event::ALL {
+    for event in Event::ALL.iter().copied() {
         let (_, row) = TABLE.iter().find(|(listed, _)| *listed == event).unwrap();
-        for (status, expected) in Status::ALL.into_iter().zip(row) {
+        for (status, expected) in Status::ALL.iter().copied().zip(row) {
             let to = after(&item(status, 1), event, Some(&limits()), now());
             assert_eq!(told(to), *expected, "{status:?} and {event:?}");
             assert!(to.is_none_or(|to| to.last_checked_at == now()), "last_checked_at always moves");
@@ -178,9 +178,9 @@ fn the_numbers_are_those_of_the_document() {
     for (code, word) in words.into_iter().enumerate() {
         let status = Status::parse(word).unwrap();
         assert_eq!(status.code(), i64::try_from(code).unwrap());
-        assert_eq!(Status::from_code(status.code()), Some(status));
+        assert_eq!((Status::from_repr(status.code()), status.word()), (Some(status), word));
     }
-    for (code, reason) in Reason::ALL.into_iter().enumerate() {
+    for (code, reason) in Reason::ALL.iter().copied().enumerate() {
         assert_eq!(reason.code(), i64::try_from(code).unwrap());
         assert_eq!(Reason::parse(reason.word()), Some(reason));
     }

@@ -36,19 +36,19 @@ pub fn find_feed(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<F
         ),
         params![job, feed_url],
         |row| {
-            let url: Option<String> = row.get(2)?;
+            let url: Option<String> = row.get("validated_url")?;
             Ok(FeedState {
                 validators: Validators {
-                    etag: row.get(0)?,
-                    last_modified: row.get(1)?,
+                    etag: row.get("etag")?,
+                    last_modified: row.get("last_modified")?,
                     url: url.and_then(|url| url.parse().ok()),
                 },
-                first_success_at: row.get(3)?,
-                last_read_at: row.get(4)?,
-                read_again_at: row.get(5)?,
-                entry_count: row.get(6)?,
-                last_success_at: row.get(7)?,
-                not_before: row.get(8)?,
+                first_success_at: row.get("first_success_at")?,
+                last_read_at: row.get("last_read_at")?,
+                read_again_at: row.get("read_again_at")?,
+                entry_count: row.get("entry_count")?,
+                last_success_at: row.get("last_success_at")?,
+                not_before: row.get("not_before")?,
             })
         },
     )?;

@@ -13,11 +13,13 @@ pub use feed::{
 pub use import::{ImportedItem, add_feed, add_imported, find_first_created};
 
 use super::TOPIC;
-use super::decide::{Event, LONGEST_WAIT, Transition};
+use super::decide::{LONGEST_WAIT, Transition};
+use super::events::{self, ItemCode};
 use super::model::{Item, NewItem, Reason, Status};
 use crate::db::{self, Row, Tx};
 use crate::id::JobName;
-use crate::ledger::{Subject, event};
+use crate::ledger::event;
+use crate::ledger::event::EventCode as _;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -42,30 +44,24 @@ macro_rules! not_spoken_for {
 }
 
 fn read(row: &Row<'_>) -> db::Result<Item> {
-    let unexpected =
-        |column, wanted, found: i64| db::Error::Unexpected { column, wanted, found: found.to_string() };
-    let status: i64 = row.get(5)?;
-    let reason: Option<i64> = row.get(6)?;
     Ok(Item {
-        id: row.get(0)?,
-        job_name: row.get(1)?,
-        url: row.get(2)?,
-        title: row.get(3)?,
-        published_at: row.get(4)?,
-        status: Status::from_code(status).ok_or_else(|| unexpected(5, "a status", status))?,
-        reason: reason
-            .map(|code| Reason::from_code(code).ok_or_else(|| unexpected(6, "a reason", code)))
-            .transpose()?,
-        retry_count: row.get(7)?,
-        created_at: row.get(8)?,
-        last_checked_at: row.get(9)?,
-        not_before: row.get(10)?,
-        page_hash: row.get(11)?,
-        is_held: row.get::<i64>(12)? != 0,
-        summary: row.get(13)?,
-        verdict: row.get(14)?,
-        bypass_cache: row.get::<i64>(15)? != 0,
-        deferred_since: row.get(16)?,
+        id: row.get("id")?,
+        job_name: row.get("job_name")?,
+        url: row.get("url")?,
+        title: row.get("title")?,
+        published_at: row.get("published_at")?,
+        status: row.get("status")?,
+        reason: row.get("reason")?,
+        retry_count: row.get("retry_count")?,
+        created_at: row.get("created_at")?,
+        last_checked_at: row.get("last_checked_at")?,
+        not_before: row.get("not_before")?,
+        page_hash: row.get("page_hash")?,
+        is_held: row.get("is_held")?,
+        summary: row.get("summary")?,
+        verdict: row.get("verdict")?,
+        bypass_cache: row.get("bypass_cache")?,
+        deferred_since: row.get("deferred_since")?,
     })
 }
 
@@ -304,14 +300,20 @@ pub fn count(tx: &mut Tx<'_>, job: &JobName, status: Status) -> db::Result<i64> 
 }
 
 /// Writes a decided transition and its event; `false` if somebody else has changed the item meanwhile.
-pub fn apply(tx: &mut Tx<'_>, item: &Item, to: &Transition, code: &str, detail: &Json) -> db::Result<bool> {
+pub fn apply(
+    tx: &mut Tx<'_>,
+    item: &Item,
+    to: &Transition,
+    code: ItemCode,
+    detail: &Json,
+) -> db::Result<bool> {
     if !put(tx, item, to)? {
         return Ok(false);
     }
     note(tx, item, code, detail, to.last_checked_at)?;
-    if to.reason == Some(Reason::RetryLimitExceeded) && code != Event::WaitOver.code() {
-        let last = serde_json::json!({ "retry_count": to.retry_count, "last": code });
-        note(tx, item, "retry_limit_exceeded", &last, to.last_checked_at)?;
+    if to.reason == Some(Reason::RetryLimitExceeded) && code != ItemCode::WaitOver {
+        let last = serde_json::json!({ "retry_count": to.retry_count, "last": code.word() });
+        note(tx, item, ItemCode::RetryLimitExceeded, &last, to.last_checked_at)?;
     }
     Ok(true)
 }
@@ -339,10 +341,10 @@ pub fn put(tx: &mut Tx<'_>, item: &Item, to: &Transition) -> db::Result<bool> {
     Ok(changed == 1)
 }
 
-/// Tells the story of an item one step on.
-pub fn note(tx: &mut Tx<'_>, item: &Item, code: &str, detail: &Json, now: Timestamp) -> db::Result<()> {
+/// Adds an event about an item.
+pub fn note(tx: &mut Tx<'_>, item: &Item, code: ItemCode, detail: &Json, now: Timestamp) -> db::Result<()> {
     let job: Option<JobName> = item.job_name.parse().ok();
-    event::add(tx, job.as_ref(), &Subject::item(&item.url), code, detail, now)
+    event::add(tx, job.as_ref(), &events::item(&item.url), code, detail, now)
 }
 
 /// Remembers what the page was and what the model said about it.

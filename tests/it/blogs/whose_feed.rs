@@ -259,7 +259,7 @@ on_both_databases! {
         let world = World::new(&fixture, &config_text("", &[format!("id = \"b\"\nurl = \"{}\"", site.url)]));
         world.run().await;
         let now = fixture.clock.now();
-        let story = fixture.db.read(move |tx| view::find_view(tx, "b", 10, now)).await.unwrap().unwrap();
+        let story = fixture.db.read(move |tx| view::find_details(tx, "b", 10, now)).await.unwrap().unwrap();
         assert_eq!(story.feed_url.as_deref(), Some(site.url.join("full.xml").unwrap().as_str()));
         assert_eq!(story.other_feeds, [site.url.join("short.xml").unwrap().to_string()]);
         let found = story.events.iter().find(|event| event.code == "feed_found").unwrap();

@@ -4,10 +4,10 @@ pub(crate) mod world;
 
 use std::collections::BTreeSet;
 
+use tsuzuki::commits::run::RunStatus;
 use tsuzuki::commits::stats::{self, By};
 use tsuzuki::commits::store::reading::Scope;
 use tsuzuki::demo::gitlab::{Fault, UnknownRevision};
-use tsuzuki::engine::run::RunStatus;
 
 use world::{Repo, World, rows};
 

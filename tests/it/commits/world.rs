@@ -8,12 +8,12 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tsuzuki::app::{self, App};
 use tsuzuki::commits::Source;
-use tsuzuki::commits::bulk::{Bulk, Ended, Outcome};
+use tsuzuki::commits::run::decide::Sharing;
+use tsuzuki::commits::run::{Bulk, Ended, Outcome};
 use tsuzuki::commits::store::branches::{self, BranchRow};
 use tsuzuki::config::{self, Env};
 use tsuzuki::db::Db;
 use tsuzuki::demo::gitlab::GitLab;
-use tsuzuki::engine::run::decide::Sharing;
 use tsuzuki::engine::{Failure, JobEnv, Progress};
 
 pub(crate) const TOKEN: &str = "glpat-not-a-real-token";

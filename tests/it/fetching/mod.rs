@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "servers and helpers of tests")]
 
+mod calling;
 mod conditional;
 mod decoding;
 mod guarding;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tokio_util::sync::CancellationToken;
-use tsuzuki::commits::wire::Emails;
+use tsuzuki::commits::author::Emails;
 use tsuzuki::import::gitlab_analyzer::{self, Home};
 use tsuzuki::import::{Options, Report, blog_watcher, dre, mic_bot};
 

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use tokio_util::sync::CancellationToken;
-use tsuzuki::commits::wire::Emails;
+use tsuzuki::commits::author::Emails;
 use tsuzuki::demo::google_books::isbn;
-use tsuzuki::export::{self, Filter, Format, Style, What, Writer};
+use tsuzuki::engine::table::TableFilter;
+use tsuzuki::export::{self, Format, Style, Writer};
 use tsuzuki::import::gitlab_analyzer::Home;
 use tsuzuki::import::{self, blog_watcher, dre, gitlab_analyzer, mic_bot};
 use tsuzuki::sql;
@@ -13,10 +14,10 @@ use tsuzuki::sql;
 use super::{BLOG_WATCHER, DRE, GITLAB_ANALYZER, MIC_BOT, dry, everything, figures, options, rows, source};
 use crate::databases::Fixture;
 
-async fn exported(fixture: &Fixture, what: What) -> Vec<serde_json::Value> {
+async fn exported(fixture: &Fixture, what: &str) -> Vec<serde_json::Value> {
     let mut writer = Writer::new(Vec::new(), Format::Ndjson, Style::default());
     let stop = CancellationToken::new();
-    export::write(&fixture.db, what, &Filter::default(), &mut writer, &stop).await.unwrap();
+    export::write(&fixture.db, table(what), &TableFilter::default(), &mut writer, &stop).await.unwrap();
     let text = String::from_utf8(writer.into_inner()).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -59,7 +60,7 @@ on_both_databases! {
                 "https://a.example/ | three lines | 2025-06-03T00:00:00.000Z | 2 | - | 1 | 2025-06-03T00:00:00.000Z | 2025-06-03T00:00:00.000Z | mic",
             ]
         );
-        let items = exported(&fixture, What::Items).await;
+        let items = exported(&fixture, "items").await;
         let shown: Vec<_> = items.iter().map(|item| (item["url"].as_str().unwrap(), item["status"].as_str().unwrap(), item["retry_count"].as_i64().unwrap())).collect();
         assert_eq!(shown, [("https://a.example/1", "processed", 0), ("https://a.example/%E4%BA%8C", "deferred", 3), ("https://a.example/", "pending", 1)]);
     }
@@ -111,10 +112,10 @@ on_both_databases! {
             rows(&fixture.db, sql!("SELECT job_name, start_index, is_exhausted, last_updated_at FROM collect_cursor ORDER BY job_name"), 4).await,
             ["other | 40 | 0 | 2025-03-02T00:00:00.000Z", "shelf | 120 | 1 | 2025-03-01T00:00:00.000Z"]
         );
-        let books = exported(&fixture, What::Books).await;
+        let books = exported(&fixture, "books").await;
         assert_eq!(books.len(), 6);
         assert_eq!((&books[0]["isbn13"], &books[0]["authors"][1], &books[0]["links"][0]["url"]), (&a.clone().into(), &"B".into(), &"https://b.example/0".into()));
-        let deliveries = exported(&fixture, What::Deliveries).await;
+        let deliveries = exported(&fixture, "deliveries").await;
         assert_eq!(deliveries.iter().map(|row| row["isbn13_list"][0].as_str().unwrap()).collect::<Vec<_>>(), [a.as_str(), b.as_str()]);
     }
 
@@ -164,12 +165,16 @@ on_both_databases! {
             [format!("{done} | completed | 3 | 2 | 1 | 2 | 2025-01-01T01:00:00.000Z"), format!("{running} | running | 2 | 1 | 0 | 1 | -")],
             "completed_count no longer counts failures"
         );
-        let exported = exported(&fixture, What::Commits).await;
+        let exported = exported(&fixture, "commits").await;
         let shas: BTreeSet<&str> = exported.iter().map(|commit| commit["sha"].as_str().unwrap()).collect();
         assert_eq!((exported.len(), shas.len()), (1234, 1234));
         assert!(!exported.iter().any(|commit| commit.to_string().contains('@') || commit.to_string().contains("sha256:")), "addresses are never exported");
         let hidden = rows(&fixture.db, sql!("SELECT DISTINCT author_email FROM commits"), 1).await;
-        assert_eq!(hidden, [tsuzuki::commits::wire::fingerprint("ann@example.com")]);
+        assert_eq!(hidden, [tsuzuki::commits::author::fingerprint("ann@example.com")]);
         assert_eq!(rows(&fixture.db, sql!("SELECT project_id, branch_name FROM branches ORDER BY project_id"), 2).await, ["5 | main", "6 | main"]);
     }
+}
+
+fn table(name: &str) -> &'static tsuzuki::engine::Table {
+    tsuzuki::app::tables().find(|table| table.name == name).unwrap()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tsuzuki::books::token::{self, Lookup};
-use tsuzuki::commits::wire::Emails;
+use tsuzuki::commits::author::Emails;
 use tsuzuki::demo::google_books::{isbn, volumes};
 use tsuzuki::hash::query_set_hash;
 use tsuzuki::import::gitlab_analyzer::{self, Home};

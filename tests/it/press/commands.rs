@@ -51,7 +51,8 @@ fn items_are_listed_shown_skipped_and_retried() {
 
         let url = world.ministry.page("later");
         let shown = said(&tsuzuki(&fixture, &["item", "show", &url]));
-        for part in ["deferred (page_not_ready), 1 failed attempt", "資料は後日掲載される", "not before"]
+        for part in
+            ["put off: the page is not complete yet", "failed attempts", "資料は後日掲載される", "not before"]
         {
             assert!(shown.contains(part), "{part} in {shown}");
         }
@@ -68,7 +69,10 @@ fn items_are_listed_shown_skipped_and_retried() {
         let missing = tsuzuki(&fixture, &["item", "show", "https://nowhere.example/"]);
         assert!(!missing.status.success() && said(&missing).contains("item ls"), "{}", said(&missing));
         let why = said(&tsuzuki(&fixture, &["why", &url]));
-        assert!(why.contains("the page is not ready") && why.contains("retried (by hand)"), "{why}");
+        assert!(
+            why.contains("the page is not complete yet") && why.contains("to be tried again, by hand"),
+            "{why}"
+        );
         let plan = said(&tsuzuki(&fixture, &["run", "mic", "--dry-run"]));
         assert!(plan.contains("screen: 報道資料"), "{plan}");
     });
@@ -104,6 +108,6 @@ on_both_databases! {
         assert_eq!(code, Some(0), "{text}");
         assert_eq!(world.posts().len(), 1, "{text}");
         let (code, text) = step("sumarise");
-        assert!(code == Some(2) && text.contains("collect, screen and post"), "{text}");
+        assert!(code == Some(2) && text.contains("collect, screen, post"), "{text}");
     }
 }

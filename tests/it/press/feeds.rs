@@ -37,7 +37,7 @@ fn numbered(world: &World, folder: &str, numbers: std::ops::Range<usize>) -> Vec
 }
 
 async fn codes_about(world: &World, url: &str) -> Vec<String> {
-    let about = Subject::item(url);
+    let about = Subject::new("item", url);
     let events = world.db.read(move |tx| event::list_about(tx, &about, 100)).await.unwrap();
     events.into_iter().map(|event| event.code).collect()
 }
@@ -56,7 +56,7 @@ on_both_databases! {
         world.publish("fine", files(&[2000]));
         let report = world.live(1).await.remove(0);
         assert_eq!(report.outcome(), Outcome::Success, "{report:?}");
-        assert!(report.summary.contains("download_failed: 報道資料 broken"), "{report:?}");
+        assert!(report.summary.to_string().contains("download_failed: 報道資料 broken"), "{report:?}");
     }
 
     async fn a_feed_that_has_lost_its_entries_is_a_problem_until_it_has_some_again(fixture) {
@@ -73,7 +73,7 @@ on_both_databases! {
         serve(&world, &numbered(&world, "a", 0..3));
         world.clock.advance(5 * MINUTE);
         let report = world.run().await;
-        assert!(report.problems.iter().all(|problem| !problem.contains("feed")), "{report:?}");
+        assert!(report.problems.iter().all(|problem| !problem.to_string().contains("feed")), "{report:?}");
         assert_eq!(world.items().await.len(), 3);
     }
 
@@ -83,30 +83,30 @@ on_both_databases! {
         let date = "Sat, 10 Jan 2026 00:00:00 GMT";
         let told = |guid, path: &str| (guid, format!("{base}{path}"), format!("題 {path}"), date);
         serve(&world, &[told(Some("g1"), "one.html"), told(None, "two.html"), told(None, "p?id=1"), told(None, "p?id=2")]);
-        assert!(world.run().await.summary.contains("4 recorded as known"));
+        assert!(world.run().await.summary.to_string().contains("4 recorded as known"));
         world.clock.advance(5 * MINUTE);
         let known = told(None, "p?id=1");
         serve(&world, &[told(Some("g1"), "moved.html"), told(None, "two.html?utm_source=rss#top"), known.clone()]);
-        assert!(world.run().await.summary.contains("0 new"), "one entry under another address");
+        assert!(world.run().await.summary.to_string().contains("0 new"), "one entry under another address");
 
         // Guids that differ only far behind are two.
         let long = "x".repeat(600);
         let (one, two) = (format!("{long}1"), format!("{long}2"));
         world.clock.advance(5 * MINUTE);
         serve(&world, &[known.clone(), told(Some(&one), "long1.html")]);
-        assert!(world.run().await.summary.contains("1 new"));
+        assert!(world.run().await.summary.to_string().contains("1 new"));
         world.clock.advance(5 * MINUTE);
         serve(&world, &[known.clone(), told(Some(&one), "long1.html"), told(Some(&two), "long2.html")]);
-        assert!(world.run().await.summary.contains("1 new"));
+        assert!(world.run().await.summary.to_string().contains("1 new"));
 
         // Where one document has several entries at what seems one address, the address decides.
         world.clock.advance(5 * MINUTE);
         let same = [told(None, "s.html?utm_content=1"), told(None, "s.html?utm_content=2"), known];
         serve(&world, &same);
-        assert!(world.run().await.summary.contains("2 new"));
+        assert!(world.run().await.summary.to_string().contains("2 new"));
         world.clock.advance(5 * MINUTE);
         serve(&world, &same[1..]);
-        assert!(world.run().await.summary.contains("0 new"));
+        assert!(world.run().await.summary.to_string().contains("0 new"));
     }
 
     async fn a_feed_that_rewrites_its_addresses_posts_only_what_is_new(fixture) {
@@ -120,11 +120,11 @@ on_both_databases! {
         rewritten.push((None, new.clone(), "新しい".to_owned(), &soon));
         serve(&world, &rewritten);
         let report = world.run().await;
-        assert!(report.summary.contains("1 new, 3 at a new address"), "{}", report.summary);
+        assert!(report.summary.to_string().contains("1 new, 3 at a new address"), "{}", report.summary);
         assert_eq!(codes_about(&world, &rewritten[0].1).await, ["rewritten"]);
         assert_eq!(codes_about(&world, &new).await[0], "found");
         world.clock.advance(5 * MINUTE);
-        assert!(!world.run().await.summary.contains("new"), "{}", "told once");
+        assert!(!world.run().await.summary.to_string().contains("new"), "{}", "told once");
     }
 
     async fn a_short_feed_whose_entries_are_all_replaced_is_not_rewritten(fixture) {
@@ -134,7 +134,7 @@ on_both_databases! {
         world.clock.advance(5 * MINUTE);
         // Published late, with the date of its day.
         serve(&world, &numbered(&world, "a", 1..2));
-        assert!(world.run().await.summary.contains("1 new"));
+        assert!(world.run().await.summary.to_string().contains("1 new"));
     }
 
     async fn more_than_half_of_a_feed_at_once_is_held(fixture) {
@@ -144,7 +144,7 @@ on_both_databases! {
         world.clock.advance(5 * MINUTE);
         serve(&world, &numbered(&world, "a", 10..30));
         let report = world.run().await;
-        assert!(report.summary.contains("10 new") && !report.summary.contains("held"), "{}", report.summary);
+        assert!(report.summary.to_string().contains("10 new") && !report.summary.to_string().contains("held"), "{}", report.summary);
         world.clock.advance(5 * MINUTE);
         for number in 30..41 {
             world.ministry.publish(&number.to_string(), "甲", Some(at("2026-01-10T00:00:00Z")), files(&[2000]));
@@ -153,7 +153,7 @@ on_both_databases! {
         entries.extend(numbered(&world, "a", 25..30));
         serve(&world, &entries);
         let report = world.live(1).await.remove(0);
-        assert!(report.summary.contains("11 new, held: more than half of the feed at once"), "{}", report.summary);
+        assert!(report.summary.to_string().contains("11 new, held: more than half of the feed at once"), "{}", report.summary);
         assert_eq!(world.posts().len(), 0);
         let now = world.clock.now();
         world.db.write(move |tx| outbox::approve_job(tx, "mic", now)).await.unwrap();
@@ -184,7 +184,7 @@ on_both_databases! {
             // Another process knows nothing but what is written.
             world.reconfigure(&PLAIN, &fixture);
             let report = world.run().await;
-            assert!(report.problems[0].contains("its server asked us to wait until"), "{report:?}");
+            assert!(report.problems[0].to_string().contains("its server asked us to wait until"), "{report:?}");
         }
         assert_eq!(world.ministry.log().len(), asked);
         world.clock.advance(5 * MINUTE);

@@ -21,7 +21,7 @@ async fn resume(world: &World) -> bool {
 
 async fn feed_rests(world: &World) -> bool {
     let now = world.clock.now();
-    world.db.read(move |tx| pause::find(tx, &Subject::feed("mic"), now)).await.unwrap().is_some()
+    world.db.read(move |tx| pause::find(tx, &Subject::new("feed", "mic"), now)).await.unwrap().is_some()
 }
 
 on_both_databases! {
@@ -31,7 +31,7 @@ on_both_databases! {
         world.live(1).await;
         world.ministry.script("/news.rdf").always(Some(Fault::Status(410, vec![])));
         let report = world.live(1).await.remove(0);
-        assert!(report.problems[0].contains("gone for good (410)"), "{report:?}");
+        assert!(report.problems[0].to_string().contains("gone for good (410)"), "{report:?}");
         assert_eq!(report.outcome(), Outcome::Partly, "the item that is known goes on: {report:?}");
         assert_eq!(world.standing("a").await, "3/0/0");
         let notices = |world: &World| world.posts().iter().filter(|post| post.contains("（410）")).count();
@@ -41,7 +41,7 @@ on_both_databases! {
         let asked = asked_for_feed(&world);
         let report = world.live(2).await.remove(1);
         assert_eq!((asked_for_feed(&world), report.outcome()), (asked, Outcome::Success), "{report:?}");
-        assert!(report.summary.contains("`tsuzuki job resume mic` or another `feed` wakes it"), "{report:?}");
+        assert!(report.summary.to_string().contains("`tsuzuki job resume mic` or another `feed` wakes it"), "{report:?}");
         assert_eq!(notices(&world), 1, "told once");
 
         assert!(resume(&world).await && !resume(&world).await);
@@ -82,7 +82,7 @@ on_both_databases! {
         for _ in 0..2 {
             let report = world.live(1).await.remove(0);
             let wanted = "2 pending, not posted (`deliver` names no channel)";
-            assert!(report.summary.contains(wanted), "{}", report.summary);
+            assert!(report.summary.to_string().contains(wanted), "{}", report.summary);
         }
         assert_eq!(world.gemini.questions().len(), 2, "two screenings, no summary");
         assert_eq!((world.standing("a").await, world.standing("b").await), ("2/-/0".into(), "2/-/0".into()));
@@ -99,8 +99,8 @@ on_both_databases! {
         }
         world.reconfigure(&More { job: "items_per_run = 9\nhold_above = 2", ..PLAIN }, &fixture);
         let reports = world.live(2).await;
-        assert!(reports[0].summary.contains("3 pending, held: more than `hold_above` at once"), "{reports:?}");
-        assert!(!reports[1].summary.contains("held"), "{reports:?}");
+        assert!(reports[0].summary.to_string().contains("3 pending, held: more than `hold_above` at once"), "{reports:?}");
+        assert!(!reports[1].summary.to_string().contains("held"), "{reports:?}");
         assert_eq!(world.posts().len(), 0);
         let now = world.clock.now();
         world.db.write(move |tx| outbox::approve_job(tx, "mic", now)).await.unwrap();

@@ -177,7 +177,7 @@ impl World {
 
     /// The codes of an item's story, oldest first.
     pub(crate) async fn story(&self, slug: &str) -> Vec<String> {
-        let about = Subject::item(&self.ministry.page(slug));
+        let about = Subject::new("item", self.ministry.page(slug));
         let events = self.db.read(move |tx| event::list_about(tx, &about, 100)).await.unwrap();
         events.into_iter().map(|event| event.code).collect()
     }

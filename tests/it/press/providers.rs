@@ -66,7 +66,7 @@ on_both_databases! {
         world.publish("b", files(&[2000]));
         let asked = world.gemini.questions().len();
         let report = world.run().await;
-        assert!(report.summary.contains("tokens"), "{}", report.summary);
+        assert!(report.summary.to_string().contains("tokens"), "{}", report.summary);
         assert_eq!(world.gemini.questions().len(), asked + 1, "the screening fits");
         assert_eq!(world.standing("b").await, "2/-/0");
         // The job prefers a post without a summary.
@@ -87,7 +87,7 @@ on_both_databases! {
             world.publish(slug, files(&[2000]));
         }
         let report = world.live(6).await.remove(5);
-        assert!(report.summary.contains("tokens were used today"), "{}", report.summary);
+        assert!(report.summary.to_string().contains("tokens were used today"), "{}", report.summary);
         let asked = world.gemini.questions().len();
         assert!((1..=5).contains(&asked), "{asked} questions");
         assert!(!world.everything_told().await.contains("not what the API promises"));
@@ -153,7 +153,7 @@ on_both_databases! {
         world.config = read_config(&bad);
         world.env = fast_parts(&world.config, &fixture);
         let failure = failed(world.finish().await);
-        assert!(matches!(&failure, Failure::Credentials(why) if why.contains("API key not valid")), "{failure:?}");
+        assert!(matches!(&failure, Failure::Credentials(why) if why.to_string().contains("API key not valid")), "{failure:?}");
         assert!(failure.to_string().starts_with("1 new; [llm.gemini]: "), "what was done, and whose key it is: {failure}");
         assert!(!format!("{failure:?}{}", world.everything_told().await).contains("wrong-key"));
         world.clock.advance(5 * MINUTE);
@@ -245,7 +245,7 @@ on_both_databases! {
             }
             world.gemini.always(Some(reply.clone()));
             let failure = failed(world.finish().await);
-            assert!(matches!(&failure, Failure::Config(why) if why.contains("[llm.gemini]: ") && why.contains("doctor")), "{failure:?}");
+            assert!(matches!(&failure, Failure::Config(why) if why.to_string().contains("[llm.gemini]: ") && why.to_string().contains("doctor")), "{failure:?}");
             for _ in 0..48 {
                 world.clock.advance(HOUR);
                 assert!(matches!(failed(world.finish().await), Failure::Config(_)), "{reply:?}: it is said every time");

@@ -13,7 +13,7 @@ on_both_databases! {
             world.clock.advance(MINUTE);
         }
         let report = world.live(1).await.remove(0);
-        assert!(report.summary.contains("4 new"), "{}", report.summary);
+        assert!(report.summary.to_string().contains("4 new"), "{}", report.summary);
         assert_eq!(world.standing("bare").await, "1/1/1");
         assert_eq!(world.standing("later").await, "1/2/1");
         assert_eq!(world.standing("done").await, "3/0/0");
@@ -58,7 +58,7 @@ on_both_databases! {
         world.ministry.publish("old", "前から", Some(at("2025-12-01T00:00:00Z")), files(&[2000]));
         world.ministry.script("/news.rdf").next(tsuzuki::demo::faults::Fault::Status(404, vec![]));
         let report = world.run().await;
-        assert!(report.problems[0].contains("feed"), "{report:?}");
+        assert!(report.problems[0].to_string().contains("feed"), "{report:?}");
         world.clock.advance(HOUR);
         world.live(2).await;
         assert_eq!(world.standing("old").await, "3/0/0");
@@ -76,7 +76,7 @@ on_both_databases! {
         let date = at("2026-01-17T00:00:00Z");
         world.ministry.publish("future", "未来", Some(date), files(&[2002]));
         let report = world.run().await;
-        assert!(report.summary.contains("2 new, 1 dated in the future"), "{}", report.summary);
+        assert!(report.summary.to_string().contains("2 new, 1 dated in the future"), "{}", report.summary);
         assert_eq!(world.item("late").await.published_at, at("2020-01-01T00:00:00Z"));
         assert_eq!(world.item("undated").await.published_at, world.clock.now());
         world.clock.advance(DAY);
@@ -189,7 +189,7 @@ on_both_databases! {
         let mut world = World::new(&fixture, &both).await;
         world.publish("a", files(&[2000]));
         let report = world.live(1).await.remove(0);
-        assert!(report.problems.len() == 1 && report.problems[0].contains("`second` cannot make a message"), "{report:?}");
+        assert!(report.problems.len() == 1 && report.problems[0].to_string().contains("`second` cannot make a message"), "{report:?}");
         assert_eq!(report.outcome().word(), "partly");
         assert_eq!((world.posts().len(), world.standing("a").await), (1, "3/0/0".into()));
         assert_eq!(world.story("a").await, ["found", "worth", "not_rendered", "queued", "posted"]);
@@ -198,7 +198,7 @@ on_both_databases! {
         world.reconfigure(&none, &fixture);
         world.publish("b", files(&[2000]));
         let report = world.run().await;
-        assert!(report.problems.len() == 1 && report.problems[0].contains("`second` cannot make a message"), "{report:?}");
+        assert!(report.problems.len() == 1 && report.problems[0].to_string().contains("`second` cannot make a message"), "{report:?}");
         assert_eq!(world.standing("b").await, "1/5/1");
         assert_eq!(world.story("b").await, ["found", "worth", "post_failed"]);
     }

@@ -18,7 +18,7 @@ on_both_databases! {
         for wanted in [HOUR, 6 * HOUR, DAY, DAY, DAY, DAY] {
             world.clock.advance(gap(&world, "later").await);
             let report = world.run().await;
-            assert!(report.summary.contains("1 page unchanged"), "{}", report.summary);
+            assert!(report.summary.to_string().contains("1 page unchanged"), "{}", report.summary);
             assert_eq!((world.standing("later").await.as_str(), gap(&world, "later").await), ("1/2/1", wanted));
         }
         assert_eq!(world.story("later").await, ["found", "page_not_ready"]);
@@ -66,6 +66,6 @@ on_both_databases! {
         world.publish("new", files(&[2000]));
         let report = world.run().await;
         assert_eq!(world.standing("new").await, "2/-/0", "{}", report.summary);
-        assert!(report.summary.contains("3 pages unchanged"), "{}", report.summary);
+        assert!(report.summary.to_string().contains("3 pages unchanged"), "{}", report.summary);
     }
 }

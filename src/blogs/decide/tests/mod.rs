@@ -117,8 +117,9 @@ fn told(decision: &Decision) -> Vec<String> {
     new.flat_map(|change| change.detail.entries.iter()).filter_map(|entry| entry.title.clone()).collect()
 }
 
-fn codes(decision: &Decision) -> Vec<&'static str> {
-    decision.events.iter().map(|(code, _)| *code).collect()
+fn codes(decision: &Decision) -> Vec<String> {
+    let code = |event| serde_json::to_value(event).unwrap()["code"].as_str().unwrap().to_owned();
+    decision.events.iter().map(code).collect()
 }
 
 fn recorded(decision: &Decision) -> &[Found] {

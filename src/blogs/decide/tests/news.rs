@@ -180,11 +180,13 @@ fn a_feed_without_anything_known_raises_the_gap_alarm_or_was_rewritten() {
     let state = after(Detector::Feed, "a b c");
     let fresh = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, dated("x y", now())), &seen(""));
     assert_eq!(told(&fresh), ["x", "y"]);
-    assert!(codes(&fresh).contains(&"gap") && fresh.changes[0].detail.gap && !is_held(&fresh));
+    assert!(
+        codes(&fresh).iter().any(|code| code == "gap") && fresh.changes[0].detail.gap && !is_held(&fresh)
+    );
     let old = dated("x y", now().minus(DAY * 300));
     let rewritten = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, old), &seen(""));
     assert!(told(&rewritten).is_empty(), "old articles under new names are not news");
-    assert!(codes(&rewritten).contains(&"rewritten"));
+    assert!(codes(&rewritten).iter().any(|code| code == "rewritten"));
     assert_eq!(recorded(&rewritten).len(), 2);
     let undated = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("x y")), &seen(""));
     assert!(is_held(&undated), "without dates a person decides");
@@ -209,7 +211,7 @@ fn another_detector_or_other_settings_make_nothing_new() {
             decide_check(&blog(), &rules(), &state, &saw(detector, entries("a b c d")), &seen("a b"));
         assert!(told(&decision).is_empty(), "{detector:?}");
         assert_eq!(recorded(&decision).len(), 2, "the others join the memory");
-        assert!(codes(&decision).contains(&"detector_changed"));
+        assert!(codes(&decision).iter().any(|code| code == "detector_changed"));
     }
     let other = Blog { patterns: Patterns { include: vec!["*".into()], exclude: vec![] }, ..blog() }.hashed();
     let mut sees = dated("x", now());

@@ -64,7 +64,7 @@ fn a_permanent_redirect_is_believed_the_third_time() {
         let mut moved = saw(Detector::Feed, entries("a"));
         moved.moved_to = Some(to.clone());
         let decision = decide_check(&blog(), &rules(), &state, &moved, &seen("a"));
-        assert_eq!(codes(&decision).contains(&"moved"), turn == 3);
+        assert_eq!(codes(&decision).iter().any(|code| code == "moved"), turn == 3);
         state = *decision.state.unwrap();
         assert_eq!(state.feed_url.as_ref() == Some(&to), turn == 3, "turn {turn}");
     }

@@ -1,0 +1,98 @@
+//! One request to a service, sent once and nowhere else: an answer, or the knowledge of whether it can have arrived.
+//!
+//! For channels and model providers, whose requests are not to be repeated, redirected or put off behind their back.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::header::HeaderMap;
+use tokio::time::Instant;
+
+use super::cause::deepest;
+use super::header;
+use config::redact;
+use stdx::text;
+use stdx::time::Clock;
+
+/// What a service answered.
+#[derive(Clone, Debug, Default)]
+pub struct ApiReply {
+    /// The HTTP status.
+    pub status: u16,
+    /// All response headers.
+    pub headers: HeaderMap,
+    /// The body, as much of it as came in time and was wanted.
+    pub body: Bytes,
+    /// Why the body ends early, if it does; what was not wanted is not missed.
+    pub cut: Option<String>,
+    /// How long it asks us to wait.
+    pub retry_after: Option<Duration>,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoAnswer {
+    /// What went wrong, for people.
+    pub why: String,
+    /// Whether the service may have the request all the same.
+    pub may_have_arrived: bool,
+}
+
+impl ApiReply {
+    /// Whether the status is one of success.
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The beginning of the body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body[..self.body.len().min(4096)]).into_owned()
+    }
+}
+
+/// What somebody else wrote, on one short line and without our secrets, which some servers repeat.
+pub fn quote(words: &str, columns: usize) -> String {
+    // The secrets go before it is cut: half a secret would not be recognised.
+    text::shorten(&redact(&text::one_line(words)), columns)
+}
+
+/// Sends `request` and reads its answer within `timeout`, `max_bytes` of the body at most; no redirect is followed.
+///
+/// Take `client` from [`super::Clients::client_for`], which judges the address.
+pub async fn call(
+    client: &reqwest::Client,
+    request: reqwest::Request,
+    clock: &Clock,
+    timeout: Duration,
+    max_bytes: usize,
+) -> Result<ApiReply, NoAnswer> {
+    let host = request.url().host_str().unwrap_or_default().to_owned();
+    let too_slow = || format!("no answer from {host} within {} s", timeout.as_secs());
+    let broke = |error: &reqwest::Error| format!("no answer from {host}: {}", deepest(error));
+    let deadline = Instant::now() + timeout;
+    let mut response = match tokio::time::timeout_at(deadline, client.execute(request)).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(error)) => {
+            let may_have_arrived = !(error.is_connect() || error.is_builder());
+            return Err(NoAnswer { why: broke(&error), may_have_arrived });
+        }
+        Err(_) => return Err(NoAnswer { why: too_slow(), may_have_arrived: true }),
+    };
+    let mut body = BytesMut::new();
+    let cut = loop {
+        match tokio::time::timeout_at(deadline, response.chunk()).await {
+            Ok(Ok(Some(piece))) => {
+                body.extend_from_slice(&piece[..piece.len().min(max_bytes - body.len())]);
+                if body.len() == max_bytes {
+                    break None;
+                }
+            }
+            Ok(Ok(None)) => break None,
+            Ok(Err(error)) => break Some(broke(&error)),
+            Err(_) => break Some(too_slow()),
+        }
+    };
+    let headers = std::mem::take(response.headers_mut());
+    let retry_after = header::retry_after(&headers, clock.now());
+    Ok(ApiReply { status: response.status().as_u16(), headers, body: body.freeze(), cut, retry_after })
+}

@@ -1,0 +1,278 @@
+//! What the program says, as data: words in English and Japanese with typed values between them.
+//!
+//! A [`Phrase`] is rendered only where people read it, in their language and time zone. It can be stored and rendered
+//! later: what is stored are the English words and the values; the Japanese words are found by the English ones.
+//!
+//! ```
+//! use tsuzuki_stdx::phrase;
+//! use tsuzuki_stdx::text::Language;
+//! use tsuzuki_stdx::phrase::{Phrase, Speech};
+//!
+//! let said = phrase!("first run: {count existing entry} recorded", "初回：既存の {count} 件を記録", count = 29);
+//! assert_eq!(said.to_string(), "first run: 29 existing entries recorded");
+//! let japanese = Speech { language: Language::Ja, ..Speech::default() };
+//! assert_eq!(japanese.phrase(&Phrase::from_stored(&said.to_stored())), "初回：既存の 29 件を記録");
+//! ```
+
+mod speech;
+mod template;
+mod value;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::speech::Speech;
+pub use self::template::{TEMPLATES, Template};
+pub use self::value::Value;
+
+/// A sentence, or a word, with the values that belong into it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Phrase {
+    en: Cow<'static, str>,
+    /// The same in Japanese; `None` for words that came from elsewhere, such as an answer of a server.
+    ja: Option<&'static str>,
+    values: Vec<(Cow<'static, str>, Value)>,
+}
+
+/// Makes a [`Phrase`]: the English words, the Japanese words, and a value for each `{name}` in them.
+///
+/// `{count entry}` in the English words is a number of things: `1 entry`, `2 entries`. A name that one of the two
+/// languages lacks, or that has no value, does not compile.
+#[macro_export]
+macro_rules! phrase {
+    ($en:literal, $ja:literal $(, $name:ident $(= $value:expr)?)* $(,)?) => {{
+        const _: () = $crate::phrase::Template::check($en, $ja, &[$(stringify!($name)),*]);
+        #[allow(unsafe_code, reason = "linkme puts the static into a section of its own, nothing else")]
+        #[$crate::linkme::distributed_slice($crate::phrase::TEMPLATES)]
+        #[linkme(crate = $crate::linkme)]
+        static TEMPLATE: $crate::phrase::Template = $crate::phrase::Template { en: $en, ja: $ja };
+        $crate::phrase::Phrase::new(
+            &TEMPLATE,
+            vec![$((stringify!($name), $crate::phrase::Value::from($crate::phrase!(@ $name $($value)?)))),*],
+        )
+    }};
+    (@ $name:ident) => { $name };
+    (@ $name:ident $value:expr) => { $value };
+}
+
+impl Phrase {
+    /// Use [`phrase!`](crate::phrase!), which checks the names of the values.
+    pub fn new(template: &'static Template, values: Vec<(&'static str, Value)>) -> Self {
+        let values = values.into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect();
+        Self { en: Cow::Borrowed(template.en), ja: Some(template.ja), values }
+    }
+
+    /// Words that somebody else wrote, such as a server or a library: the same in every language.
+    pub fn verbatim(text: impl Into<String>) -> Self {
+        Self {
+            en: Cow::Borrowed("{text}"),
+            ja: None,
+            values: vec![("text".into(), Value::Text(text.into()))],
+        }
+    }
+
+    /// Several sentences, one after the other.
+    pub fn list(phrases: impl IntoIterator<Item = Phrase>) -> Self {
+        let list = Value::Sentences(phrases.into_iter().map(Value::from).collect());
+        Self { en: Cow::Borrowed("{text}"), ja: None, values: vec![("text".into(), list)] }
+    }
+
+    /// The words of `language`, with `{name}` where a value belongs.
+    fn words(&self, language: crate::text::Language) -> &str {
+        match (language, self.ja) {
+            (crate::text::Language::Ja, Some(ja)) => ja,
+            _ => &self.en,
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<&Value> {
+        self.values.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.to_string().is_empty()
+    }
+
+    /// The text, if it is nothing but text of others.
+    fn as_verbatim(&self) -> Option<&str> {
+        match self.values.as_slice() {
+            [(_, Value::Text(text))] if self.en == "{text}" => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The text that is stored.
+    pub fn to_stored(&self) -> String {
+        match self.as_verbatim() {
+            Some(text) if !text.starts_with(STORED) => text.to_owned(),
+            _ => serde_json::to_string(&Stored::from(self)).expect("text keys and plain values"),
+        }
+    }
+
+    /// What was stored. Text that is no stored phrase, such as one that was imported, is taken verbatim.
+    pub fn from_stored(text: &str) -> Self {
+        let stored = text.starts_with(STORED).then(|| serde_json::from_str::<Stored>(text).ok()).flatten();
+        stored.map_or_else(|| Self::verbatim(text), Self::from)
+    }
+}
+
+/// How every stored phrase begins.
+const STORED: &str = "{\"en\":";
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    en: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    with: Vec<(String, Value)>,
+}
+
+impl From<&Phrase> for Stored {
+    fn from(phrase: &Phrase) -> Self {
+        let value = |(name, value): &(Cow<'_, str>, Value)| (name.to_string(), value.clone());
+        Self { en: phrase.en.to_string(), with: phrase.values.iter().map(value).collect() }
+    }
+}
+
+impl From<Stored> for Phrase {
+    fn from(stored: Stored) -> Self {
+        let ja = Template::find(&stored.en).map(|template| template.ja);
+        let values = stored.with.into_iter().map(|(name, value)| (Cow::Owned(name), value)).collect();
+        Self { en: Cow::Owned(stored.en), ja, values }
+    }
+}
+
+/// A phrase as a field of something that is stored as JSON: `#[serde(with = "phrase::stored")]`.
+pub mod stored {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{Phrase, Stored};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Field {
+        Text(String),
+        Phrase(Stored),
+    }
+
+    /// Words of others as text, words of ours with their values.
+    pub fn serialize<S: Serializer>(phrase: &Phrase, to: S) -> Result<S::Ok, S::Error> {
+        match phrase.as_verbatim().filter(|text| !text.starts_with(super::STORED)) {
+            Some(text) => to.serialize_str(text),
+            None => Field::Phrase(phrase.into()).serialize(to),
+        }
+    }
+
+    /// What was stored.
+    pub fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Phrase, D::Error> {
+        Ok(match Field::deserialize(from)? {
+            Field::Text(text) => Phrase::from_stored(&text),
+            Field::Phrase(stored) => stored.into(),
+        })
+    }
+}
+
+/// In English, with moments as they are stored.
+impl fmt::Display for Phrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&Speech::default().phrase(self))
+    }
+}
+
+/// As text in English: programs read codes and fields, and show the words.
+impl Serialize for Phrase {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Compares its English words.
+impl PartialEq<str> for Phrase {
+    fn eq(&self, text: &str) -> bool {
+        Speech::default().phrase(self) == text
+    }
+}
+
+impl PartialEq<&str> for Phrase {
+    fn eq(&self, text: &&str) -> bool {
+        *self == **text
+    }
+}
+
+impl PartialEq<String> for Phrase {
+    fn eq(&self, text: &String) -> bool {
+        *self == **text
+    }
+}
+
+impl From<String> for Phrase {
+    fn from(text: String) -> Self {
+        Self::verbatim(text)
+    }
+}
+
+impl From<&str> for Phrase {
+    fn from(text: &str) -> Self {
+        Self::verbatim(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Language;
+    use crate::time::Timestamp;
+
+    fn at() -> Timestamp {
+        "2026-01-15T00:02:11.123Z".parse().unwrap()
+    }
+
+    fn tokyo(language: Language) -> Speech {
+        Speech { language, zone: Some(jiff::tz::TimeZone::get("Asia/Tokyo").unwrap()) }
+    }
+
+    #[test]
+    fn a_phrase_is_rendered_in_both_languages_with_moments_in_the_zone_of_the_reader() {
+        let until = at();
+        let said =
+            phrase!("{count blog} paused until {until}", "{until} まで {count} 件を停止", count = 2, until);
+        assert_eq!(said.to_string(), "2 blogs paused until 2026-01-15T00:02:11.123Z");
+        assert_eq!(tokyo(Language::En).phrase(&said), "2 blogs paused until 2026-01-15 09:02 +09:00");
+        assert_eq!(tokyo(Language::Ja).phrase(&said), "2026-01-15 09:02 +09:00 まで 2 件を停止");
+    }
+
+    #[test]
+    fn what_is_stored_comes_back_in_both_languages() {
+        let inner = phrase!("HTTP {status}", "HTTP {status}", status = 503);
+        let said = phrase!(
+            "{host}: {why}; again {at}",
+            "{host}：{why}。次回 {at}",
+            host = "a.example",
+            why = inner,
+            at = at()
+        );
+        let stored = said.to_stored();
+        assert_eq!(Phrase::from_stored(&stored).to_string(), said.to_string());
+        assert_eq!(
+            tokyo(Language::Ja).phrase(&Phrase::from_stored(&stored)),
+            "a.example：HTTP 503。次回 2026-01-15 09:02 +09:00"
+        );
+    }
+
+    #[test]
+    fn text_of_others_is_stored_as_it_is_and_never_taken_for_words_of_ours() {
+        for text in ["", "plain", "{count}", "{\"en\":\"x\"}", "{\"en\":", "続き {text}"] {
+            let stored = Phrase::verbatim(text).to_stored();
+            assert_eq!(Phrase::from_stored(&stored).to_string(), text);
+        }
+        assert_eq!(Phrase::verbatim("plain").to_stored(), "plain");
+    }
+
+    #[test]
+    fn words_of_a_later_version_are_shown_in_english() {
+        let said = Phrase::from_stored(r#"{"en":"not {what} here","with":[["what",{"text":"known"}]]}"#);
+        assert_eq!(tokyo(Language::Ja).phrase(&said), "not known here");
+    }
+}

@@ -1,0 +1,153 @@
+//! Phrases as text, in the language and the time zone of whoever reads them.
+
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+
+use super::{Phrase, Value};
+use crate::text::{Language, counted};
+use crate::time::Timestamp;
+
+/// How to speak to somebody.
+#[derive(Clone, Debug)]
+pub struct Speech {
+    /// The language.
+    pub language: Language,
+    /// The zone of moments; without one they are shown as they are stored, in UTC.
+    pub zone: Option<TimeZone>,
+}
+
+/// English, with moments as they are stored: for logs and programs.
+impl Default for Speech {
+    fn default() -> Self {
+        Self { language: Language::En, zone: None }
+    }
+}
+
+impl Speech {
+    /// One of two texts.
+    pub fn choose<'a>(&self, en: &'a str, ja: &'a str) -> &'a str {
+        match self.language {
+            Language::En => en,
+            Language::Ja => ja,
+        }
+    }
+
+    /// A phrase as text.
+    pub fn phrase(&self, phrase: &Phrase) -> String {
+        let mut text = String::new();
+        let mut words = phrase.words(self.language);
+        while let Some((before, behind)) = words.split_once('{') {
+            text.push_str(before);
+            let Some((place, after)) = behind.split_once('}') else {
+                text.push('{');
+                words = behind;
+                continue;
+            };
+            let (name, thing) =
+                place.split_once(' ').map_or((place, None), |(name, thing)| (name, Some(thing)));
+            match (phrase.find(name), thing) {
+                (Some(value), Some(thing)) => text.push_str(&counted(self.value(value), thing)),
+                (Some(value), None) => text.push_str(&self.value(value)),
+                (None, _) => text.extend(["{", place, "}"]),
+            }
+            words = after;
+        }
+        text.push_str(words);
+        text
+    }
+
+    /// A value as text.
+    pub fn value(&self, value: &Value) -> String {
+        match value {
+            Value::Nothing => String::new(),
+            Value::Text(text) => text.clone(),
+            Value::Count(count) => count.to_string(),
+            Value::Moment(at) => self.moment(*at),
+            Value::Duration(duration) => self.duration(*duration),
+            Value::Bytes(bytes) => bytes_text(*bytes),
+            Value::Link { href, text } => text.as_ref().unwrap_or(href).clone(),
+            Value::Phrase(phrase) => self.phrase(phrase),
+            Value::List(values) => self.join(values, self.choose(", ", "、")),
+            Value::Sentences(values) => self.join(values, self.choose("; ", "。")),
+        }
+    }
+
+    fn join(&self, values: &[Value], between: &str) -> String {
+        values.iter().map(|value| self.value(value)).collect::<Vec<_>>().join(between)
+    }
+
+    /// A moment with its offset: `2026-01-15 09:02 +09:00`.
+    pub fn moment(&self, at: Timestamp) -> String {
+        match &self.zone {
+            Some(zone) => at.to_jiff().to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M %:z").to_string(),
+            None => at.to_text(),
+        }
+    }
+
+    /// How long, in its two largest units: `2 h 5 min`.
+    pub fn duration(&self, duration: Duration) -> String {
+        const UNITS: [(u64, &str, &str); 4] =
+            [(86_400, "d", "日"), (3_600, "h", "時間"), (60, "min", "分"), (1, "s", "秒")];
+        let mut left = duration.as_secs();
+        let mut parts = Vec::new();
+        for (secs, en, ja) in UNITS {
+            if left >= secs && parts.len() < 2 {
+                parts.push(format!("{} {}", left / secs, self.choose(en, ja)));
+                left %= secs;
+            }
+        }
+        match parts.is_empty() {
+            true => format!("{} {}", duration.as_millis(), self.choose("ms", "ミリ秒")),
+            false => parts.join(" "),
+        }
+    }
+}
+
+/// `512 B`, `3.2 kB`, `16 MB`.
+fn bytes_text(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["B", "kB", "MB", "GB"];
+    #[allow(clippy::cast_precision_loss, reason = "it is rounded anyway")]
+    let mut size = bytes as f64;
+    let mut unit = 0;
+    while size >= 1000.0 && unit + 1 < UNITS.len() {
+        size /= 1000.0;
+        unit += 1;
+    }
+    if unit == 0 || size >= 10.0 {
+        format!("{size:.0} {}", UNITS[unit])
+    } else {
+        format!("{size:.1} {}", UNITS[unit])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_shown_as_people_write_them() {
+        let en = Speech::default();
+        let ja = Speech { language: Language::Ja, ..Speech::default() };
+        for (secs, english, japanese) in [
+            (0, "0 ms", "0 ミリ秒"),
+            (8, "8 s", "8 秒"),
+            (125, "2 min 5 s", "2 分 5 秒"),
+            (7_500, "2 h 5 min", "2 時間 5 分"),
+            (90_061, "1 d 1 h", "1 日 1 時間"),
+        ] {
+            let duration = Duration::from_secs(secs);
+            assert_eq!(
+                (en.duration(duration), ja.duration(duration)),
+                (english.to_owned(), japanese.to_owned())
+            );
+        }
+        for (bytes, text) in [(0, "0 B"), (999, "999 B"), (3_200, "3.2 kB"), (16_000_000, "16 MB")] {
+            assert_eq!(en.value(&Value::Bytes(bytes)), text);
+        }
+        let link = Value::Link { href: "https://a.example/".into(), text: Some("A".into()) };
+        assert_eq!(en.value(&link), "A");
+        assert_eq!(en.value(&Value::link("https://a.example/")), "https://a.example/");
+        assert_eq!(ja.value(&Value::List(vec!["a".into(), 1.into()])), "a、1");
+    }
+}

@@ -1,0 +1,245 @@
+//! What happens to a blog.
+
+use serde::{Deserialize, Serialize};
+
+use super::model::Detector;
+use crate::ledger::Subject;
+use crate::ledger::event::EventDetail;
+use crate::phrase;
+use crate::phrase::{Phrase, Value};
+use crate::time::Timestamp;
+
+/// The word before the id of a blog.
+pub const BLOG: &str = "blog";
+
+/// A blog, as events and pauses name it.
+pub fn subject(blog_id: &str) -> Subject {
+    Subject::new(BLOG, blog_id)
+}
+
+/// What happened, and what there is to say about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum BlogEvent {
+    /// It was read for the first time.
+    Baseline {
+        /// How it was read.
+        detector: Detector,
+        /// Entries that were there.
+        entries: usize,
+        /// How many of them are announced.
+        told: usize,
+    },
+    /// It was read in another way for the first time.
+    NewBaseline {
+        /// How it is read now.
+        detector: Detector,
+        /// Entries that were there.
+        entries: usize,
+        /// How many of them are announced.
+        told: usize,
+    },
+    /// Something is new.
+    New {
+        /// How it was read.
+        detector: Detector,
+        /// How many entries are new.
+        entries: usize,
+        /// The first of them.
+        first: Vec<Option<String>>,
+        /// Why a person has to approve it.
+        held: Option<String>,
+    },
+    /// Nothing of what was known is left in the feed: something may have been missed.
+    Gap {
+        /// How many entries are new.
+        entries: usize,
+        /// How many were known.
+        known_before: usize,
+    },
+    /// Entries changed their addresses.
+    Rewritten {
+        /// How many.
+        entries: usize,
+    },
+    /// A feed was found.
+    FeedFound(Discovery),
+    /// No feed was found, or the one that was known is gone.
+    FeedNotFound(Loss),
+    /// A sitemap was found.
+    SitemapFound(Discovery),
+    /// No sitemap was found, or the one that was known is gone.
+    SitemapNotFound(Loss),
+    /// Its address moved for good.
+    Moved {
+        /// What moved.
+        what: Detector,
+        /// Where to.
+        to: String,
+        /// Whether the new address is read from now on; an address in the config is not changed.
+        adopted: bool,
+    },
+    /// It is read in another way.
+    DetectorChanged {
+        /// How it was read.
+        before: Option<Detector>,
+        /// How it is read now.
+        now: Detector,
+    },
+    /// It can be read again.
+    Recovered {
+        /// How often it failed.
+        failures: Option<u32>,
+        /// Since when.
+        since: Option<Timestamp>,
+    },
+    /// It cannot be read.
+    Failing(Failing),
+    /// It is gone for good.
+    Gone(Failing),
+    /// A person resumed it.
+    Resumed,
+}
+
+/// What a search has found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Discovery {
+    /// The address.
+    pub url: String,
+    /// The address that was known.
+    pub before: Option<String>,
+    /// Others that were found and are not read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<String>,
+}
+
+/// What a search has not found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Loss {
+    /// The address that was known.
+    pub before: Option<String>,
+    /// When it is searched for again.
+    pub search_again_at: Timestamp,
+}
+
+/// Why a blog cannot be read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failing {
+    /// What went wrong.
+    pub error: String,
+    /// How often in a row.
+    pub failures: u32,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+impl EventDetail for BlogEvent {
+    const SUBJECT: &'static str = BLOG;
+
+    fn phrase(&self) -> Phrase {
+        match self {
+            BlogEvent::Baseline { detector, entries, told: 0 } => phrase!(
+                "first run: {entries existing entry} recorded, no notification (read by {by})",
+                "初回：既存の {entries} 件を記録（通知なし、{by} で確認）",
+                entries = *entries,
+                by = detector.phrase()
+            ),
+            BlogEvent::Baseline { detector, entries, told } => phrase!(
+                "first run: {entries existing entry} recorded, {sent} of them announced (read by {by})",
+                "初回：既存の {entries} 件を記録し、うち {sent} 件を通知（{by} で確認）",
+                entries = *entries,
+                sent = *told,
+                by = detector.phrase()
+            ),
+            BlogEvent::NewBaseline { detector, entries, told } => phrase!(
+                "now read by {by}: {entries existing entry} recorded, {sent} of them announced",
+                "{by} での確認に切り替え：既存の {entries} 件を記録、うち {sent} 件を通知",
+                by = detector.phrase(),
+                entries = *entries,
+                sent = *told
+            ),
+            BlogEvent::New { entries, first, held, .. } => {
+                let first: Vec<Value> = first.iter().flatten().map(Value::from).collect();
+                match held {
+                    None => phrase!(
+                        "{entries new entry}: {first}",
+                        "新着 {entries} 件：{first}",
+                        entries = *entries,
+                        first
+                    ),
+                    Some(why) => phrase!(
+                        "{entries new entry}, waiting for approval ({why}): {first}",
+                        "新着 {entries} 件、確認待ち（{why}）：{first}",
+                        entries = *entries,
+                        why,
+                        first
+                    ),
+                }
+            }
+            BlogEvent::Gap { entries, known_before } => phrase!(
+                "none of the {known_before known entry} is left among {entries new entry}: some may have been missed",
+                "既知の {known_before} 件がすべて消え、新着が {entries} 件：見逃しがあるかもしれません",
+                known_before = *known_before,
+                entries = *entries
+            ),
+            BlogEvent::Rewritten { entries } => phrase!(
+                "{entries entry} changed their address; not announced as new",
+                "{entries} 件のアドレスが変わりました（新着としては通知しません）",
+                entries = *entries
+            ),
+            BlogEvent::FeedFound(found) => {
+                phrase!("feed found: {url}", "フィードを発見：{url}", url = Value::link(&found.url))
+            }
+            BlogEvent::SitemapFound(found) => {
+                phrase!("sitemap found: {url}", "サイトマップを発見：{url}", url = Value::link(&found.url))
+            }
+            BlogEvent::FeedNotFound(lost) => phrase!(
+                "no feed found; searched for again {at}",
+                "フィードなし。次の探索：{at}",
+                at = lost.search_again_at
+            ),
+            BlogEvent::SitemapNotFound(lost) => phrase!(
+                "no sitemap found; searched for again {at}",
+                "サイトマップなし。次の探索：{at}",
+                at = lost.search_again_at
+            ),
+            BlogEvent::Moved { what, to, adopted: true } => phrase!(
+                "{what} moved to {to}; read there from now on",
+                "{what} が {to} に移転。以後は新しいアドレスを使います",
+                what = what.phrase(),
+                to = Value::link(to)
+            ),
+            BlogEvent::Moved { what, to, adopted: false } => phrase!(
+                "{what} moved to {to}; change the address in the config",
+                "{what} が {to} に移転。設定のアドレスを変更してください",
+                what = what.phrase(),
+                to = Value::link(to)
+            ),
+            BlogEvent::DetectorChanged { before: Some(before), now } => phrase!(
+                "read by {now} instead of {before}",
+                "{before} から {now} に切り替え",
+                now = now.phrase(),
+                before = before.phrase()
+            ),
+            BlogEvent::DetectorChanged { before: None, now } => {
+                phrase!("read by {now}", "{now} で確認", now = now.phrase())
+            }
+            BlogEvent::Recovered { failures, .. } => phrase!(
+                "can be read again after {failures failure}",
+                "{failures} 回の失敗のあと復旧",
+                failures = failures.unwrap_or(1)
+            ),
+            BlogEvent::Failing(failing) => phrase!(
+                "failing since {since} ({failures check} in a row): {error}",
+                "{since} から {failures} 回連続で失敗：{error}",
+                failures = failing.failures,
+                since = failing.since,
+                error = &failing.error
+            ),
+            BlogEvent::Gone(failing) => {
+                phrase!("gone, paused: {error}", "消滅のため一時停止：{error}", error = &failing.error)
+            }
+            BlogEvent::Resumed => phrase!("resumed", "再開"),
+        }
+    }
+}

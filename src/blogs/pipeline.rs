@@ -1,0 +1,100 @@
+//! What the rest of the program has to know of blogs.
+
+use super::events::{BLOG, BlogEvent};
+use super::store::{self, ChangeRow};
+use super::{KIND, config, entry, make, opml, topics, view};
+use crate::config::Kind;
+use crate::engine::Pipeline;
+use crate::engine::pipeline::{Document, Example, Flag, Shape, Thing, Uses, WithoutChannel};
+use crate::engine::table::{Field, Table, TablePage};
+use crate::ledger::event;
+
+/// The descriptor.
+pub static PIPELINE: Pipeline = Pipeline {
+    kind: Kind::job::<config::Keys>(KIND).with_check(config::check),
+    about: "What is new on blogs and pages",
+    every: super::EVERY,
+    make,
+    topics,
+    without_channel: WithoutChannel { instead: "", listing: "change ls" },
+    check_jobs: config::check_ids,
+    list_warnings: |_| crate::config::Problems::default(),
+    prune: &[store::prune_history, store::prune_stray_history, store::prune_changes],
+    quotas: &[],
+    uses: Uses { llm: false, quota_for_tests: false },
+    steps: &[],
+    resume: |_, _| Ok(false),
+    flags: &[Flag {
+        name: "blog",
+        value: "[ID=]URL",
+        help: "a blog; without an id its host is the id; may be repeated",
+        key: "blog",
+        shape: Shape::Made(config::from_flags),
+    }],
+    example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },
+    secrets: &[],
+    lacks: |_| None,
+    things: &[
+        &Thing {
+            word: entry::ENTRY,
+            find: entry::find,
+            list_configured: |_| Vec::new(),
+            list_stored: |_| Ok(Vec::new()),
+            listed_by: "change ls",
+            resume: None,
+        },
+        &Thing {
+            word: BLOG,
+            find: view::find,
+            list_configured: |config| config::list_blogs(config).map(|(_, blog)| blog.id).collect(),
+            list_stored: |tx| Ok(store::list_known_blogs(tx)?.into_iter().map(|(id, ..)| id).collect()),
+            listed_by: "job show NAME",
+            resume: Some("change resume"),
+        },
+    ],
+    tables: &[&CHANGES],
+    documents: &[Document {
+        name: "opml",
+        about: "The blogs of the config, as OPML",
+        render: |config, db, job| Box::pin(opml::render(config, db, job)),
+    }],
+    words: &[event::words::<BlogEvent>],
+    list_busy: |_| Ok(Vec::new()),
+    list_left: |tx, config| {
+        let configured = config::list_blogs(config).map(|(_, blog)| blog.id).collect();
+        view::list_left(tx, &configured)
+    },
+};
+
+static CHANGES: Table = Table {
+    name: "changes",
+    about: "What was new on blogs; times are when it was found",
+    columns: &[
+        "id", "job_name", "blog_id", "found_at", "code", "held", "detector", "count", "titles", "urls",
+        "error",
+    ],
+    page: |tx, filter, after| {
+        let span = (filter.since, filter.until);
+        let rows =
+            store::list_changes_after(tx, after.number(), filter.owner.as_deref(), span, filter.limit)?;
+        Ok(TablePage::of(&rows, |row| row.id, fields))
+    },
+    owner: |_, job| Some(job.to_owned()),
+};
+
+fn fields(change: &ChangeRow) -> Vec<Field> {
+    let entries = &change.detail.entries;
+    vec![
+        Field::Int(change.id),
+        Field::text(&change.job_name),
+        Field::text(&change.blog_id),
+        change.found_at.into(),
+        Field::word(change.code.word()),
+        Field::Flag(change.held),
+        change.detail.detector.map_or(Field::Null, |detector| Field::word(detector.word())),
+        Field::Int(i64::try_from(change.detail.count()).unwrap_or(i64::MAX)),
+        Field::List(entries.iter().map(|entry| entry.title.clone().unwrap_or_default()).collect()),
+        Field::List(entries.iter().map(|entry| entry.url.clone().unwrap_or_default()).collect()),
+        change.detail.error.as_ref().into(),
+    ]
+}

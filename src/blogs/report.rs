@@ -1,0 +1,169 @@
+//! What a round over all blogs did, counted, and in words.
+
+use crate::phrase;
+use crate::phrase::{Phrase, Value};
+use crate::time::Timestamp;
+
+/// Failing blogs that a report names.
+pub const MAX_NAMED: usize = 10;
+/// Waiting blogs that a report names: they stand in one line.
+const NAMED_WAITS: usize = 3;
+
+/// What a round did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Blogs that were checked.
+    pub checked: usize,
+    /// Of these, read for the first time.
+    pub first: usize,
+    /// Entries that were there when they were read for the first time.
+    pub recorded: usize,
+    /// Of the checked, with something new.
+    pub changed: usize,
+    /// New entries.
+    pub entries: usize,
+    /// Of the checked, those that failed.
+    pub failed: usize,
+    /// Of these, those whose server says when to come back.
+    pub sent_away: usize,
+    /// The first failures.
+    pub problems: Vec<Phrase>,
+    /// Blogs that were not checked because their server asked for it before.
+    pub waiting: usize,
+    /// The first of them, and until when.
+    pub waits: Vec<Value>,
+}
+
+impl Tally {
+    /// In words, of so many blogs in the config.
+    pub fn summary(&self, blogs: usize) -> Phrase {
+        let others = self.first + self.changed + self.failed;
+        let mut parts = Vec::new();
+        if self.checked > others || (others == 0 && self.waiting == 0) {
+            let count = self.checked.saturating_sub(others);
+            parts.push(phrase!("{count} unchanged", "変化なし {count} 件", count));
+        }
+        if self.first > 0 {
+            parts.push(phrase!(
+                "{count} read for the first time ({entries existing entry} recorded, none sent)",
+                "初回 {count} 件（既存の {entries} 件を記録、通知なし）",
+                count = self.first,
+                entries = self.recorded
+            ));
+        }
+        if self.changed > 0 {
+            parts.push(phrase!(
+                "{count} with {entries new entry}",
+                "更新 {count} 件（新着 {entries} 件）",
+                count = self.changed,
+                entries = self.entries
+            ));
+        }
+        if self.failed > 0 {
+            parts.push(phrase!("{count} failed", "失敗 {count} 件", count = self.failed));
+        }
+        if self.waiting > 0 {
+            let mut waits = self.waits.clone();
+            if let Some(more) = self.waiting.checked_sub(waits.len()).filter(|more| *more > 0) {
+                waits.push(phrase!("{more} more", "ほか {more} 件", more).into());
+            }
+            parts.push(phrase!(
+                "{count} waiting as asked by their servers ({waits})",
+                "サーバーの指示で待機中 {count} 件（{waits}）",
+                count = self.waiting,
+                waits
+            ));
+        }
+        let parts: Vec<Value> = parts.into_iter().map(Value::from).collect();
+        phrase!(
+            "checked {checked} of {blogs blog}: {parts}",
+            "{blogs} 件中 {checked} 件を確認：{parts}",
+            checked = self.checked,
+            blogs,
+            parts
+        )
+    }
+
+    /// Whether nothing could be read; a server that says when to come back is no failure of the whole run.
+    pub fn all_failed(&self) -> bool {
+        self.checked > 0 && self.failed == self.checked && self.sent_away + self.waiting == 0
+    }
+
+    /// Counts a blog whose server asked us to wait.
+    pub fn wait(&mut self, blog: &str, until: Timestamp) {
+        self.waiting += 1;
+        if self.waits.len() < NAMED_WAITS {
+            self.waits.push(phrase!("{blog} until {until}", "{blog}：{until} まで", blog, until).into());
+        }
+    }
+
+    /// Counts a blog that could not be read, and until when it is left alone.
+    pub fn fail(&mut self, blog: &str, error: &str, until: Option<Timestamp>) {
+        self.failed += 1;
+        self.sent_away += usize::from(until.is_some());
+        if self.problems.len() < MAX_NAMED {
+            self.problems.push(match until {
+                Some(until) => phrase!(
+                    "{blog}: {error}; not checked before {until}",
+                    "{blog}：{error}（{until} まで確認しません）",
+                    blog,
+                    error,
+                    until
+                ),
+                None => phrase!("{blog}: {error}", "{blog}：{error}", blog, error),
+            });
+        }
+    }
+
+    /// Adds what another part of the round did.
+    pub fn add(&mut self, other: Tally) {
+        self.checked += other.checked;
+        self.first += other.first;
+        self.recorded += other.recorded;
+        self.changed += other.changed;
+        self.entries += other.entries;
+        self.failed += other.failed;
+        self.sent_away += other.sent_away;
+        self.problems.extend(other.problems);
+        self.problems.truncate(MAX_NAMED);
+        self.waiting += other.waiting;
+        self.waits.extend(other.waits);
+        self.waits.truncate(NAMED_WAITS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_is_reported_in_words() {
+        let tally = |checked, first, recorded, changed, entries, failed| {
+            let rest = Tally::default();
+            Tally { checked, first, recorded, changed, entries, failed, ..rest }.summary(4).to_string()
+        };
+        assert_eq!(tally(0, 0, 0, 0, 0, 0), "checked 0 of 4 blogs: 0 unchanged");
+        assert_eq!(tally(4, 0, 0, 0, 0, 0), "checked 4 of 4 blogs: 4 unchanged");
+        assert_eq!(
+            tally(2, 2, 8, 0, 0, 0),
+            "checked 2 of 4 blogs: 2 read for the first time (8 existing entries recorded, none sent)"
+        );
+        assert_eq!(
+            tally(4, 0, 0, 1, 1, 1),
+            "checked 4 of 4 blogs: 2 unchanged, 1 with 1 new entry, 1 failed"
+        );
+        assert_eq!(tally(1, 0, 0, 0, 0, 1), "checked 1 of 4 blogs: 1 failed");
+        let mut waiting = Tally { checked: 1, ..Tally::default() };
+        for blog in ["a", "b", "c", "d"] {
+            waiting.wait(blog, Timestamp::MIN);
+        }
+        let at = Timestamp::MIN;
+        assert_eq!(
+            waiting.summary(5).to_string(),
+            format!(
+                "checked 1 of 5 blogs: 1 unchanged, 4 waiting as asked by their servers \
+                 (a until {at}, b until {at}, c until {at}, 1 more)"
+            )
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! What the rest of the program has to know of books.
+
+use super::events::{BOOK, BookCode, SearchCode};
+use super::model::GOOGLE_BOOKS;
+use super::store::{BookRow, DeliveryRow};
+use super::{KIND, REQUESTS_PER_DAY, config, make, store, topics, view};
+use crate::config::{Kind, TableKind};
+use crate::engine::Pipeline;
+use crate::engine::pipeline::{Example, Flag, Shape, Thing, Uses, WithoutChannel};
+use crate::engine::table::{Field, Table, TablePage};
+use crate::fetch::SecretHint;
+
+/// The descriptor.
+pub static PIPELINE: Pipeline = Pipeline {
+    kind: Kind::job::<config::Keys>(KIND)
+        .with_check(config::check)
+        .with_env(config::ENV)
+        .with_quota(GOOGLE_BOOKS)
+        .naming(&[("quota", TableKind::Quota)])
+        .without(config::UNUSED),
+    about: "A search of Google Books, sent as mail",
+    every: super::EVERY,
+    make,
+    topics,
+    without_channel: WithoutChannel { instead: "", listing: "book ls" },
+    check_jobs: |_| crate::config::Problems::default(),
+    list_warnings: config::list_warnings,
+    prune: &[],
+    quotas: &[(GOOGLE_BOOKS, REQUESTS_PER_DAY)],
+    uses: Uses { llm: false, quota_for_tests: true },
+    steps: &[],
+    resume: |_, _| Ok(false),
+    flags: &[
+        Flag {
+            name: "query",
+            value: "TEXT",
+            help: "what to search for; may be repeated",
+            key: "queries",
+            shape: Shape::List,
+        },
+        Flag {
+            name: "book-lang",
+            value: "LANGUAGE",
+            help: "only volumes in this language, e.g. ja",
+            key: "google_books.langRestrict",
+            shape: Shape::Text,
+        },
+    ],
+    example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },
+    secrets: &[SecretHint {
+        key: "api_key",
+        check: "",
+        en: "enable the Books API at https://console.cloud.google.com/apis/library/books.googleapis.com, then make \
+             a key at https://console.cloud.google.com/apis/credentials",
+        ja: "https://console.cloud.google.com/apis/library/books.googleapis.com で Books API を有効にし、\
+             https://console.cloud.google.com/apis/credentials で API キーを作ります",
+    }],
+    lacks: |section| {
+        let words = "Google Books needs an API key: without one it allows no requests";
+        config::lacks_key(section).then_some((words, "api_key"))
+    },
+    things: &[&Thing {
+        word: BOOK,
+        find: view::find,
+        list_configured: |_| Vec::new(),
+        list_stored: |_| Ok(Vec::new()),
+        listed_by: "book ls",
+        resume: None,
+    }],
+    tables: &[&BOOKS, &DELIVERIES],
+    documents: &[],
+    words: &[BookCode::words, SearchCode::words],
+    list_busy: |_| Ok(Vec::new()),
+    list_left: |_, _| Ok(Vec::new()),
+};
+
+static BOOKS: Table = Table {
+    name: "books",
+    about: "Books; times are when they were first found",
+    columns: &[
+        "isbn13",
+        "title",
+        "authors",
+        "publisher",
+        "published_date",
+        "description",
+        "cover_url",
+        "links",
+        "first_seen_at",
+        "last_seen_at",
+        "last_delivered_at",
+    ],
+    page: |tx, filter, after| {
+        let span = (filter.since, filter.until);
+        let rows = store::list_books_after(tx, after.0, filter.owner.as_deref(), span, filter.limit)?;
+        Ok(TablePage::of(&rows, |row| row.book.isbn13.clone(), book_fields))
+    },
+    owner: |_, job| Some(job.to_owned()),
+};
+
+fn book_fields(row: &BookRow) -> Vec<Field> {
+    let book = &row.book;
+    vec![
+        Field::word(&book.isbn13),
+        Field::text(&book.title),
+        Field::List(book.authors.clone()),
+        book.publisher.as_ref().into(),
+        book.published_date.as_ref().into(),
+        book.description.as_ref().into(),
+        book.cover_url.as_ref().into(),
+        Field::Json(serde_json::json!(book.links)),
+        row.first_seen_at.into(),
+        row.last_seen_at.into(),
+        row.last_delivered_at.into(),
+    ]
+}
+
+static DELIVERIES: Table = Table {
+    name: "deliveries",
+    about: "Mails about books",
+    columns: &["id", "job_name", "delivered_at", "isbn13_list"],
+    page: |tx, filter, after| {
+        let span = (filter.since, filter.until);
+        let rows =
+            store::list_deliveries_after(tx, after.number(), filter.owner.as_deref(), span, filter.limit)?;
+        Ok(TablePage::of(&rows, |row| row.id, delivery_fields))
+    },
+    owner: |_, job| Some(job.to_owned()),
+};
+
+fn delivery_fields(row: &DeliveryRow) -> Vec<Field> {
+    vec![
+        Field::Int(row.id),
+        Field::text(&row.job_name),
+        row.delivered_at.into(),
+        Field::List(row.isbn13_list.clone()),
+    ]
+}

@@ -1,0 +1,60 @@
+//! `why`: what is known about one thing, how it got there, and what can be done.
+
+use super::{Context, Error, Exit, Result, view};
+use crate::app;
+use crate::db::Db;
+use crate::engine::View;
+use crate::engine::finder::read_address;
+use crate::text::nearest;
+
+/// Options of `why`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A job, a URL, item:NUMBER, a blog's id, an ISBN, a project, PROJECT/BRANCH, a run's id, a delivery's number, a
+    /// channel or a provider; where several have that name, KIND:NAME
+    thing: String,
+    /// At most this many events
+    #[arg(long, default_value_t = 50)]
+    limit: usize,
+}
+
+pub(super) async fn run(args: &Args, context: &Context) -> Result {
+    let app = context.look().await?;
+    let finder = app.finder(context.config().await?, args.limit);
+    let thing = args.thing.clone();
+    let views = app.env.db.read(move |tx| finder.find(tx, &thing)).await?;
+    match views.as_slice() {
+        [] => return Err(unknown(&args.thing, &app.env.db, context).await?),
+        [_] => {}
+        // One address in several jobs or on several blogs is one question.
+        [first, others @ ..]
+            if read_address(&args.thing).is_some() || others.iter().all(|view| view.name == first.name) => {}
+        several => return Err(ambiguous(&args.thing, several)),
+    }
+    view::print_all(&views, context).await?;
+    Ok(Exit::Fine)
+}
+
+async fn unknown(thing: &str, db: &Db, context: &Context) -> Result<Error> {
+    let name = thing.split_once(':').map_or(thing, |(_, name)| name);
+    let config = context.config().await?;
+    if let Some(of) = app::things().find(|of| (of.list_configured)(config).iter().any(|known| known == name))
+    {
+        return Ok(Error::failed(format!(
+            "the {} `{name}` is in the config, but no run has come to it yet",
+            of.word
+        ))
+        .hint("`tsuzuki status` says when the jobs run; `tsuzuki run-due --force` runs them now"));
+    }
+    let error = Error::failed(format!("nothing is known about `{thing}`"));
+    let known = super::names::list_all(db, context).await?;
+    Ok(match nearest(thing, known.iter().map(String::as_str).filter(|known| *known != thing)) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint("`tsuzuki status` lists the jobs; `why JOB` shows what they work on"),
+    })
+}
+
+fn ambiguous(thing: &str, views: &[View]) -> Error {
+    let error = Error::usage(format!("`{thing}` can be {} things", views.len()));
+    views.iter().fold(error, |error, view| error.hint(format!("`tsuzuki why {}`", view.name)))
+}

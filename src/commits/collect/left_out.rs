@@ -1,0 +1,59 @@
+//! Commits that are walked but not stored, for being old or unreadable.
+
+use serde_json::json;
+
+use super::super::model::Commit;
+use super::super::store::pages::{self, BranchRef};
+use super::sweep::WRITTEN_AT_ONCE;
+use super::{Collector, Halt};
+use crate::commits::events::BranchCode;
+use crate::db::{self, Tx};
+use crate::id::RunId;
+use crate::ledger::{Subject, event};
+use crate::text::counted;
+use crate::time::Timestamp;
+
+impl Collector {
+    /// The end of a target that is up to date: commits that could not be read make it a failure, once.
+    pub(super) async fn check_left_out(&self) -> Result<(), Halt> {
+        let claimed = self.claimed.clone();
+        let unreadable = self.db.read(move |tx| {
+            let place = BranchRef { project_id: claimed.project_id, branch_name: &claimed.branch_name };
+            pages::list_unreadable(tx, place, &claimed.run_id)
+        });
+        let unreadable = unreadable.await?;
+        match unreadable.first() {
+            None => Ok(()),
+            Some(first) => Err(Halt::Failed(format!(
+                "not stored, for want of a readable date: {}, e.g. {first}; everything else is saved",
+                counted(unreadable.len(), "commit")
+            ))),
+        }
+    }
+
+    /// Forgets what was left out, for being old or unreadable: the whole history is walked again and decides anew.
+    pub(super) async fn reset_left_out(&self) -> Result<(), Halt> {
+        while self.write(|tx, place| pages::reset_left_out(tx, place, WRITTEN_AT_ONCE)).await? > 0 {
+            self.check_stop()?;
+        }
+        Ok(())
+    }
+}
+
+/// Tells the story of the branch which of `commits` cannot be stored for want of a date.
+pub(super) fn note(
+    tx: &mut Tx<'_>,
+    branch: &Subject,
+    run_id: &RunId,
+    commits: &[Commit],
+    now: Timestamp,
+) -> db::Result<()> {
+    for commit in commits {
+        if let Err(date) = &commit.committed_at {
+            let detail =
+                json!({ "sha": commit.sha, "committed_date": date, "why": date, "run": run_id.to_string() });
+            event::add(tx, None, branch, BranchCode::UnreadableCommit, &detail, now)?;
+        }
+    }
+    Ok(())
+}

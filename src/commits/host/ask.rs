@@ -1,0 +1,202 @@
+//! Asking a Git host, with manners: what to wait for, what to give up, and when to come back.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, HeaderName};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info};
+
+use super::Error;
+use crate::fetch::{Answer, Fetcher, Request, header};
+use crate::text::counted;
+use crate::time::{Clock, Timestamp};
+
+/// A wait that is longer is left to the next run.
+const PATIENCE: Duration = Duration::from_secs(10 * 60);
+/// How often a request is repeated that failed without saying when to come back.
+const ATTEMPTS: u32 = 5;
+/// How long a host that cannot be reached is tried.
+const UNREACHED_PATIENCE: Duration = Duration::from_secs(30);
+/// How often a request is repeated that was told to come back.
+const ASKED_ATTEMPTS: u32 = 60;
+/// Waiting longer than this is told.
+const LONG_WAIT: Duration = Duration::from_secs(5);
+
+/// Who asks one host for one job, and what it has heard from it.
+pub(super) struct Asker {
+    host: &'static str,
+    fetcher: Fetcher,
+    clock: Clock,
+    limit: RateLimit,
+    /// The host said that nothing is left until then.
+    rest_until: Mutex<Option<Timestamp>>,
+    /// Why the last request that got no answer at all was given up; `None` as soon as something answers.
+    silence: Mutex<Option<String>>,
+}
+
+/// The headers in which a host tells how many requests are left, and when (seconds since 1970) they are renewed.
+pub(super) struct RateLimit {
+    /// How many are left.
+    pub(super) remaining: HeaderName,
+    /// When it starts again.
+    pub(super) reset: HeaderName,
+}
+
+impl Asker {
+    /// Somebody who asks `host`, as it calls itself.
+    pub(super) fn new(host: &'static str, fetcher: Fetcher, clock: Clock, limit: RateLimit) -> Self {
+        Self { host, fetcher, clock, limit, rest_until: Mutex::new(None), silence: Mutex::new(None) }
+    }
+
+    /// Why there is no answer, if the host has given none to the last request that was given up, nor to any since.
+    pub(super) fn find_silence(&self) -> Option<Error> {
+        lock(&self.silence).clone().map(Error::Failed)
+    }
+
+    /// Asks with the usual patience; `refusal` says what an answer means that is neither good nor passing.
+    pub(super) async fn get(
+        &self,
+        request: &Request,
+        refusal: impl Fn(u16, &[u8]) -> Error,
+        stop: &CancellationToken,
+    ) -> Result<Answer, Error> {
+        self.get_within(ATTEMPTS, request, refusal, stop).await
+    }
+
+    /// Asks until there is an answer that settles the matter, or `attempts` failures.
+    ///
+    /// While the host is silent every request has one try: what waits in line would otherwise wait as long as the first.
+    pub(super) async fn get_within(
+        &self,
+        attempts: u32,
+        request: &Request,
+        refusal: impl Fn(u16, &[u8]) -> Error,
+        stop: &CancellationToken,
+    ) -> Result<Answer, Error> {
+        let host = self.host;
+        let mut failures = 0;
+        let mut asked = 0;
+        let began = self.clock.now();
+        let silence = lock(&self.silence).clone();
+        let mut last = None;
+        loop {
+            let rest = *lock(&self.rest_until);
+            if let Some(until) = rest {
+                self.wait_until(until, "the rate limit is used up", stop).await?;
+            }
+            let outcome = tokio::select! {
+                () = stop.cancelled() => return Err(Error::Stopped),
+                outcome = self.fetcher.fetch_api(request) => outcome,
+            };
+            let now = self.clock.now();
+            if outcome.is_ok() {
+                *lock(&self.silence) = None;
+            }
+            // What a host asks for is granted patiently; an address that does not answer is not asked for ever.
+            let (told, why) = match outcome {
+                Ok(answer) if answer.head.is_success() => {
+                    self.note_rest(&answer.head.headers, now);
+                    return Ok(answer);
+                }
+                Ok(answer) => match answer.head.status {
+                    status @ (408 | 425 | 429 | 500..=599) => {
+                        let told = header::retry_after(&answer.head.headers, now)
+                            .filter(|wait| !wait.is_zero())
+                            .map(|wait| now.plus(wait))
+                            .or_else(|| self.reset_at(&answer.head.headers).filter(|_| status == 429));
+                        (told, format!("{host} answers with status {status}"))
+                    }
+                    status => return Err(refusal(status, &answer.body)),
+                },
+                Err(error) if error.is_retryable() && error.status().is_none() => {
+                    let rest = error.retry_after();
+                    // The fetcher's own rest from this host was no try.
+                    if rest.is_none() {
+                        failures += 1;
+                        last = Some(error.to_string());
+                    }
+                    let why = last.clone().unwrap_or_else(|| error.to_string());
+                    let wait = rest.unwrap_or_else(|| pause_after(failures));
+                    let is_over =
+                        !error.may_have_been_received() && now.plus(wait).since(began) > UNREACHED_PATIENCE;
+                    if let Some(silence) = silence {
+                        return Err(Error::Failed(silence));
+                    }
+                    if is_over || failures >= attempts {
+                        let why = match failures {
+                            0 => why,
+                            tries => format!("{why}, after {}", counted(tries, "try")),
+                        };
+                        // A page with line counts may only be too much to ask for.
+                        if attempts == ATTEMPTS {
+                            *lock(&self.silence) = Some(why.clone());
+                        }
+                        return Err(Error::Failed(why));
+                    }
+                    debug!(?wait, "Waiting for {host}: {why}");
+                    self.wait_until(now.plus(wait), &why, stop).await?;
+                    continue;
+                }
+                Err(error) if error.is_retryable() => {
+                    let told = error.retry_after().map(|wait| now.plus(wait));
+                    (told, error.to_string())
+                }
+                Err(error) => {
+                    let hint = error.hint().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
+                    return Err(Error::Failed(format!("{error}{hint}")));
+                }
+            };
+            match told.is_some() {
+                true => asked += 1,
+                false => failures += 1,
+            }
+            let until = match told {
+                Some(until) => until.min(now.plus(header::LONGEST_WAIT)),
+                None => now.plus(pause_after(failures)),
+            };
+            if failures >= attempts || asked >= ASKED_ATTEMPTS {
+                return Err(Error::Failed(format!("{why}, after {}", counted(failures + asked, "try"))));
+            }
+            match until.since(now) > LONG_WAIT {
+                true => info!(%until, "Waiting for {host}: {why}"),
+                false => debug!(%until, "Waiting for {host}: {why}"),
+            }
+            self.wait_until(until, &why, stop).await?;
+        }
+    }
+
+    /// Remembers that the host has nothing left for us, so that we are not refused first.
+    fn note_rest(&self, headers: &HeaderMap, now: Timestamp) {
+        let spent = number(headers, &self.limit.remaining) == Some(0);
+        let until = self.reset_at(headers).filter(|until| spent && *until > now);
+        *lock(&self.rest_until) = until;
+    }
+
+    fn reset_at(&self, headers: &HeaderMap) -> Option<Timestamp> {
+        Some(Timestamp::from_millis(number(headers, &self.limit.reset)?.checked_mul(1000)?))
+    }
+
+    async fn wait_until(&self, until: Timestamp, why: &str, stop: &CancellationToken) -> Result<(), Error> {
+        if until.since(self.clock.now()) > PATIENCE {
+            return Err(Error::Later { host: self.host, until, why: why.to_owned() });
+        }
+        tokio::select! {
+            () = stop.cancelled() => Err(Error::Stopped),
+            () = self.clock.wait_until(until) => Ok(()),
+        }
+    }
+}
+
+/// How long to wait after so many failures in a row.
+fn pause_after(failures: u32) -> Duration {
+    Duration::from_millis(500) * 2_u32.pow(failures)
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn number(headers: &HeaderMap, name: &HeaderName) -> Option<i64> {
+    header::text(headers, name)?.parse().ok()
+}

@@ -1,0 +1,258 @@
+//! GitLab's REST API: what can be asked for, and what the answers come to.
+
+mod wire;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::HeaderName;
+use secrecy::SecretString;
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+use url::Url;
+
+use super::ask::{Asker, RateLimit};
+use super::{Access, Error, Host, HostKind, Range};
+use crate::commits::author::Emails;
+use crate::commits::model::{Page, RemoteProject};
+use crate::engine::job::Boxed;
+use crate::fetch::{AllowPrivate, Answer, Limits, Manners, Request, header};
+
+const NAME: &str = "GitLab";
+pub(in crate::commits) const KIND: HostKind =
+    HostKind { name: NAME, connect: |access| Arc::new(Client::new(access)) };
+/// Commits, projects and branches a page; GitLab allows no more.
+const PER_PAGE: &str = "100";
+/// How often a page with line counts is repeated before it is asked for without them.
+const ATTEMPTS_WITH_STATS: u32 = 3;
+/// Pages of one listing; more is a server that goes in circles.
+const MOST_PAGES: u32 = 1_000_000;
+
+/// One GitLab, as one job may use it.
+struct Client {
+    asker: Asker,
+    base: Url,
+    token: Option<SecretString>,
+    allow_private: AllowPrivate,
+    manners: Manners,
+    emails: Emails,
+}
+
+impl Client {
+    fn new(access: Access) -> Self {
+        let limit = RateLimit {
+            remaining: HeaderName::from_static("ratelimit-remaining"),
+            reset: HeaderName::from_static("ratelimit-reset"),
+        };
+        Self {
+            asker: Asker::new(NAME, access.fetcher, access.clock, limit),
+            base: access.base,
+            token: access.token,
+            allow_private: access.allow_private,
+            manners: Manners { at_once: access.at_once, spacing: Duration::ZERO },
+            emails: access.emails,
+        }
+    }
+
+    async fn get(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+        stop: &CancellationToken,
+    ) -> Result<Answer, Error> {
+        let refusal = |status, body: &[u8]| self.refusal(status, body);
+        self.asker.get(&self.request(path, query), refusal, stop).await
+    }
+
+    async fn get_all<T>(
+        &self,
+        path: &[&str],
+        query: &[(&str, &str)],
+        read: fn(&[u8]) -> Result<Vec<T>, String>,
+        stop: &CancellationToken,
+    ) -> Result<Vec<T>, Error> {
+        let mut all = Vec::new();
+        let mut page = 1;
+        loop {
+            let number = page.to_string();
+            let mut query = query.to_vec();
+            query.extend([("per_page", PER_PAGE), ("page", &number)]);
+            let answer = self.get(path, &query, stop).await?;
+            all.extend(read(&answer.body).map_err(Error::Failed)?);
+            match next_page(&answer, page)? {
+                Some(next) => page = next,
+                None => return Ok(all),
+            }
+        }
+    }
+
+    /// Counting lines is the costly part for GitLab. If it keeps failing at that, the page is asked for without,
+    /// and its commits are stored as lacking their lines.
+    async fn get_commits(
+        &self,
+        remote_id: i64,
+        range: Range<'_>,
+        page: u32,
+        stop: &CancellationToken,
+    ) -> Result<Page, Error> {
+        let number = page.to_string();
+        let remote_id = remote_id.to_string();
+        let revision = match range.base {
+            Some(base) => format!("{base}..{}", range.head),
+            None => range.head.to_owned(),
+        };
+        let path = ["projects", remote_id.as_str(), "repository", "commits"];
+        let query = [
+            ("ref_name", revision.as_str()),
+            ("per_page", PER_PAGE),
+            ("page", &number),
+            ("with_stats", "true"),
+        ];
+        let refusal = |status, body: &[u8]| self.refusal(status, body);
+        let with_stats = self.request(&path, &query);
+        let answer = match self.asker.get_within(ATTEMPTS_WITH_STATS, &with_stats, refusal, stop).await {
+            Err(Error::Failed(why)) => {
+                debug!("Asking for page {page} without line counts: {why}");
+                self.get(&path, &query[..3], stop).await?
+            }
+            other => other?,
+        };
+        let commits = wire::read_commits(&answer.body, self.emails).map_err(Error::Failed)?;
+        Ok(Page { commits, next: next_page(&answer, page)? })
+    }
+
+    fn request(&self, path: &[&str], query: &[(&str, &str)]) -> Request {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(["api", "v4"]).extend(path);
+        }
+        url.set_query(None);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let limits = Limits {
+            to_headers: Duration::from_secs(60),
+            in_all: Duration::from_secs(120),
+            ..Limits::default()
+        };
+        let request = Request::get(url)
+            .accept("application/json")
+            .allow_private(&self.allow_private)
+            .manners(self.manners)
+            .limits(limits);
+        match &self.token {
+            Some(token) => request.secret_header(HeaderName::from_static("private-token"), token),
+            None => request,
+        }
+    }
+
+    fn refusal(&self, status: u16, body: &[u8]) -> Error {
+        let why = wire::read_message(body).unwrap_or_else(|| "no reason given".to_owned());
+        let host = self.base.host_str().unwrap_or_default();
+        match status {
+            401 if self.token.is_none() => Error::Credentials(format!(
+                "{host} wants a token: set `token` of the job to an access token with the scope read_api"
+            )),
+            401 => Error::Credentials(format!(
+                "{host} rejects the token ({why}): it is wrong, expired or revoked; make a new one with the scope read_api"
+            )),
+            403 if why.contains("insufficient_scope") || why.contains("higher privileges") => {
+                Error::Credentials(format!(
+                    "the token for {host} may not read this ({why}): make one with the scope read_api"
+                ))
+            }
+            403 => Error::Forbidden { host: NAME, why },
+            404 | 410 => Error::Missing { host: NAME, why },
+            status => Error::Refused { host: NAME, status, why },
+        }
+    }
+}
+
+impl Host for Client {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn access_hint(&self) -> &'static str {
+        "the token's user needs the role Reporter"
+    }
+
+    fn find_silence(&self) -> Option<Error> {
+        self.asker.find_silence()
+    }
+
+    fn fetch_project<'a>(
+        &'a self,
+        name: &'a str,
+        stop: &'a CancellationToken,
+    ) -> Boxed<'a, Result<RemoteProject, Error>> {
+        Box::pin(async move {
+            let answer = self.get(&["projects", name], &[], stop).await?;
+            wire::read_project(&answer.body).map_err(Error::Failed)
+        })
+    }
+
+    fn fetch_group<'a>(
+        &'a self,
+        group: &'a str,
+        stop: &'a CancellationToken,
+    ) -> Boxed<'a, Result<Vec<RemoteProject>, Error>> {
+        Box::pin(async move {
+            let query = [("include_subgroups", "true"), ("order_by", "id"), ("sort", "asc")];
+            self.get_all(&["groups", group, "projects"], &query, wire::read_projects, stop).await
+        })
+    }
+
+    fn fetch_branches<'a>(
+        &'a self,
+        remote_id: i64,
+        stop: &'a CancellationToken,
+    ) -> Boxed<'a, Result<Vec<String>, Error>> {
+        Box::pin(async move {
+            let path = ["projects", &remote_id.to_string(), "repository", "branches"];
+            self.get_all(&path, &[], wire::read_branches, stop).await
+        })
+    }
+
+    fn fetch_head<'a>(
+        &'a self,
+        remote_id: i64,
+        branch: &'a str,
+        stop: &'a CancellationToken,
+    ) -> Boxed<'a, Result<String, Error>> {
+        Box::pin(async move {
+            let path = ["projects", &remote_id.to_string(), "repository", "branches", branch];
+            let answer = self.get(&path, &[], stop).await?;
+            wire::read_head(&answer.body).map_err(Error::Failed)
+        })
+    }
+
+    fn fetch_commits<'a>(
+        &'a self,
+        remote_id: i64,
+        range: Range<'a>,
+        page: u32,
+        stop: &'a CancellationToken,
+    ) -> Boxed<'a, Result<Page, Error>> {
+        Box::pin(self.get_commits(remote_id, range, page, stop))
+    }
+}
+
+/// The next page, by `x-next-page` or by `Link`; never by counting what came.
+///
+/// Only the number is taken: the address of the next request is ours, wherever a link may lead.
+fn next_page(answer: &Answer, page: u32) -> Result<Option<u32>, Error> {
+    let next =
+        match answer.head.headers.get("x-next-page").map(|value| value.to_str().unwrap_or_default().trim()) {
+            Some("") => return Ok(None),
+            Some(number) => Some(number.to_owned()),
+            None => header::link(&answer.head.headers, &answer.head.final_url, "next").and_then(|url| {
+                url.query_pairs().find(|(name, _)| name == "page").map(|(_, value)| value.into_owned())
+            }),
+        };
+    match next.map(|next| next.parse::<u32>()) {
+        None => Ok(None),
+        Some(Ok(next)) if next > page && next < MOST_PAGES => Ok(Some(next)),
+        Some(_) => Err(Error::Failed(format!("GitLab names no sensible page after page {page}"))),
+    }
+}

@@ -1,0 +1,163 @@
+//! Git hosts: what can be asked of one, whatever its API. Another host is a folder here and a line in [`hosts!`].
+
+mod ask;
+pub(super) mod gitlab;
+
+use std::sync::Arc;
+
+use secrecy::SecretString;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use super::author::Emails;
+use super::model::{Page, RemoteProject};
+use crate::engine::job::Boxed;
+use crate::fetch::{AllowPrivate, Fetcher};
+use crate::time::{Clock, Timestamp};
+
+/// The hosts: the key of a job that holds the address, which is also the name of the folder.
+macro_rules! hosts {
+    ($keys:ident) => {
+        $keys! {
+            /// The address of GitLab, e.g. `https://gitlab.com`.
+            #[schemars(with = "HttpUrl")]
+            gitlab,
+        }
+    };
+}
+pub(super) use hosts;
+
+/// A Git host, as one job may use it.
+pub trait Host: Send + Sync {
+    /// What it calls itself.
+    fn name(&self) -> &'static str;
+
+    /// What a person does about a repository that may not be read.
+    fn access_hint(&self) -> &'static str;
+
+    /// Why there is no answer, if it has given none to the last request that was given up, nor to any since.
+    fn find_silence(&self) -> Option<Error>;
+
+    /// The project of that path or number.
+    fn fetch_project<'a>(
+        &'a self,
+        name: &'a str,
+        stop: &'a CancellationToken,
+    ) -> Boxed<'a, Result<RemoteProject, Error>>;
+
+    /// Every project of a group and its subgroups.
+    fn fetch_group<'a>(
+        &'a self,
+        group: &'a str,
+        stop: &'a CancellationToken,
+    ) -> Boxed<'a, Result<Vec<RemoteProject>, Error>>;
+
+    /// The names of all branches of a project.
+    fn fetch_branches<'a>(
+        &'a self,
+        remote_id: i64,
+        stop: &'a CancellationToken,
+    ) -> Boxed<'a, Result<Vec<String>, Error>>;
+
+    /// The commit that a branch points to.
+    fn fetch_head<'a>(
+        &'a self,
+        remote_id: i64,
+        branch: &'a str,
+        stop: &'a CancellationToken,
+    ) -> Boxed<'a, Result<String, Error>>;
+
+    /// A page of a range of commits, the first of which is 1.
+    fn fetch_commits<'a>(
+        &'a self,
+        remote_id: i64,
+        range: Range<'a>,
+        page: u32,
+        stop: &'a CancellationToken,
+    ) -> Boxed<'a, Result<Page, Error>>;
+}
+
+/// What is reachable from `head` and not from `base`.
+#[derive(Clone, Copy, Debug)]
+pub struct Range<'a> {
+    /// `None` for the whole history.
+    pub base: Option<&'a str>,
+    /// A SHA.
+    pub head: &'a str,
+}
+
+/// A kind of host.
+pub struct HostKind {
+    /// What it calls itself.
+    pub name: &'static str,
+    /// Makes a client; nothing is asked yet.
+    pub connect: fn(Access) -> Arc<dyn Host>,
+}
+
+/// What a client is made of.
+pub struct Access {
+    /// Who asks.
+    pub fetcher: Fetcher,
+    /// The time.
+    pub clock: Clock,
+    /// The address of the host.
+    pub base: Url,
+    /// The token.
+    pub token: Option<SecretString>,
+    /// Private addresses that may be reached.
+    pub allow_private: AllowPrivate,
+    /// Requests at the same time.
+    pub at_once: usize,
+    /// How addresses of authors are stored.
+    pub emails: Emails,
+}
+
+/// Why a host did not give what was asked for; each variant is what the caller does next.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The token is wrong, expired or too weak: nothing more can be had with it.
+    #[error("{0}")]
+    Credentials(String),
+    /// This one thing is not for us.
+    #[error("{host} refuses access: {why}")]
+    Forbidden {
+        /// What the host calls itself.
+        host: &'static str,
+        /// What it says.
+        why: String,
+    },
+    /// It is not there.
+    #[error("{host} answers 404: {why}")]
+    Missing {
+        /// What the host calls itself.
+        host: &'static str,
+        /// What it says.
+        why: String,
+    },
+    /// The request itself is refused.
+    #[error("{host} refuses the request (status {status}): {why}")]
+    Refused {
+        /// What the host calls itself.
+        host: &'static str,
+        /// The HTTP status.
+        status: u16,
+        /// What it says.
+        why: String,
+    },
+    /// Come back then; nothing is wrong.
+    #[error("{host} asks to wait until {until}: {why}")]
+    Later {
+        /// What the host calls itself.
+        host: &'static str,
+        /// When.
+        until: Timestamp,
+        /// What it says.
+        why: String,
+    },
+    /// It keeps failing.
+    #[error("{0}")]
+    Failed(String),
+    /// We were told to stop.
+    #[error("stopped")]
+    Stopped,
+}

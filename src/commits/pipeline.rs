@@ -1,0 +1,171 @@
+//! What the rest of the program has to know of commits.
+
+use super::events::{BRANCH, BranchCode, PROJECT, ProjectCode, RUN, RunCode};
+use super::store::export::{After as CommitKey, list_after};
+use super::store::reading::CommitRow;
+use super::store::{branches, projects};
+use super::{KIND, Source, config, make, run, view};
+use crate::config::Kind;
+use crate::engine::Pipeline;
+use crate::engine::pipeline::{Example, Flag, Shape, Thing, Uses, WithoutChannel};
+use crate::engine::table::{After, Field, Table, TablePage};
+use crate::fetch::SecretHint;
+
+/// The descriptor.
+pub static PIPELINE: Pipeline = Pipeline {
+    kind: Kind::job::<config::Keys>(KIND).with_check(config::check).without(config::UNUSED),
+    about: "Commits of GitLab projects",
+    every: super::EVERY,
+    make,
+    topics: |topics| topics,
+    without_channel: WithoutChannel { instead: "", listing: "commits stats" },
+    check_jobs: |_| crate::config::Problems::default(),
+    list_warnings: |_| crate::config::Problems::default(),
+    prune: &[],
+    quotas: &[],
+    uses: Uses { llm: false, quota_for_tests: false },
+    steps: &[],
+    resume: |_, _| Ok(false),
+    flags: &[
+        Flag {
+            name: "gitlab",
+            value: "URL",
+            help: "the address of GitLab",
+            key: "gitlab",
+            shape: Shape::Text,
+        },
+        Flag {
+            name: "token-env",
+            value: "VARIABLE",
+            help: "the name of the variable that holds the token, e.g. GITLAB_TOKEN",
+            key: "token",
+            shape: Shape::Variable,
+        },
+        Flag {
+            name: "project",
+            value: "PROJECT",
+            help: "a project by path or number; may be repeated",
+            key: "projects",
+            shape: Shape::List,
+        },
+        Flag {
+            name: "group",
+            value: "GROUP",
+            help: "every project of this group",
+            key: "group",
+            shape: Shape::Text,
+        },
+        Flag {
+            name: "branch",
+            value: "BRANCH",
+            help: "a branch by name or pattern; may be repeated",
+            key: "branches",
+            shape: Shape::List,
+        },
+        Flag {
+            name: "since",
+            value: "DATE",
+            help: "leave older commits out, e.g. 2024-01-01",
+            key: "since",
+            shape: Shape::Text,
+        },
+    ],
+    example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },
+    secrets: &[SecretHint {
+        key: "token",
+        check: "",
+        en: "in GitLab under Edit profile, Access tokens: scope `read_api`; a group or project token will do",
+        ja: "GitLab の「プロフィールの編集」→「アクセストークン」で、スコープ `read_api` を付けて作ります。\
+             グループやプロジェクトのトークンでもかまいません",
+    }],
+    lacks: |section| {
+        (!section.has("token")).then_some(("without a token only public projects can be read", "token"))
+    },
+    things: &[
+        &Thing {
+            word: BRANCH,
+            find: view::find_branches,
+            list_configured: |_| Vec::new(),
+            list_stored: |tx| {
+                let names = branches::list(tx, None)?.into_iter().map(|row| row.branch_name);
+                Ok(names.collect::<std::collections::BTreeSet<_>>().into_iter().collect())
+            },
+            listed_by: "branch ls",
+            resume: None,
+        },
+        &Thing {
+            word: PROJECT,
+            find: |finder, tx, name| {
+                let found = view::find_projects(finder, tx, name)?;
+                if found.is_empty() { view::find_branches(finder, tx, name) } else { Ok(found) }
+            },
+            list_configured: |_| Vec::new(),
+            list_stored: |tx| Ok(projects::list(tx, None)?.into_iter().map(|project| project.path).collect()),
+            listed_by: "project ls",
+            resume: None,
+        },
+        &Thing {
+            word: RUN,
+            find: view::find_runs,
+            list_configured: |_| Vec::new(),
+            list_stored: |_| Ok(Vec::new()),
+            listed_by: "bulk ls",
+            resume: None,
+        },
+    ],
+    tables: &[&COMMITS],
+    documents: &[],
+    words: &[BranchCode::words, ProjectCode::words, RunCode::words],
+    list_busy: run::store::list_busy,
+    list_left: |_, _| Ok(Vec::new()),
+};
+
+static COMMITS: Table = Table {
+    name: "commits",
+    about: "Commits, without the addresses of their authors",
+    columns: &[
+        "project",
+        "branch_name",
+        "sha",
+        "author_name",
+        "committed_date_utc",
+        "additions",
+        "deletions",
+        "stats_missing",
+        "unreachable_since",
+    ],
+    page: |tx, filter, after| {
+        let span = (filter.since, filter.until);
+        let found = list_after(tx, &key(after), filter.owner.as_deref(), span, filter.limit)?;
+        let next = found
+            .last()
+            .map(|(_, key)| serde_json::json!([key.project_id, key.branch_name, key.sha]).to_string());
+        Ok(TablePage { rows: found.iter().map(|(commit, _)| fields(commit)).collect(), next })
+    },
+    owner: |config, name| {
+        let job = config.find_job(name).filter(|job| job.kind == KIND)?;
+        Some(Source::read(job).ok()?.host)
+    },
+};
+
+/// The last commit of a page: a project, a branch and a SHA.
+fn key(after: After<'_>) -> CommitKey {
+    match serde_json::from_str(after.0) {
+        Ok((project_id, branch_name, sha)) => CommitKey { project_id, branch_name, sha },
+        Err(_) => CommitKey { project_id: i64::MIN, ..CommitKey::default() },
+    }
+}
+
+fn fields(commit: &CommitRow) -> Vec<Field> {
+    vec![
+        Field::text(&commit.project),
+        Field::text(&commit.branch_name),
+        Field::word(&commit.sha),
+        Field::text(&commit.author_name),
+        commit.committed_date_utc.into(),
+        Field::Int(commit.additions),
+        Field::Int(commit.deletions),
+        Field::Flag(commit.stats_missing),
+        commit.unreachable_since.into(),
+    ]
+}

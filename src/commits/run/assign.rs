@@ -1,0 +1,98 @@
+//! Who collects what in a run, and what has to be given up because nobody can.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::super::list_host_jobs;
+use super::worker::Findings;
+use super::{Bulk, decide, store};
+use crate::commits::events::{self, RunCode};
+use crate::db;
+use crate::id::{JobName, RunId};
+use crate::ledger::event;
+use crate::text::counted;
+
+impl Bulk {
+    /// The jobs that have something to do in a run. Only whoever `leads` it hands targets of jobs that have left the
+    /// config to others, and gives up what nobody can collect: it would be in the way of every run to come.
+    pub(super) async fn assign(
+        &self,
+        run_id: RunId,
+        leads: bool,
+    ) -> db::Result<(BTreeSet<JobName>, Vec<String>)> {
+        let jobs_on_host = list_host_jobs(&self.env);
+        let asked: Vec<JobName> = self.sources.iter().map(|source| source.job.clone()).collect();
+        let label = self.sources.first().map(|source| source.job.clone());
+        let shared = self.env.db.write(move |tx| {
+            let (mut jobs, mut given_up) = (BTreeSet::new(), Vec::new());
+            let asked: Vec<&JobName> = asked.iter().collect();
+            for (host, job) in store::list_pending_jobs(tx, &run_id)? {
+                match decide::find_collector(&jobs_on_host, &asked, &host, job.as_deref()) {
+                    Ok(fallback_job) => {
+                        if leads && job.as_deref() != Some(fallback_job.as_str()) {
+                            store::reassign(tx, &run_id, &host, job.as_deref(), fallback_job.as_str())?;
+                        }
+                        jobs.insert(fallback_job.clone());
+                    }
+                    Err(why) if leads => {
+                        given_up.extend(give_up(tx, run_id, &host, job.as_deref(), &why, label.as_ref())?);
+                    }
+                    Err(_) => {}
+                }
+            }
+            Ok((jobs, given_up))
+        });
+        shared.await
+    }
+
+    /// Gives up what is pending for jobs whose token is refused, if it is in the way of another of our jobs.
+    ///
+    /// A job alone leaves it pending: with a good token the run goes on.
+    pub(super) async fn step_over_refused(&self, run_id: RunId, findings: &mut Findings) -> db::Result<()> {
+        if self.sources.iter().all(|source| findings.refused.contains_key(&source.job)) {
+            return Ok(());
+        }
+        let refused = findings.refused.clone();
+        let given_up = self.env.db.write(move |tx| {
+            let mut given_up = Vec::new();
+            for (host, job) in store::list_pending_jobs(tx, &run_id)? {
+                let Some((job, why)) = refused.iter().find(|(name, _)| Some(name.as_str()) == job.as_deref())
+                else {
+                    continue;
+                };
+                given_up.extend(give_up(tx, run_id, &host, Some(job.as_str()), why, Some(job))?);
+            }
+            Ok(given_up)
+        });
+        findings.problems.extend(given_up.await?);
+        Ok(())
+    }
+}
+
+/// Settles as failed what nobody can collect; a line for people if there was anything.
+fn give_up(
+    tx: &mut db::Tx<'_>,
+    run_id: RunId,
+    host: &str,
+    job: Option<&str>,
+    why: &str,
+    teller: Option<&JobName>,
+) -> db::Result<Option<String>> {
+    let (failed, completed_run) = store::give_up(tx, &run_id, host, job, why)?;
+    if failed == 0 {
+        return Ok(None);
+    }
+    let (subject, now) = (events::run(&run_id), tx.now());
+    let detail = json!({ "host": host, "job": job, "targets": failed, "why": why });
+    event::add(tx, teller, &subject, RunCode::GivenUp, &detail, now)?;
+    if completed_run {
+        event::add(tx, teller, &subject, RunCode::Completed, &json!({}), now)?;
+    }
+    let of = job.map(|job| format!(" of `{job}`")).unwrap_or_default();
+    Ok(Some(format!(
+        "run {run_id}: {}{of} on {host} given up as failed: {why}; when that is mended, \
+         `tsuzuki bulk retry-failed {run_id}` tries again",
+        counted(failed, "branch")
+    )))
+}

@@ -1,0 +1,340 @@
+//! Bulk runs: many targets registered at once, shared by any number of workers, continued by whoever comes next.
+//!
+//! ```text
+//!            register (one transaction)                    whoever ends the last target
+//!  nothing ────────────────────────────▶ running ─────────────────────────────────────────▶ completed
+//!                                         │   ▲
+//!   target: pending ──claim──▶ leased ────┤   │ a crash or Ctrl-C: leases end, the run stays
+//!              ▲                 │        │   │
+//!              └── lease over ───┘        └── cancel ──▶ cancelled (terminal)
+//!           leased ──complete──▶ success | failed
+//!           pending ──give up──▶ failed (nobody can take it, and it is in the way of others)
+//! ```
+//!
+//! Every write for a target carries the fence of its lease, so a worker that stalled, was overtaken or belongs to a
+//! cancelled run can no longer change anything.
+
+mod assign;
+pub mod decide;
+mod model;
+pub mod store;
+pub mod targets;
+mod worker;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use self::decide::{Again, Begin, Running, Sharing};
+pub use self::model::{ListedRun, RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus};
+pub use self::store::*;
+use self::worker::{Findings, Worker};
+use super::store::branches;
+use super::{Source, list_host_jobs, message};
+use crate::commits::events::{self, RunCode};
+use crate::db;
+use crate::engine::{Delivery, Failure, JobEnv, Progress, Update};
+use crate::id::{JobName, Owner, RunId};
+use crate::ledger::event;
+use crate::ledger::lease::{self, Claim, Holder, KeptLease};
+use crate::time::Timestamp;
+
+/// How long a target is kept without a sign of life.
+pub const LEASE: Duration = Duration::from_secs(60);
+
+/// The name of the lease by which the first process of a run shows that it is alive.
+fn lease_name(run_id: &RunId) -> String {
+    format!("bulk:{run_id}")
+}
+
+/// Whoever works on bulk runs: one process, with the jobs it collects for.
+#[derive(Clone)]
+pub struct Bulk {
+    pub(super) env: JobEnv,
+    sources: Vec<Arc<Source>>,
+    pub(super) owner: Owner,
+    pub(super) progress: Progress,
+    pub(super) stop: CancellationToken,
+    pub(super) watch: Option<Watch>,
+    delivery: Delivery,
+}
+
+/// Who is told of every step of a run.
+pub type Watch = Arc<dyn Fn(&Step) + Send + Sync>;
+
+/// How far a run is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Step {
+    /// Targets settled.
+    pub done: i64,
+    /// Targets in all.
+    pub total: i64,
+    /// Targets that failed.
+    pub failed: i64,
+    /// Commits stored by the targets that this process has settled.
+    pub new_commits: i64,
+    /// The target that was taken or settled last.
+    pub target: String,
+}
+
+/// What came of wanting to collect.
+#[derive(Debug)]
+pub enum Ended {
+    /// The targets we could get at are settled.
+    Worked(Outcome),
+    /// Another process works on the run.
+    Busy(RunRow, Holder),
+    /// There is nothing to collect; the lines say what could not be found.
+    Nothing(Vec<String>),
+}
+
+/// What our part in a run came to.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Outcome {
+    /// The run as it stands now.
+    #[serde(flatten)]
+    pub run: Summary,
+    /// What went wrong, one line each.
+    pub problems: Vec<String>,
+    /// Set when the host asked for a longer wait; the run goes on then.
+    pub waiting_until: Option<Timestamp>,
+}
+
+impl Bulk {
+    /// A worker that begins runs for `sources`; a run that it goes on with is worked on for every job of the config.
+    pub fn new(env: JobEnv, sources: Vec<Arc<Source>>, progress: Progress, stop: CancellationToken) -> Self {
+        let (owner, delivery) = (Owner::this_process(), Delivery::Queue);
+        Self { env, sources, owner, progress, stop, watch: None, delivery }
+    }
+
+    /// The same worker, which tells the end of runs or leaves it to the next that may.
+    pub fn delivering(self, delivery: Delivery) -> Self {
+        Self { delivery, ..self }
+    }
+
+    /// The same worker, whose steps are told to `watch`.
+    pub fn watched(self, watch: Watch) -> Self {
+        Self { watch: Some(watch), ..self }
+    }
+
+    /// Goes on with the run that is running, or registers a new one and works on it.
+    ///
+    /// A run in which nothing of ours is pending is only in the way: when it has ended, our own comes next.
+    pub async fn start(&self, job: Option<&JobName>, sharing: Sharing) -> Result<Ended, Failure> {
+        let mut findings = Findings::default();
+        loop {
+            match decide::begin(self.free_running().await?, sharing) {
+                Begin::Busy(run, holder) => return Ok(Ended::Busy(run, holder)),
+                Begin::Continue(run) => {
+                    let is_ours = self.has_pending(&run.run_id).await?;
+                    let claim = self.claim(&run.run_id).await?;
+                    let outcome = self.work(run, claim, findings).await?;
+                    if is_ours || outcome.run.run.status == RunStatus::Running {
+                        return Ok(Ended::Worked(outcome));
+                    }
+                    findings = Findings::of(outcome.problems);
+                    continue;
+                }
+                _ => {}
+            }
+            // A process that died right after the last target left its end untold.
+            let unannounced = self.notify_ended().await?;
+            findings.problems.extend(unannounced.iter().cloned());
+            let targets = self.find_targets(&mut findings).await?;
+            if targets.is_empty() {
+                return Ok(Ended::Nothing(findings.problems));
+            }
+            if let Some((run, claim)) = self.register(job, targets).await? {
+                return self.work(run, claim, findings).await.map(Ended::Worked);
+            }
+            // Somebody was faster: look again at what is running.
+            findings = Findings::of(unannounced);
+        }
+    }
+
+    /// Whether something of our own jobs is pending in a run.
+    async fn has_pending(&self, run_id: &RunId) -> Result<bool, Failure> {
+        let (run_id, jobs_on_host) = (*run_id, list_host_jobs(&self.env));
+        let pending = self.env.db.read(move |tx| store::list_pending_jobs(tx, &run_id)).await?;
+        Ok(pending.iter().any(|(host, job)| {
+            let fallback_job = decide::find_fallback_job(&jobs_on_host, host, job.as_deref());
+            fallback_job.is_some_and(|fallback_job| self.is_ours(&fallback_job.job))
+        }))
+    }
+
+    fn is_ours(&self, job: &JobName) -> bool {
+        self.sources.iter().any(|source| source.job == *job)
+    }
+
+    /// Takes up an earlier run: goes on with it, or opens a new one for its pending or failed targets.
+    ///
+    /// `None` in the answer: there is no such run, or nothing left to do in it.
+    pub async fn again(
+        &self,
+        run_id: Option<RunId>,
+        again: Again,
+        sharing: Sharing,
+    ) -> Result<Option<Ended>, Failure> {
+        let running = self.free_running().await?;
+        let wanted = match (run_id, &running) {
+            (Some(run_id), _) => self.env.db.read(move |tx| store::find_run(tx, &run_id)).await?,
+            (None, Some(running)) if again == Again::Pending => Some(running.run.clone()),
+            (None, _) => self.env.db.read(store::find_latest).await?,
+        };
+        let Some(wanted) = wanted else { return Ok(None) };
+        match decide::reopen(&wanted, again, running) {
+            Begin::Nothing => Ok(None),
+            Begin::Busy(run, worker) => Ok(Some(Ended::Busy(run, worker))),
+            Begin::Blocked(run) => Err(Failure::Failed(
+                format!("run {} was interrupted and comes first: `tsuzuki bulk resume` ends it", run.run_id)
+                    .into(),
+            )),
+            Begin::Continue(_) => self.start(None, sharing).await.map(Some),
+            Begin::New => {
+                let status = match again {
+                    Again::Pending => TargetStatus::Pending,
+                    Again::Failed => TargetStatus::Failed,
+                };
+                let targets =
+                    self.env.db.read(move |tx| store::list_targets(tx, &wanted.run_id, status)).await?;
+                match self.register(None, targets).await? {
+                    Some((run, claim)) => {
+                        let outcome = self.work(run, claim, Findings::default()).await?;
+                        Ok(Some(Ended::Worked(outcome)))
+                    }
+                    None => self.start(None, sharing).await.map(Some),
+                }
+            }
+        }
+    }
+
+    /// Frees the run that is running of processes that are gone; answers it with its live worker of another process.
+    async fn free_running(&self) -> db::Result<Option<Running>> {
+        let me = self.owner.clone();
+        let freed = self.env.db.write(move |tx| {
+            let Some(run) = store::find_running(tx)? else { return Ok(None) };
+            store::release_gone(tx, &run.run_id)?;
+            let workers = store::list_workers(tx, &run)?;
+            let worker = workers.into_iter().find(|worker| worker.owner != me.as_str());
+            Ok(Some(Running { run, worker }))
+        });
+        freed.await
+    }
+
+    /// Registers a run with all its targets and ourselves as its worker in one transaction: nobody sees it without
+    /// one. `None` when another run was faster.
+    async fn register(
+        &self,
+        job: Option<&JobName>,
+        targets: Vec<Target>,
+    ) -> Result<Option<(RunRow, Claim)>, Failure> {
+        let (run_id, job, owner) = (RunId::random(), job.cloned(), self.owner.clone());
+        let registered = self.env.db.write(move |tx| {
+            let now = tx.now();
+            let registered = store::register(tx, run_id, job.as_ref().map(JobName::as_str), &targets)?;
+            let Ok(run) = registered else { return Ok(None) };
+            for target in &targets {
+                branches::add(tx, target.project_id, &target.branch_name)?;
+            }
+            let detail = json!({ "targets": targets.len() });
+            event::add(tx, job.as_ref(), &events::run(&run_id), RunCode::Started, &detail, now)?;
+            let claim = lease::claim(tx, &lease_name(&run_id), &owner, LEASE)?;
+            Ok(Some((run, claim)))
+        });
+        Ok(registered.await?)
+    }
+
+    /// Works on a run until nothing is left that we can get at.
+    ///
+    /// Other processes see by `claim` that it is being worked on, unless one of them shows it already.
+    async fn work(&self, run: RunRow, claim: Claim, findings: Findings) -> Result<Outcome, Failure> {
+        let present = match claim {
+            Claim::Taken(lease) => Some(KeptLease::keep(self.env.db.clone(), lease, LEASE, &self.stop)),
+            Claim::Held(_) => None,
+        };
+        let run_id = run.run_id;
+        let completion = run.completed_count + run.failed_count;
+        let findings = Arc::new(Mutex::new(findings.at(&run)));
+        let label = self.label(&run);
+        self.progress.report(&label, Update::Total(u64::try_from(run.total_targets).unwrap_or(0)));
+        self.progress.report(&label, Update::Done(u64::try_from(completion).unwrap_or(0)));
+
+        // SHAs are strewn all over the indexes of several projects at once.
+        self.env.db.write(db::keep_more_pages).await?;
+        let (jobs, given_up) = self.assign(run_id, present.is_some()).await?;
+        worker::lock(&findings).problems.extend(given_up);
+        let mut workers = JoinSet::new();
+        for source in Source::list(&self.env).into_iter().filter(|source| jobs.contains(&source.job)) {
+            let client = match source.client(&self.env) {
+                Ok(client) => client,
+                Err(failure) => {
+                    worker::lock(&findings).refuse(&source.job, &failure.to_string());
+                    continue;
+                }
+            };
+            let stop = self.stop.child_token();
+            for _ in 0..source.keys.concurrency {
+                let worker = Worker {
+                    bulk: self.clone(),
+                    run_id,
+                    label: label.clone(),
+                    source: Arc::clone(&source),
+                    client: Arc::clone(&client),
+                    stop: stop.clone(),
+                    findings: Arc::clone(&findings),
+                };
+                workers.spawn(async move { worker.work().await });
+            }
+        }
+        while let Some(ended) = workers.join_next().await {
+            if let Err(crash) = ended {
+                let crash = db::Error::Statement(format!("a worker crashed: {crash}"));
+                worker::lock(&findings).broken = Some(crash);
+            }
+        }
+        let mut findings = std::mem::take(&mut *worker::lock(&findings));
+        if present.is_some() {
+            self.step_over_refused(run_id, &mut findings).await?;
+        }
+        if let Some(present) = present
+            && let Err(error) = present.release().await
+        {
+            warn!("Could not give the lease of the run back, it will expire: {error}");
+        }
+        findings.problems.extend(self.notify_ended().await?);
+        let summary = self.env.db.read(move |tx| store::find_summary(tx, &run_id)).await?;
+        let summary = summary.ok_or_else(|| Failure::Failed(format!("run {run_id} has vanished").into()))?;
+        let refused = findings.refused.iter().find(|(job, _)| self.is_ours(job)).map(|(_, why)| why.clone());
+        let problems = findings.list_problems(&run_id);
+        match (findings.broken, refused) {
+            (Some(error), _) => Err(error.into()),
+            (None, Some(why)) => Err(Failure::Credentials(why.into())),
+            _ if findings.stopped && summary.run.status == RunStatus::Running => Err(Failure::Interrupted),
+            _ => Ok(Outcome { run: summary, problems, waiting_until: findings.waiting_until }),
+        }
+    }
+
+    async fn notify_ended(&self) -> db::Result<Vec<String>> {
+        match self.delivery {
+            Delivery::Queue => message::notify_ended(&self.env).await,
+            Delivery::NoDeliver => Ok(Vec::new()),
+        }
+    }
+
+    /// Takes the lease that shows who works on a run.
+    async fn claim(&self, run_id: &RunId) -> Result<Claim, Failure> {
+        let (name, owner) = (lease_name(run_id), self.owner.clone());
+        Ok(self.env.db.claim(move |tx| lease::claim(tx, &name, &owner, LEASE)).await?)
+    }
+
+    /// Whose progress is told: the job that registered the run, or the first of ours.
+    fn label(&self, run: &RunRow) -> JobName {
+        let by_run = run.job_name.as_ref().and_then(|name| name.parse().ok());
+        let own = || self.sources.first().map(|source| source.job.clone());
+        by_run.or_else(own).unwrap_or_else(|| "bulk".parse().expect("`bulk` is a name"))
+    }
+}

@@ -1,0 +1,182 @@
+//! Runs and their targets: the seed's `bulk_collection_runs` and `bulk_collection_results`.
+
+use crate::db::from_text;
+use crate::id::RunId;
+use crate::ledger::lease::Holder;
+use crate::time::Timestamp;
+
+/// A state of a run; the words are the seed's.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum RunStatus {
+    /// Targets are pending.
+    Running,
+    /// Every target is settled.
+    Completed,
+    /// Somebody ended it early.
+    Cancelled,
+}
+
+impl RunStatus {
+    /// All of them.
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
+
+    /// The word that is stored and shown.
+    pub fn word(self) -> &'static str {
+        self.into()
+    }
+}
+
+from_text! {
+    RunStatus = "a run status"
+    TargetStatus = "a target status"
+}
+
+/// A state of a target; the words are the seed's.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum TargetStatus {
+    /// Being worked on, or not yet.
+    Pending,
+    /// It ended well.
+    Success,
+    /// It did not.
+    Failed,
+}
+
+impl TargetStatus {
+    /// All of them.
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
+
+    /// The word that is stored and shown.
+    pub fn word(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// A run, as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct RunRow {
+    /// Its id.
+    #[serde(serialize_with = "as_text")]
+    pub run_id: RunId,
+    /// When it was registered.
+    pub started_at_utc: Timestamp,
+    /// When it was completed or cancelled.
+    pub completed_at_utc: Option<Timestamp>,
+    /// Its state.
+    pub status: RunStatus,
+    /// How many targets it has.
+    pub total_targets: i64,
+    /// How many of them ended well.
+    pub completed_count: i64,
+    /// How many of them failed.
+    pub failed_count: i64,
+    /// The same as `completed_count`.
+    pub success_count: i64,
+    /// The job that registered it; `None` when it covers all jobs.
+    pub job_name: Option<String>,
+}
+
+fn as_text<S: serde::Serializer>(run_id: &RunId, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(run_id)
+}
+
+impl RunRow {
+    /// How many targets are not settled.
+    pub fn pending_count(&self) -> i64 {
+        self.total_targets - self.completed_count - self.failed_count
+    }
+
+    /// How it stands, for people: a run that was cut off is stored as running, but nobody works on it.
+    pub fn state(&self, workers: &[Holder]) -> &'static str {
+        match self.status {
+            RunStatus::Running if workers.is_empty() => "interrupted",
+            status => status.word(),
+        }
+    }
+}
+
+/// A run in a list of runs.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct ListedRun {
+    /// The run.
+    #[serde(flatten)]
+    pub run: RunRow,
+    /// How it stands, for people.
+    pub state: &'static str,
+}
+
+/// The seed's summary of a run.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Summary {
+    /// The run.
+    #[serde(flatten)]
+    pub run: RunRow,
+    /// How it stands, for people.
+    pub state: &'static str,
+    /// The processes that work on it at this moment.
+    pub workers: Vec<Holder>,
+    /// Targets not settled.
+    pub pending_count: i64,
+    /// Commits stored by the run so far.
+    pub new_commits_count: i64,
+}
+
+/// What a run works on: one branch of one project.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Target {
+    /// The project.
+    pub project_id: i64,
+    /// The branch.
+    pub branch_name: String,
+    /// The host that has it; a worker takes only targets of hosts that it can reach.
+    pub host: String,
+    /// The job whose settings it is collected with; `None` until somebody takes it over.
+    pub job_name: Option<String>,
+}
+
+/// A target of a run, as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct TargetRow {
+    /// The project.
+    pub project_id: i64,
+    /// The branch.
+    pub branch_name: String,
+    /// Its state.
+    pub status: TargetStatus,
+    /// How many commits were new; only when it ended well.
+    pub new_commits_count: Option<i64>,
+    /// Why it failed.
+    pub error_message: Option<String>,
+    /// When it was settled.
+    pub processed_at_utc: Option<Timestamp>,
+    /// Commits stored so far, whatever the state.
+    pub stored_count: i64,
+    /// Who works on it at this moment.
+    pub lease_owner: Option<String>,
+    /// Until when.
+    pub lease_until: Option<Timestamp>,
+}

@@ -1,0 +1,92 @@
+//! Runs and results of another program, added as they ended.
+
+use super::super::model::{RunStatus, TargetStatus};
+use crate::db::{self, Tx};
+use crate::id::RunId;
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// A run of another program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedRun {
+    /// Its id.
+    pub run_id: RunId,
+    /// When it began.
+    pub started_at_utc: Timestamp,
+    /// When it ended.
+    pub completed_at_utc: Option<Timestamp>,
+    /// How it stands.
+    pub status: RunStatus,
+    /// How many targets it has.
+    pub total_targets: i64,
+    /// How many of them ended well.
+    pub success_count: i64,
+    /// How many of them failed.
+    pub failed_count: i64,
+}
+
+/// A target of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedResult {
+    /// The run.
+    pub run_id: RunId,
+    /// Our number of the project.
+    pub project_id: i64,
+    /// The branch.
+    pub branch_name: String,
+    /// Who can collect it.
+    pub host: String,
+    /// How it stands.
+    pub status: TargetStatus,
+    /// How many commits were new.
+    pub new_commits_count: Option<i64>,
+    /// Why it failed.
+    pub error_message: Option<String>,
+    /// When it was settled.
+    pub processed_at_utc: Option<Timestamp>,
+}
+
+/// Adds a run unless it is known; `true` if it was new. An ended one counts as told.
+pub fn add_imported_run(tx: &mut Tx<'_>, run: &ImportedRun, job_name: Option<&str>) -> db::Result<bool> {
+    let added = tx.execute(
+        sql!(
+            "INSERT INTO bulk_collection_runs (run_id, started_at_utc, completed_at_utc, status, total_targets,
+               completed_count, failed_count, success_count, job_name, told_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?6, ?8, ?3) ON CONFLICT DO NOTHING"
+        ),
+        params![
+            run.run_id,
+            run.started_at_utc,
+            run.completed_at_utc,
+            run.status.word(),
+            run.total_targets,
+            run.success_count,
+            run.failed_count,
+            job_name
+        ],
+    )?;
+    Ok(added == 1)
+}
+
+/// Adds a target of an imported run unless it is known; `true` if it was new.
+pub fn add_imported_result(tx: &mut Tx<'_>, result: &ImportedResult) -> db::Result<bool> {
+    let added = tx.execute(
+        sql!(
+            "INSERT INTO bulk_collection_results (run_id, project_id, branch_name, status, new_commits_count,
+               error_message, processed_at_utc, host, stored_count)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING"
+        ),
+        params![
+            result.run_id,
+            result.project_id,
+            result.branch_name,
+            result.status.word(),
+            result.new_commits_count,
+            result.error_message,
+            result.processed_at_utc,
+            result.host,
+            result.new_commits_count.unwrap_or(0)
+        ],
+    )?;
+    Ok(added == 1)
+}

@@ -1,0 +1,228 @@
+//! The seed's `bulk_collection_runs` and `bulk_collection_results` as they are read.
+
+use super::super::model::{ListedRun, RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus};
+use super::super::{LEASE, lease_name};
+use super::targets::latest_end;
+use crate::db::{self, Row, Tx};
+use crate::id::RunId;
+use crate::ledger::lease::{self, Holder};
+use crate::ledger::presence;
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+macro_rules! run_columns {
+    () => {
+        "SELECT run_id, started_at_utc, completed_at_utc, status, total_targets, completed_count, failed_count,
+           success_count, job_name FROM bulk_collection_runs "
+    };
+}
+
+macro_rules! target_columns {
+    () => {
+        "SELECT project_id, branch_name, status, new_commits_count, error_message, processed_at_utc,
+           stored_count, lease_owner, lease_until FROM bulk_collection_results "
+    };
+}
+
+impl Target {
+    /// Reads the columns project, branch, host and job, in that order.
+    pub fn from_row(row: &Row<'_>) -> db::Result<Self> {
+        Ok(Self {
+            project_id: row.get(0)?,
+            branch_name: row.get(1)?,
+            host: row.get(2)?,
+            job_name: row.get(3)?,
+        })
+    }
+}
+
+fn read_run(row: &Row<'_>) -> db::Result<RunRow> {
+    Ok(RunRow {
+        run_id: row.get("run_id")?,
+        started_at_utc: row.get("started_at_utc")?,
+        completed_at_utc: row.get("completed_at_utc")?,
+        status: row.get("status")?,
+        total_targets: row.get("total_targets")?,
+        completed_count: row.get("completed_count")?,
+        failed_count: row.get("failed_count")?,
+        success_count: row.get("success_count")?,
+        job_name: row.get("job_name")?,
+    })
+}
+
+/// The run that is running; there is at most one.
+pub fn find_running(tx: &mut Tx<'_>) -> db::Result<Option<RunRow>> {
+    tx.find(sql!(concat!(run_columns!(), "WHERE status = 'running'")), params![], read_run)
+}
+
+/// The run of that id.
+pub fn find_run(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Option<RunRow>> {
+    tx.find(sql!(concat!(run_columns!(), "WHERE run_id = ?1")), params![run_id], read_run)
+}
+
+/// The run that was registered last.
+pub fn find_latest(tx: &mut Tx<'_>) -> db::Result<Option<RunRow>> {
+    Ok(list_runs(tx, 1)?.pop())
+}
+
+/// The newest runs, newest first.
+pub fn list_runs(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<RunRow>> {
+    tx.list(
+        sql!(concat!(run_columns!(), "ORDER BY started_at_utc DESC, run_id DESC LIMIT ?1")),
+        params![limit],
+        read_run,
+    )
+}
+
+/// The seed's summary of a run.
+pub fn find_summary(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Option<Summary>> {
+    let Some(run) = find_run(tx, run_id)? else { return Ok(None) };
+    let new_commits_count = tx.count(
+        sql!("SELECT CAST(SUM(stored_count) AS BIGINT) FROM bulk_collection_results WHERE run_id = ?1"),
+        params![run_id],
+    )?;
+    let workers = list_workers(tx, &run)?;
+    let (state, pending_count) = (run.state(&workers), count_pending(tx, run_id)?);
+    Ok(Some(Summary { run, state, workers, pending_count, new_commits_count }))
+}
+
+/// The newest runs as they stand, newest first.
+pub fn list_states(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<ListedRun>> {
+    let mut listed = Vec::new();
+    for run in list_runs(tx, limit)? {
+        let state = run.state(&list_workers(tx, &run)?);
+        listed.push(ListedRun { run, state });
+    }
+    Ok(listed)
+}
+
+/// Who works on a run at this moment, the process that leads it first.
+///
+/// Every command asks this one question, so that none names a process that has died.
+pub fn list_workers(tx: &mut Tx<'_>, run: &RunRow) -> db::Result<Vec<Holder>> {
+    if run.status != RunStatus::Running {
+        return Ok(Vec::new());
+    }
+    let mut workers: Vec<Holder> = lease::find_holder(tx, &lease_name(&run.run_id))?.into_iter().collect();
+    for target in list_leased(tx, &run.run_id)? {
+        if let (Some(owner), Some(expires_at)) = (target.lease_owner, target.lease_until)
+            && workers.iter().all(|worker| worker.owner != owner)
+        {
+            workers.push(Holder { owner, taken_at: expires_at.minus(LEASE), expires_at });
+        }
+    }
+    Ok(workers)
+}
+
+/// How many targets of a run are not settled, counted from its rows.
+pub fn count_pending(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<i64> {
+    tx.count(
+        sql!("SELECT COUNT(*) FROM bulk_collection_results WHERE run_id = ?1 AND status = 'pending'"),
+        params![run_id],
+    )
+}
+
+fn read_target(row: &Row<'_>) -> db::Result<TargetRow> {
+    Ok(TargetRow {
+        project_id: row.get(0)?,
+        branch_name: row.get(1)?,
+        status: row.get(2)?,
+        new_commits_count: row.get(3)?,
+        error_message: row.get(4)?,
+        processed_at_utc: row.get(5)?,
+        stored_count: row.get(6)?,
+        lease_owner: row.get::<Option<String>>(7)?.filter(|owner| !presence::is_gone(owner)),
+        lease_until: row.get(8)?,
+    })
+}
+
+/// The targets of a run, failed ones first.
+pub fn list_results(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Vec<TargetRow>> {
+    tx.list(
+        sql!(
+            concat!(target_columns!(), "WHERE run_id = ?1
+             ORDER BY CASE status WHEN 'failed' THEN 0 WHEN 'pending' THEN 1 ELSE 2 END, project_id, branch_name")
+        ),
+        params![run_id],
+        read_target,
+    )
+}
+
+/// The targets that are being worked on at this moment; what a process held that has died is free.
+pub fn list_leased(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Vec<TargetRow>> {
+    let now = tx.now();
+    let mut leased = tx.list(
+        sql!(concat!(
+            target_columns!(),
+            "WHERE run_id = ?1 AND status = 'pending' AND lease_owner IS NOT NULL
+               AND lease_until > ?2 AND lease_until <= ?3"
+        )),
+        params![run_id, now, latest_end(now)],
+        read_target,
+    )?;
+    leased.retain(|target| target.lease_owner.is_some());
+    Ok(leased)
+}
+
+/// The targets of a run that are in `status`.
+pub fn list_targets(tx: &mut Tx<'_>, run_id: &RunId, status: TargetStatus) -> db::Result<Vec<Target>> {
+    tx.list(
+        sql!(
+            "SELECT project_id, branch_name, host, job_name FROM bulk_collection_results
+             WHERE run_id = ?1 AND status = ?2 ORDER BY project_id, branch_name"
+        ),
+        params![run_id, status.word()],
+        Target::from_row,
+    )
+}
+
+/// The hosts and jobs that still have something to do in a run.
+pub fn list_pending_jobs(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Vec<(String, Option<String>)>> {
+    tx.list(
+        sql!(
+            "SELECT DISTINCT host, job_name FROM bulk_collection_results
+             WHERE run_id = ?1 AND status = 'pending' ORDER BY host, job_name"
+        ),
+        params![run_id],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
+/// The completed runs whose end was not told, oldest first, each with its job.
+pub fn list_unannounced(tx: &mut Tx<'_>) -> db::Result<Vec<(RunId, Option<String>)>> {
+    tx.list(
+        sql!(
+            "SELECT run_id, job_name FROM bulk_collection_runs
+             WHERE told_at IS NULL AND status = 'completed' ORDER BY started_at_utc, run_id"
+        ),
+        params![],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
+/// When the last run before this one was completed.
+pub fn find_last_completed(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Option<Timestamp>> {
+    let last = tx.find(
+        sql!(
+            "SELECT completed_at_utc FROM bulk_collection_runs
+             WHERE status = 'completed'
+               AND started_at_utc < (SELECT started_at_utc FROM bulk_collection_runs WHERE run_id = ?1)
+             ORDER BY started_at_utc DESC LIMIT 1"
+        ),
+        params![run_id],
+        |row| row.get::<Option<Timestamp>>(0),
+    )?;
+    Ok(last.flatten())
+}
+
+/// Who works on the run that is there, for people.
+pub fn list_busy(tx: &mut Tx<'_>) -> db::Result<Vec<String>> {
+    let Some(running) = find_running(tx)? else { return Ok(Vec::new()) };
+    let workers = super::list_workers(tx, &running)?;
+    Ok(workers
+        .iter()
+        .map(|worker| {
+            format!("run {} ({})", running.run_id, crate::ledger::presence::shown_owner(&worker.owner))
+        })
+        .collect())
+}

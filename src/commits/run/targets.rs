@@ -1,0 +1,213 @@
+//! Which branches a run collects: everything collected before, and what the config names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tokio_util::sync::CancellationToken;
+
+use super::super::host::{self, Host};
+use super::super::model::Project;
+use super::super::store::branches::{self, Owned};
+use super::super::sync::{self, Synced};
+use super::super::{Source, list_host_jobs};
+use super::decide::{self, HostJob};
+use super::worker::Findings;
+use super::{Bulk, Target};
+use crate::db::{self, Tx};
+use crate::engine::Failure;
+
+impl Bulk {
+    /// The targets of all our jobs; a job that cannot be asked for its own does not stop the others.
+    pub(super) async fn find_targets(&self, findings: &mut Findings) -> Result<Vec<Target>, Failure> {
+        let mut wanted = BTreeSet::new();
+        let mut failed = None;
+        let jobs_on_host = list_host_jobs(&self.env);
+        for source in &self.sources {
+            match self.find_targets_of(source, &jobs_on_host).await {
+                Ok((targets, problems)) => {
+                    wanted.extend(targets);
+                    findings.problems.extend(problems);
+                }
+                Err(failure @ (Failure::Credentials(_) | Failure::Failed(_))) => {
+                    match &failure {
+                        Failure::Credentials(why) => findings.refuse(&source.job, &why.to_string()),
+                        _ => findings.problems.push(format!("{}: {failure}", source.job)),
+                    }
+                    failed.get_or_insert(failure);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        match failed {
+            Some(failure) if wanted.is_empty() => Err(failure),
+            _ => Ok(wanted.into_iter().collect()),
+        }
+    }
+
+    /// The targets of one source, and a line for each project that could not be looked up.
+    async fn find_targets_of(
+        &self,
+        source: &Source,
+        jobs_on_host: &[HostJob],
+    ) -> Result<(Vec<Target>, Vec<String>), Failure> {
+        let (client, db, stop) = (source.client(&self.env)?, &self.env.db, &self.stop);
+        let now = self.env.clock.now();
+        let Synced { projects, mut problems, mut is_whole } =
+            sync::sync_projects(source, &*client, db, now, stop).await?;
+        let mut named: BTreeSet<(i64, String)> = BTreeSet::new();
+        for Project { project_id, remote_id, path, default_branch, .. } in &projects {
+            let (branches, problem) =
+                fetch_wanted_branches(source, &*client, *remote_id, default_branch.as_ref(), stop).await?;
+            is_whole &= problem.is_none();
+            problems.extend(problem.map(|why| format!("branches of `{path}`: {why}")));
+            named.extend(branches.into_iter().map(|branch| (*project_id, branch)));
+        }
+        let (jobs_on_host, me) = (jobs_on_host.to_vec(), source.host_job());
+        let targets = db.write(move |tx| take_branches(tx, &jobs_on_host, &me, &named, is_whole)).await?;
+        Ok((targets, problems))
+    }
+}
+
+/// Notes which branches `me` names, and answers those that it collects: of the named ones what no other job wants, and
+/// what it has collected before.
+fn take_branches(
+    tx: &mut Tx<'_>,
+    jobs_on_host: &[HostJob],
+    me: &HostJob,
+    named: &BTreeSet<(i64, String)>,
+    is_whole: bool,
+) -> db::Result<Vec<Target>> {
+    let owned: BTreeMap<(i64, String), Owned> = branches::list_owned(tx, &me.host)?
+        .into_iter()
+        .map(|owned| ((owned.project_id, owned.branch_name.clone()), owned))
+        .collect();
+    let is_mine = |owned: &Owned| owned.owner.job.as_deref() == Some(me.job.as_str());
+    let mut wanted = BTreeSet::new();
+    for (project_id, branch) in named {
+        let known = owned.get(&(*project_id, branch.clone()));
+        match known {
+            Some(known) if known.is_ignored || !decide::may_take(jobs_on_host, me, &known.owner) => {
+                continue;
+            }
+            Some(known) if is_mine(known) && known.is_named => {}
+            _ => branches::put_owner(tx, *project_id, branch, &me.job, true)?,
+        }
+        wanted.insert((*project_id, branch.clone()));
+    }
+    // What we no longer name stays ours until another job names it.
+    for ((project_id, branch), _) in owned
+        .iter()
+        .filter(|(at, known)| is_whole && is_mine(known) && known.is_named && !named.contains(*at))
+    {
+        branches::put_owner(tx, *project_id, branch, &me.job, false)?;
+    }
+    for target in branches::list_collected(tx, &me.host)? {
+        if !decide::is_fallback_job(jobs_on_host, me, target.job_name.as_deref()) {
+            continue;
+        }
+        if target.job_name.as_deref() != Some(me.job.as_str()) {
+            branches::put_owner(tx, target.project_id, &target.branch_name, &me.job, false)?;
+        }
+        wanted.insert((target.project_id, target.branch_name));
+    }
+    let target = |(project_id, branch_name)| Target {
+        project_id,
+        branch_name,
+        host: me.host.clone(),
+        job_name: Some(me.job.to_string()),
+    };
+    Ok(wanted.into_iter().map(target).collect())
+}
+
+/// The branches of a project that the config names, and why some of them may be missing.
+pub(in crate::commits) async fn fetch_wanted_branches(
+    source: &Source,
+    client: &dyn Host,
+    remote_id: i64,
+    default_branch: Option<&String>,
+    stop: &CancellationToken,
+) -> Result<(BTreeSet<String>, Option<String>), host::Error> {
+    let patterns = &source.keys.branches;
+    let mut branches: BTreeSet<String> = patterns.iter().filter(|name| !is_pattern(name)).cloned().collect();
+    if patterns.is_empty() {
+        branches.extend(default_branch.cloned());
+    }
+    if patterns.iter().any(|pattern| is_pattern(pattern)) {
+        match client.fetch_branches(remote_id, stop).await {
+            Ok(all) => branches
+                .extend(all.into_iter().filter(|name| patterns.iter().any(|pattern| matches(pattern, name)))),
+            // An empty or disabled repository has no branches.
+            Err(host::Error::Missing { .. }) => {}
+            Err(error @ (host::Error::Failed(_) | host::Error::Forbidden { .. })) => {
+                return Ok((branches, Some(error.to_string())));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((branches, None))
+}
+
+fn is_pattern(name: &str) -> bool {
+    name.contains(['*', '?'])
+}
+
+/// Whether `name` fits `pattern`, in which `*` stands for any text and `?` for one character.
+pub fn matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut at, mut in_name) = (0, 0);
+    let mut star = None;
+    while in_name < name.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                star = Some((at, in_name));
+                at += 1;
+            }
+            Some('?') => {
+                at += 1;
+                in_name += 1;
+            }
+            Some(c) if *c == name[in_name] => {
+                at += 1;
+                in_name += 1;
+            }
+            _ => match star {
+                // Let the last star take one character more.
+                Some((star_at, taken)) => {
+                    star = Some((star_at, taken + 1));
+                    at = star_at + 1;
+                    in_name = taken + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_whole_names() {
+        for (pattern, name, expected) in [
+            ("main", "main", true),
+            ("main", "mainline", false),
+            ("release/*", "release/1.2", true),
+            ("release/*", "release", false),
+            ("*", "feature/x", true),
+            ("v?.*-rc", "v1.20-rc", true),
+            ("v?.*-rc", "v1.20-rc1", false),
+            ("*a*b", "xxaxxb", true),
+            ("*a*b", "xxaxxbc", false),
+            ("", "x", false),
+            ("機能/*", "機能/検索", true),
+        ] {
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_pattern_ends() {
+        assert!(!matches(&"*a".repeat(60), &"a".repeat(59)));
+    }
+}

@@ -1,0 +1,248 @@
+//! The tasks that share the targets of a run, and what they find out together.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::super::Source;
+use super::super::collect::{Collector, Halt};
+use super::super::host::Host;
+use super::super::store::projects;
+use super::{Bulk, Claimed, LEASE, RunRow, RunStatus, Step, store};
+use crate::commits::events::{self, BranchCode, RunCode};
+use crate::db;
+use crate::engine::Update;
+use crate::id::{JobName, RunId};
+use crate::ledger::event;
+use crate::ledger::lease::KeepAlive;
+use crate::phrase;
+use crate::time::Timestamp;
+
+/// Failures that are listed one by one at the end of a run.
+const LISTED: usize = 20;
+
+/// What workers find out for all of them.
+#[derive(Default)]
+pub(super) struct Findings {
+    pub(super) step: Step,
+    pub(super) problems: Vec<String>,
+    /// Targets that failed: the first of them and how many more, by what went wrong.
+    failed: Vec<(String, String, usize)>,
+    /// Jobs whose credentials are no good, and why.
+    pub(super) refused: BTreeMap<JobName, String>,
+    pub(super) waiting_until: Option<Timestamp>,
+    pub(super) stopped: bool,
+    pub(super) broken: Option<db::Error>,
+}
+
+impl Findings {
+    /// What was found out before the run.
+    pub(super) fn of(problems: Vec<String>) -> Self {
+        Self { problems, ..Self::default() }
+    }
+
+    /// The same, with the figures of `run` as it stands.
+    pub(super) fn at(self, run: &RunRow) -> Self {
+        let step = Step {
+            done: run.completed_count + run.failed_count,
+            total: run.total_targets,
+            failed: run.failed_count,
+            ..Step::default()
+        };
+        Self { step, ..self }
+    }
+
+    /// Notes that nothing more can be had with the credentials of `job`.
+    pub(super) fn refuse(&mut self, job: &JobName, why: &str) {
+        self.refused.entry(job.clone()).or_insert_with(|| why.to_owned());
+    }
+
+    /// Notes a target that failed; what happened to many is told once.
+    fn fail(&mut self, target: &str, why: String) {
+        match self.failed.iter_mut().find(|(_, known, _)| *known == why) {
+            Some((.., more)) => *more += 1,
+            None => self.failed.push((target.to_owned(), why, 0)),
+        }
+    }
+
+    /// What went wrong, one line each.
+    pub(super) fn list_problems(&mut self, run_id: &RunId) -> Vec<String> {
+        let mut problems = std::mem::take(&mut self.problems);
+        problems.extend(self.failed.iter().take(LISTED).map(|(target, why, more)| match more {
+            0 => format!("{target}: {why}"),
+            more => format!("{target} and {more} more: {why}"),
+        }));
+        let left: usize = self.failed.iter().skip(LISTED).map(|(.., more)| more + 1).sum();
+        if left > 0 {
+            problems.push(format!("… and {left} more; see `tsuzuki bulk show {run_id}`"));
+        }
+        problems
+    }
+}
+
+/// Findings that only one task looks at right now.
+pub(super) fn lock(findings: &Mutex<Findings>) -> std::sync::MutexGuard<'_, Findings> {
+    findings.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One of the tasks that share the targets of a job.
+pub(super) struct Worker {
+    pub(super) bulk: Bulk,
+    pub(super) run_id: RunId,
+    pub(super) label: JobName,
+    pub(super) source: Arc<Source>,
+    pub(super) client: Arc<dyn Host>,
+    pub(super) stop: CancellationToken,
+    pub(super) findings: Arc<Mutex<Findings>>,
+}
+
+impl Worker {
+    pub(super) async fn work(&self) {
+        loop {
+            if self.stop.is_cancelled() {
+                lock(&self.findings).stopped |= self.bulk.stop.is_cancelled();
+                return;
+            }
+            match self.one().await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    lock(&self.findings).broken = Some(error);
+                    self.stop.cancel();
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes one target and settles it or gives it back; `false` when none is left.
+    async fn one(&self) -> db::Result<bool> {
+        let (run_id, source, owner) = (self.run_id, Arc::clone(&self.source), self.bulk.owner.clone());
+        let db = &self.bulk.env.db;
+        let claimed =
+            db.claim(move |tx| store::claim(tx, &run_id, &source.host, source.job.as_str(), &owner)).await?;
+        let Some(claimed) = claimed else { return Ok(false) };
+        let project_id = claimed.project_id;
+        let Some(project) = db.read(move |tx| projects::find(tx, project_id)).await? else {
+            let gone = format!("project {project_id} is not in the database");
+            return self.complete_target(&claimed, Err(gone), "").await;
+        };
+        let path = project.path.clone();
+        self.report_step(|step| step.target = format!("{path} {}", claimed.branch_name));
+        let held = claimed.clone();
+        let alive = KeepAlive::start(db.clone(), LEASE, &self.stop, move |tx| store::renew(tx, &held, 0));
+        let collector = Collector {
+            client: Arc::clone(&self.client),
+            db: db.clone(),
+            clock: self.bulk.env.clock.clone(),
+            claimed: claimed.clone(),
+            project,
+            since: self.source.since(),
+            job: self.source.job.clone(),
+            stop: alive.stop().clone(),
+        };
+        let ended = collector.collect().await;
+        let lost = alive.stop().is_cancelled() && !self.stop.is_cancelled();
+        drop(alive);
+        match ended {
+            Ok(()) => self.complete_target(&claimed, Ok(()), &path).await,
+            Err(Halt::Failed(why)) => self.complete_target(&claimed, Err(why), &path).await,
+            Err(Halt::Lost) => self.after_loss().await,
+            Err(Halt::Stopped) if lost => self.after_loss().await,
+            Err(halt) => {
+                self.note(halt)?;
+                db.write(move |tx| store::release(tx, &claimed)).await?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Ends a target, well or for the reason given; `false` when nothing is left to do.
+    async fn complete_target(
+        &self,
+        claimed: &Claimed,
+        outcome: Result<(), String>,
+        path: &str,
+    ) -> db::Result<bool> {
+        crate::fail::point("commits.collected");
+        let branch = &claimed.branch_name;
+        let (claimed, wanted) = (claimed.clone(), outcome.clone());
+        let (subject, job) = (events::branch(path, branch), self.source.job.clone());
+        let completed = self.bulk.env.db.claim(move |tx| {
+            let wanted = wanted.as_ref().copied().map_err(String::as_str);
+            let completed = store::complete_target(tx, &claimed, wanted)?;
+            let Some(store::Completed { stored, is_last }) = completed else { return Ok(None) };
+            let (now, run_id) = (tx.now(), claimed.run_id.to_string());
+            if let Err(why) = wanted {
+                let detail = json!({ "run": run_id, "why": why, "new_commits": stored });
+                event::add(tx, Some(&job), &subject, BranchCode::CollectFailed, &detail, now)?;
+            } else if stored > 0 {
+                let new = phrase!("{stored new commit}", "新しいコミット {stored} 件", stored);
+                let detail = json!({ "run": run_id, "new_commits": stored, "why": new.to_stored() });
+                event::add(tx, Some(&job), &subject, BranchCode::Collected, &detail, now)?;
+            }
+            if is_last {
+                let run = events::run(&claimed.run_id);
+                event::add(tx, Some(&job), &run, RunCode::Completed, &json!({}), now)?;
+            }
+            Ok(Some(stored))
+        });
+        let completed = completed.await?;
+        crate::fail::point("commits.settled");
+        let Some(stored) = completed else { return self.after_loss().await };
+        let has_failed = outcome.is_err();
+        if let Err(why) = outcome {
+            lock(&self.findings).fail(&format!("{path} {branch}"), why);
+        }
+        self.bulk.progress.report(&self.label, Update::Done(1));
+        self.report_step(|step| {
+            step.done += 1;
+            step.failed += i64::from(has_failed);
+            step.new_commits += stored;
+            step.target = format!("{path} {branch}");
+        });
+        Ok(true)
+    }
+
+    /// Notes how far the run is and tells whoever watches.
+    fn report_step(&self, change: impl FnOnce(&mut Step)) {
+        let step = {
+            let mut findings = lock(&self.findings);
+            change(&mut findings.step);
+            findings.step.clone()
+        };
+        let Step { failed, new_commits, target, .. } = &step;
+        let failures = if *failed > 0 { format!(" · {failed} failed") } else { String::new() };
+        let now = format!("{new_commits} new commits{failures} · {target}");
+        self.bulk.progress.report(&self.label, Update::Now(now));
+        if let Some(watch) = &self.bulk.watch {
+            watch(&step);
+        }
+    }
+
+    /// The target is no longer ours: if the run was cancelled there is nothing more to do in it.
+    async fn after_loss(&self) -> db::Result<bool> {
+        let run_id = self.run_id;
+        let run = self.bulk.env.db.read(move |tx| store::find_run(tx, &run_id)).await?;
+        let running = run.is_some_and(|run| run.status == RunStatus::Running);
+        Ok(running)
+    }
+
+    /// Remembers what stops all workers of this job.
+    fn note(&self, halt: Halt) -> db::Result<()> {
+        let mut findings = lock(&self.findings);
+        match halt {
+            Halt::Stopped | Halt::Lost | Halt::Failed(_) => findings.stopped |= self.bulk.stop.is_cancelled(),
+            Halt::Credentials(why) => findings.refuse(&self.source.job, &why),
+            Halt::Later(until, why) => {
+                findings.waiting_until = findings.waiting_until.max(Some(until));
+                findings.problems.push(format!("{}: {why}", self.source.host));
+            }
+            Halt::Db(error) => return Err(error),
+        }
+        self.stop.cancel();
+        Ok(())
+    }
+}

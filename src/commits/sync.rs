@@ -1,0 +1,200 @@
+//! The projects of a job, brought up to date with what its host knows of them.
+
+use futures_util::StreamExt as _;
+use tokio_util::sync::CancellationToken;
+
+use super::Source;
+use super::host::{self, Host};
+use super::model::{Project, RemoteProject};
+use super::store::projects;
+use crate::db::Db;
+use crate::engine::Failure;
+use crate::time::Timestamp;
+
+/// A project of the config, and what became of it.
+enum Looked {
+    Here(RemoteProject),
+    Gone(String),
+    Trouble(String),
+}
+
+/// The projects that the config names, as the host has them.
+#[derive(Default)]
+pub(super) struct Named {
+    pub(super) found: Vec<RemoteProject>,
+    pub(super) problems: Vec<NotFound>,
+    /// Names that the host does not know.
+    gone: Vec<String>,
+    /// Names that the host had trouble with.
+    unsure: Vec<String>,
+    /// Whether that is all there is: the host had no trouble with any of it.
+    is_whole: bool,
+}
+
+/// Something of the config that could not be looked up.
+pub(super) struct NotFound {
+    /// What, unless `why` says it.
+    pub(super) what: Option<String>,
+    /// Why not.
+    pub(super) why: String,
+}
+
+impl NotFound {
+    fn new(what: String, why: String) -> Self {
+        Self { what: Some(what), why }
+    }
+}
+
+impl std::fmt::Display for NotFound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.what {
+            Some(what) => write!(f, "{what}: {}", self.why),
+            None => f.write_str(&self.why),
+        }
+    }
+}
+
+/// The projects of a job, brought up to date.
+pub struct Synced {
+    /// Those that the config names.
+    pub projects: Vec<Project>,
+    /// One line for each that could not be looked up.
+    pub problems: Vec<String>,
+    /// Whether the config names no others.
+    pub is_whole: bool,
+}
+
+/// Asks the host for the projects that the config names.
+pub(super) async fn fetch_named(
+    source: &Source,
+    client: &dyn Host,
+    stop: &CancellationToken,
+) -> Result<Named, host::Error> {
+    let names: Vec<String> = source.keys.projects.iter().map(ToString::to_string).collect();
+    let looked: Vec<(String, Result<Looked, host::Error>)> = futures_util::stream::iter(names)
+        .map(|name| async move {
+            let looked = look_up(client, &name, stop).await;
+            (name, looked)
+        })
+        .buffered(source.keys.concurrency)
+        .collect()
+        .await;
+    let Named { mut found, mut problems, mut gone, mut unsure, .. } = Named::default();
+    let mut is_whole = true;
+    for (name, looked) in looked {
+        match looked? {
+            Looked::Here(remote) => found.push(remote),
+            Looked::Gone(why) => {
+                let why = format!("{why}; check `projects`, or whether the token may see it");
+                problems.push(NotFound::new(format!("project `{name}`"), why));
+                gone.push(name);
+            }
+            Looked::Trouble(why) => {
+                problems.push(NotFound::new(format!("project `{name}`"), why));
+                unsure.push(name);
+            }
+        }
+    }
+    if let Some(group) = &source.keys.group {
+        match client.fetch_group(group.as_str(), stop).await {
+            Ok(remote) => found.extend(remote),
+            Err(host::Error::Missing { .. }) => {
+                let why =
+                    format!("group `{group}` does not exist, or the token may not see it; check `group`");
+                problems.push(NotFound { what: None, why });
+            }
+            Err(host::Error::Failed(why) | host::Error::Forbidden { why, .. }) => {
+                problems.push(NotFound::new(format!("group `{group}`"), why));
+                is_whole = false;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if let Some(silence) = client.find_silence().filter(|_| found.is_empty() && gone.is_empty()) {
+        return Err(silence);
+    }
+    is_whole &= unsure.is_empty();
+    Ok(Named { found, problems, gone, unsure, is_whole })
+}
+
+/// Brings the projects that the config names up to date: added, renamed, or marked as gone; never deleted.
+pub async fn sync_projects(
+    source: &Source,
+    client: &dyn Host,
+    db: &Db,
+    now: Timestamp,
+    stop: &CancellationToken,
+) -> Result<Synced, Failure> {
+    let Named { found, problems, gone, unsure, is_whole } = fetch_named(source, client, stop).await?;
+    let (host, job) = (source.host.clone(), source.job.clone());
+    let projects = db
+        .write(move |tx| {
+            let known = projects::list(tx, Some(&host))?;
+            let named = |names: &[String], project: &Project| {
+                names.iter().any(|name| *name == project.path || *name == project.remote_id.to_string())
+            };
+            for project in known.iter().filter(|project| named(&gone, project)) {
+                projects::mark_removed(tx, project.project_id, &job, now)?;
+            }
+            let mut synced = Vec::with_capacity(found.len());
+            for remote in &found {
+                synced.push(projects::put(tx, &host, remote, now)?);
+            }
+            // The host had trouble with these; what is known of them is good enough.
+            synced.extend(known.into_iter().filter(|project| named(&unsure, project)));
+            synced.sort_by_key(|project| project.project_id);
+            synced.dedup_by_key(|project| project.project_id);
+            Ok(synced)
+        })
+        .await?;
+    let problems = problems.iter().map(NotFound::to_string).collect();
+    Ok(Synced { projects, problems, is_whole })
+}
+
+async fn look_up(client: &dyn Host, name: &str, stop: &CancellationToken) -> Result<Looked, host::Error> {
+    match client.fetch_project(name, stop).await {
+        Ok(remote) => Ok(Looked::Here(remote)),
+        Err(host::Error::Missing { host, why }) => Ok(Looked::Gone(format!("{host} answers 404 ({why})"))),
+        Err(
+            error @ (host::Error::Failed(_) | host::Error::Forbidden { .. } | host::Error::Refused { .. }),
+        ) => Ok(Looked::Trouble(error.to_string())),
+        Err(error) => Err(error),
+    }
+}
+
+/// Looks again at every project of the host that is known but that the config does not name.
+pub async fn sync_known(
+    source: &Source,
+    client: &dyn Host,
+    db: &Db,
+    now: Timestamp,
+    stop: &CancellationToken,
+) -> Result<Vec<String>, Failure> {
+    let host = source.host.clone();
+    let known = db.read(move |tx| projects::list(tx, Some(&host))).await?;
+    let mut problems = Vec::new();
+    for project in known {
+        let host = source.host.clone();
+        match look_up(client, &project.remote_id.to_string(), stop).await? {
+            Looked::Here(remote) => {
+                db.write(move |tx| projects::put(tx, &host, &remote, now)).await?;
+            }
+            Looked::Gone(_) => {
+                let job = source.job.clone();
+                db.write(move |tx| projects::mark_removed(tx, project.project_id, &job, now)).await?;
+            }
+            Looked::Trouble(why) => problems.push(format!("project `{}`: {why}", project.path)),
+        }
+    }
+    Ok(problems)
+}
+
+impl From<host::Error> for Failure {
+    fn from(error: host::Error) -> Self {
+        match error {
+            host::Error::Stopped => Failure::Interrupted,
+            host::Error::Credentials(why) => Failure::Credentials(why.into()),
+            error => Failure::Failed(error.to_string().into()),
+        }
+    }
+}

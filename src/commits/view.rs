@@ -1,0 +1,156 @@
+//! Branches, projects and bulk runs for people.
+
+use super::events::{self, BRANCH, PROJECT, RUN};
+use super::model::Project;
+use super::run::{self, RunStatus, Summary};
+use super::store::branches::{self, BranchRow};
+use super::store::projects;
+use crate::db::{self, Tx};
+use crate::engine::Finder;
+use crate::engine::view::{State, View, with_events};
+use crate::id::RunId;
+use crate::phrase;
+
+/// `PROJECT/BRANCH`; both may have slashes of their own.
+pub(super) fn find_branches(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
+    let mut views = Vec::new();
+    for (slash, _) in name.match_indices('/') {
+        for project in projects::find_named(tx, &name[..slash])? {
+            let rows = branches::list(tx, Some(project.project_id))?;
+            for row in rows.into_iter().filter(|row| row.branch_name == name[slash + 1..]) {
+                views.push(branch_view(finder, tx, &row)?);
+            }
+        }
+    }
+    Ok(views)
+}
+
+fn branch_view(finder: &Finder, tx: &mut Tx<'_>, branch: &BranchRow) -> db::Result<View> {
+    let subject = events::branch(&branch.project, &branch.branch_name);
+    let events = finder.list_events(tx, &subject)?;
+    let title = phrase!(
+        "branch {branch} of project {project}",
+        "プロジェクト {project} のブランチ {branch}",
+        branch = &branch.branch_name,
+        project = &branch.project
+    );
+    let mut view = View::new(BRANCH, &subject, title, with_events(branch, &events));
+    view.state = Some(match branch {
+        BranchRow { ignored_at: Some(_), .. } | BranchRow { deleted_at: Some(_), .. } => State::Disabled,
+        BranchRow { walking: true, .. } => State::Running,
+        BranchRow { closed: Some(true), .. } => State::Ok,
+        _ => State::New,
+    });
+    view.fact(phrase!("commits", "コミット"), branch.commits);
+    view.fact(phrase!("newest commit", "最新のコミット"), branch.last_commit_at);
+    view.fact(phrase!("read up to", "取得済みの先頭"), branch.complete_head.as_deref());
+    view.fact(phrase!("last read", "最終取得"), branch.last_walk_at);
+    view.fact(
+        phrase!("history", "履歴"),
+        branch.closed.map(|closed| match closed {
+            true => phrase!("complete: every parent is stored", "完全（親コミットはすべて保存済み）"),
+            false => phrase!(
+                "has a gap: some parents are not stored",
+                "欠けあり（保存されていない親コミットがあります）"
+            ),
+        }),
+    );
+    for (label, count) in [
+        (phrase!("no longer on the branch", "ブランチから外れたもの"), branch.unreachable),
+        (phrase!("without line counts", "行数のないもの"), branch.stats_missing),
+        (phrase!("could not be read", "読めなかったもの"), branch.unreadable),
+    ] {
+        view.fact(label, (count > 0).then_some(count));
+    }
+    if branch.walking {
+        view.fact(
+            phrase!("now", "現在"),
+            phrase!("being read; the next run continues", "取得の途中（次回の実行で再開）"),
+        );
+    }
+    view.fact(phrase!("gone since", "削除"), branch.deleted_at);
+    view.fact(
+        phrase!("left out since", "対象外"),
+        branch.ignored_at.map(|at| phrase!("{at}, by `branch rm`", "{at}（`branch rm`）", at)),
+    );
+    finder.add_events(&mut view, &events);
+    Ok(view)
+}
+
+/// By path or number.
+pub(super) fn find_projects(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
+    let found = projects::find_named(tx, name)?;
+    found.iter().map(|project| project_view(finder, tx, project)).collect()
+}
+
+fn project_view(finder: &Finder, tx: &mut Tx<'_>, project: &Project) -> db::Result<View> {
+    let subject = events::project(&project.path);
+    let events = finder.list_events(tx, &subject)?;
+    let title = phrase!(
+        "project {path} ({id}) on {host}",
+        "{host} のプロジェクト {path}（{id}）",
+        path = &project.path,
+        id = project.project_id,
+        host = &project.host
+    );
+    let mut view = View::new(PROJECT, &subject, title, with_events(project, &events));
+    view.state = Some(if project.removed_at.is_some() { State::Disabled } else { State::Ok });
+    view.fact(phrase!("default branch", "既定のブランチ"), project.default_branch.as_deref());
+    view.fact(phrase!("gone since", "削除"), project.removed_at);
+    finder.add_events(&mut view, &events);
+    view.action(phrase!("list its branches", "ブランチを一覧する"), format!("branch ls {}", project.path));
+    Ok(view)
+}
+
+/// By id.
+pub(super) fn find_runs(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
+    let Ok(run_id) = name.parse::<RunId>() else { return Ok(Vec::new()) };
+    let found = run::find_summary(tx, &run_id)?;
+    found.iter().map(|summary| run_view(finder, tx, summary)).collect()
+}
+
+fn run_view(finder: &Finder, tx: &mut Tx<'_>, summary: &Summary) -> db::Result<View> {
+    let run = &summary.run;
+    let subject = events::run(&run.run_id);
+    let events = finder.list_events(tx, &subject)?;
+    let id = run.run_id.to_string();
+    let title = phrase!("run {id}: {status}", "収集 {id}：{status}", id = &id, status = run.status.word());
+    let mut view = View::new(RUN, &subject, title, with_events(summary, &events));
+    view.state = Some(match run.status {
+        RunStatus::Running => State::Running,
+        RunStatus::Completed if run.failed_count > 0 => State::Failing,
+        RunStatus::Completed => State::Ok,
+        RunStatus::Cancelled => State::Disabled,
+    });
+    view.fact(phrase!("job", "ジョブ"), run.job_name.as_deref());
+    view.fact(phrase!("started", "開始"), run.started_at_utc);
+    view.fact(phrase!("ended", "終了"), run.completed_at_utc);
+    view.fact(
+        phrase!("branches", "ブランチ"),
+        phrase!(
+            "{done} of {total} up to date, {failed} failed, {pending} pending",
+            "{total} 件中 {done} 件完了、失敗 {failed} 件、残り {pending} 件",
+            done = run.success_count,
+            total = run.total_targets,
+            failed = run.failed_count,
+            pending = summary.pending_count
+        ),
+    );
+    view.fact(
+        phrase!("new commits", "新しいコミット"),
+        phrase!(
+            "{count}, counted per branch",
+            "{count} 件（ブランチごとの数）",
+            count = summary.new_commits_count
+        ),
+    );
+    finder.add_events(&mut view, &events);
+    if run.failed_count > 0 {
+        view.action(phrase!("show what failed", "失敗した分を表示する"), format!("bulk show {id}"));
+        view.action(
+            phrase!("collect again what failed", "失敗した分を再収集する"),
+            format!("bulk retry-failed {id}"),
+        );
+    }
+    Ok(view)
+}

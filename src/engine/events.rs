@@ -1,0 +1,74 @@
+//! What happens to a job.
+
+use serde::{Deserialize, Serialize};
+
+use super::Outcome;
+use crate::ledger::event::EventDetail;
+use crate::phrase;
+use crate::phrase::Phrase;
+use crate::time::Timestamp;
+
+/// How a run of a job ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunEvent {
+    /// How.
+    pub code: Outcome,
+    /// What it said.
+    #[serde(with = "phrase::stored")]
+    pub message: Phrase,
+    /// When it began.
+    #[serde(default)]
+    pub began_at: Option<Timestamp>,
+}
+
+impl RunEvent {
+    /// The end of a run.
+    pub fn new(code: Outcome, message: Phrase, began_at: Timestamp) -> Self {
+        Self { code, message, began_at: Some(began_at) }
+    }
+}
+
+impl EventDetail for RunEvent {
+    const SUBJECT: &'static str = "job";
+
+    fn phrase(&self) -> Phrase {
+        let (ended, message) = (self.code.phrase(), &self.message);
+        phrase!("{ended}: {message}", "{ended}：{message}", ended, message)
+    }
+}
+
+/// What else happens to a job, whatever its kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum JobEvent {
+    /// A person paused it.
+    Paused {
+        /// Until when; `None` until it is resumed.
+        until: Option<Timestamp>,
+        /// Why.
+        #[serde(with = "phrase::stored")]
+        why: Phrase,
+    },
+    /// A person resumed it.
+    Resumed,
+    /// What another program knew was taken over.
+    Imported {
+        /// Which program.
+        from: String,
+    },
+}
+
+impl EventDetail for JobEvent {
+    const SUBJECT: &'static str = "job";
+
+    fn phrase(&self) -> Phrase {
+        match self {
+            JobEvent::Paused { until: Some(until), why } => {
+                phrase!("paused until {until}: {why}", "{until} まで一時停止：{why}", until = *until, why)
+            }
+            JobEvent::Paused { until: None, why } => phrase!("paused: {why}", "一時停止：{why}", why),
+            JobEvent::Resumed => phrase!("resumed", "再開"),
+            JobEvent::Imported { from } => phrase!("imported from {from}", "{from} から取り込み", from),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What a name may stand for, and what its events say.
+
+use std::sync::Arc;
+
+use super::Job;
+use super::pipeline::{Thing, Words};
+use super::view::{Line, View};
+use crate::config::Config;
+use crate::db::{self, Tx};
+use crate::ledger::Subject;
+use crate::ledger::event::{self, Event};
+use crate::parse::url::Url;
+use crate::phrase;
+use crate::phrase::Phrase;
+use crate::time::Timestamp;
+
+/// Finds things by name. It is made by `app`, which knows all of them.
+#[derive(Clone)]
+pub struct Finder {
+    /// The config.
+    pub config: Arc<Config>,
+    /// The jobs.
+    pub jobs: Vec<Job>,
+    /// Sorts of things, in the order in which a bare name is tried.
+    pub things: Vec<&'static Thing>,
+    /// What events say.
+    pub words: Vec<Words>,
+    /// Events and rows that are shown at most.
+    pub limit: usize,
+    /// The present moment.
+    pub now: Timestamp,
+}
+
+impl Finder {
+    /// Everything that `name` may stand for; a word before a colon is taken for the sort of the thing.
+    pub fn find(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
+        let mut views = self.find_exactly(tx, name)?;
+        if views.is_empty() {
+            for thing in &self.things {
+                views.extend((thing.find)(self, tx, name)?);
+            }
+        }
+        if views.is_empty() {
+            views.extend(self.find_in_events(tx, &Subject::verbatim(name))?);
+        }
+        Ok(views)
+    }
+
+    /// The things that a word and a name behind a colon stand for.
+    pub fn find_exactly(&self, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
+        let mut views = Vec::new();
+        if let Some((word, bare)) = name.split_once(':') {
+            for thing in self.things.iter().filter(|thing| thing.word == word) {
+                views.extend((thing.find)(self, tx, bare)?);
+            }
+        }
+        Ok(views)
+    }
+
+    /// Something that only events are about.
+    fn find_in_events(&self, tx: &mut Tx<'_>, subject: &Subject) -> db::Result<Option<View>> {
+        let events = event::list_about(tx, subject, self.limit)?;
+        if events.is_empty() {
+            return Ok(None);
+        }
+        let data = serde_json::json!({ "subject": subject, "events": events });
+        let mut view = View::new("other", subject, Phrase::verbatim(subject.as_str()), data);
+        self.add_events(&mut view, &events);
+        Ok(Some(view))
+    }
+
+    /// The newest events about `subject`, oldest first.
+    pub fn list_events(&self, tx: &mut Tx<'_>, subject: &Subject) -> db::Result<Vec<Event>> {
+        event::list_about(tx, subject, self.limit)
+    }
+
+    /// Adds a section of events.
+    pub fn add_events(&self, view: &mut View, events: &[Event]) {
+        view.section(
+            phrase!("events", "経緯"),
+            events.iter().map(|event| Line::at(event.at, self.words(event))),
+        );
+    }
+
+    /// What an event says; its code, if nobody knows its words.
+    pub fn words(&self, event: &Event) -> Phrase {
+        let known = self.words.iter().find_map(|words| words(event));
+        known.unwrap_or_else(|| Phrase::verbatim(event.code.replace('_', " ")))
+    }
+}
+
+/// An address of a page.
+pub fn read_address(text: &str) -> Option<Url> {
+    text.parse::<Url>().ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}

@@ -1,0 +1,190 @@
+//! What a pipeline is to the rest of the program: everything that is to be known of it stands in its descriptor.
+//!
+//! `app` lists the descriptors; nothing else names a pipeline.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::job::Boxed;
+use super::{Collector, Finder, JobEnv, Table, View};
+use crate::channel::outbox::Topics;
+use crate::config::{self, Config, Kind, Problems, Section};
+use crate::db::{self, Db, Tx};
+use crate::fetch::SecretHint;
+use crate::id::JobName;
+use crate::ledger::event::Event;
+use crate::phrase::Phrase;
+use crate::text::Language;
+use crate::time::Timestamp;
+
+/// A pipeline.
+pub struct Pipeline {
+    /// Its name in the config file, and the struct that its table is read into.
+    pub kind: Kind,
+    /// What it does, in a few words for help texts.
+    pub about: &'static str,
+    /// How often its jobs run by default.
+    pub every: Duration,
+    /// Makes a job of its table.
+    pub make: Make,
+    /// Registers what it does when its messages have ended.
+    pub topics: fn(Topics) -> Topics,
+    /// What a job does that has no channel, and what lists what it brings.
+    pub without_channel: WithoutChannel,
+    /// What is wrong with its jobs taken together.
+    pub check_jobs: fn(&[config::Job]) -> Problems,
+    /// What should be better in the table of a job, though it can be used.
+    pub list_warnings: fn(&config::Job) -> Problems,
+    /// Deletes at most so many rows of history that are older than a moment; each answers how many went.
+    pub prune: &'static [Prune],
+    /// Daily limits that hold without being configured, by the name of the provider.
+    pub quotas: &'static [(&'static str, u32)],
+    /// What it needs a model for, if it does.
+    pub uses: Uses,
+    /// The parts of a run that `run --step` can do alone.
+    pub steps: &'static [&'static str],
+    /// Resumes what of a job was paused beside the job itself; `true` if something was.
+    pub resume: fn(&mut Tx<'_>, &JobName) -> db::Result<bool>,
+    /// Options of `job add` that are its own.
+    pub flags: &'static [Flag],
+    /// A commented example for `init`.
+    pub example: Example,
+    /// Where its secrets are to be had.
+    pub secrets: &'static [SecretHint],
+    /// What a job would do better with, and the key that is missing.
+    pub lacks: fn(&Section) -> Option<(&'static str, &'static str)>,
+    /// What `why` and the pages can show of it.
+    pub things: &'static [&'static Thing],
+    /// Its rows.
+    pub tables: &'static [&'static Table],
+    /// What can be exported of it that is not rows.
+    pub documents: &'static [Document],
+    /// What its events say.
+    pub words: &'static [Words],
+    /// What other processes are doing for it beside runs of jobs.
+    pub list_busy: fn(&mut Tx<'_>) -> db::Result<Vec<String>>,
+    /// What it has rows of that the config does not name any more.
+    pub list_left: fn(&mut Tx<'_>, &Config) -> db::Result<Vec<Left>>,
+}
+
+/// Makes a job of its table.
+pub type Make = fn(&config::Job, &JobEnv) -> Result<Arc<dyn Collector>, Problems>;
+
+/// Deletes at most so many rows that are older than a moment; answers how many went.
+pub type Prune = fn(&mut Tx<'_>, Timestamp, usize) -> db::Result<u64>;
+
+/// What an event says; `None` if it is not one of those.
+pub type Words = fn(&Event) -> Option<Phrase>;
+
+/// What a job does that has no channel.
+pub struct WithoutChannel {
+    /// What it leaves out, if anything.
+    pub instead: &'static str,
+    /// The command that lists what it brings.
+    pub listing: &'static str,
+}
+
+/// What a pipeline uses of what the config can hold.
+#[derive(Clone, Copy, Default)]
+pub struct Uses {
+    /// It asks a model.
+    pub llm: bool,
+    /// `job test` counts against a quota, which has to be written.
+    pub quota_for_tests: bool,
+}
+
+/// An option of `job add`.
+pub struct Flag {
+    /// Its name, without the dashes.
+    pub name: &'static str,
+    /// What stands for its value in the help text.
+    pub value: &'static str,
+    /// What it is for.
+    pub help: &'static str,
+    /// The key that it writes.
+    pub key: &'static str,
+    /// What it writes there.
+    pub shape: Shape,
+}
+
+/// How the value of a flag is written.
+#[derive(Clone, Copy)]
+pub enum Shape {
+    /// As text.
+    Text,
+    /// As a list of texts; the flag may be repeated.
+    List,
+    /// As a reference to the environment variable of that name.
+    Variable,
+    /// As this makes of it; the flag may be repeated.
+    Made(fn(&[String]) -> Result<toml::Value, String>),
+}
+
+/// A commented example of a job.
+pub struct Example {
+    /// With English comments.
+    pub en: &'static str,
+    /// With Japanese comments.
+    pub ja: &'static str,
+}
+
+impl Example {
+    /// The example of a language.
+    pub fn of(&self, language: Language) -> &'static str {
+        match language {
+            Language::En => self.en,
+            Language::Ja => self.ja,
+        }
+    }
+}
+
+/// A sort of thing that has a name of its own.
+pub struct Thing {
+    /// The word before its name.
+    pub word: &'static str,
+    /// Those that a name may stand for.
+    pub find: fn(&Finder, &mut Tx<'_>, &str) -> db::Result<Vec<View>>,
+    /// Names that the config gives.
+    pub list_configured: fn(&Config) -> Vec<String>,
+    /// Names that rows have.
+    pub list_stored: fn(&mut Tx<'_>) -> db::Result<Vec<String>>,
+    /// The command that lists them.
+    pub listed_by: &'static str,
+    /// The command that resumes one that is paused.
+    pub resume: Option<&'static str>,
+}
+
+/// A document that `export` writes.
+pub struct Document {
+    /// Its name behind `export`.
+    pub name: &'static str,
+    /// What it holds, for the help text.
+    pub about: &'static str,
+    /// Makes it, of one job or of all; without a database of what the config says alone.
+    pub render: Render,
+}
+
+/// Makes a document of one job or of all.
+pub type Render = for<'a> fn(&'a Config, Option<&'a Db>, Option<&'a str>) -> Boxed<'a, db::Result<Rendered>>;
+
+/// A document that was made.
+pub struct Rendered {
+    /// Its text.
+    pub text: String,
+    /// How many things it holds.
+    pub count: usize,
+    /// What it does not hold.
+    pub left_out: Option<Phrase>,
+}
+
+/// Something that has rows but is not in the config any more.
+pub struct Left {
+    /// The job that it belonged to.
+    pub job: String,
+    /// The word of its sort.
+    pub word: &'static str,
+    /// Its name.
+    pub name: String,
+    /// When it was last at work.
+    pub last_at: Timestamp,
+}

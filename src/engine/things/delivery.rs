@@ -1,0 +1,173 @@
+//! A message in the outbox: what it is about, where it stands, and what a person can do about it.
+
+use crate::channel::outbox::{self, Row, State};
+use crate::db::{self, Tx};
+use crate::engine::pipeline::Thing;
+use crate::engine::view::{self, Line, View};
+use crate::engine::{Finder, table};
+use crate::ledger::Subject;
+use crate::phrase;
+use crate::phrase::Phrase;
+
+/// A message, by its number.
+pub const DELIVERY: Thing = Thing {
+    word: "delivery",
+    find,
+    list_configured: |_| Vec::new(),
+    list_stored: |_| Ok(Vec::new()),
+    listed_by: "delivery ls",
+    resume: None,
+};
+
+fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
+    let Ok(id) = name.parse::<i64>() else { return Ok(Vec::new()) };
+    let Some(row) = outbox::find(tx, id)? else { return Ok(Vec::new()) };
+    let subject = Subject::delivery(id);
+    let events = finder.list_events(tx, &subject)?;
+    let data = view::with_events(&row, &events);
+    let mut view = View::new("delivery", &subject, phrase!("delivery {id}", "配信 {id}", id), data);
+    view.state = state_of(row.state);
+    add_facts(&mut view, &row);
+    finder.add_events(&mut view, &events);
+    add_actions(&mut view, row.id, row.state);
+    Ok(vec![view])
+}
+
+fn add_facts(view: &mut View, row: &Row) {
+    view.fact(phrase!("state", "状態"), phrase_of(row.state));
+    view.fact(phrase!("about", "内容"), row.subject.as_str());
+    view.fact(phrase!("job", "ジョブ"), row.job_name.as_str());
+    let (channel, recipient) = (row.channel.as_str(), row.recipient.as_str());
+    view.fact(
+        phrase!("channel", "チャンネル"),
+        phrase!("{channel} to {recipient}", "{channel}（宛先 {recipient}）", channel, recipient),
+    );
+    view.fact(phrase!("queued", "登録"), row.created_at);
+    let attempts = match (row.attempts, row.last_attempt_at) {
+        (0, _) | (_, None) => phrase!("none yet", "まだなし"),
+        (count, Some(last)) => phrase!("{count}, last {last}", "{count} 回（最終 {last}）", count, last),
+    };
+    view.fact(phrase!("attempts", "送信回数"), attempts);
+    if matches!(row.state, State::Ready | State::Unknown) {
+        view.fact(phrase!("next attempt", "次の送信"), row.not_before);
+    }
+    view.fact(phrase!("remote id", "送信先での ID"), row.remote_id.as_deref());
+    view.fact(phrase!("last error", "最後のエラー"), row.last_error.as_deref().map(Phrase::from_stored));
+}
+
+/// One message among others, in one line.
+pub fn line(id: i64, channel: &str, state: State, why: Option<&str>) -> Line {
+    let state = phrase_of(state);
+    match why {
+        Some(why) => phrase!(
+            "delivery {id} to {channel}: {state} ({why})",
+            "配信 {id}（{channel}）：{state}（{why}）",
+            id,
+            channel,
+            state,
+            why = Phrase::from_stored(why)
+        ),
+        None => phrase!(
+            "delivery {id} to {channel}: {state}",
+            "配信 {id}（{channel}）：{state}",
+            id,
+            channel,
+            state
+        ),
+    }
+    .into()
+}
+
+/// Adds what a person can do about a message.
+pub fn add_actions(view: &mut View, id: i64, state: State) {
+    match state {
+        State::Held => {
+            view.action(phrase!("send it", "送信する"), format!("delivery approve {id}"));
+            view.action(phrase!("discard it", "送信しない"), format!("delivery skip {id}"));
+        }
+        State::Failed => view.action(phrase!("try again", "再送する"), format!("delivery retry {id}")),
+        State::Ready | State::Sending | State::Unknown | State::Sent | State::Skipped => {}
+    }
+}
+
+/// What a state of a message is called.
+pub fn phrase_of(state: State) -> Phrase {
+    match state {
+        State::Ready => phrase!("queued", "送信待ち"),
+        State::Sending => phrase!("being sent", "送信中"),
+        State::Unknown => phrase!(
+            "may or may not have arrived; checked automatically",
+            "送信済みか不明（自動で確認します）"
+        ),
+        State::Sent => phrase!("sent", "送信済み"),
+        State::Failed => phrase!("failed", "失敗"),
+        State::Held => phrase!("needs approval", "確認待ち"),
+        State::Skipped => phrase!("discarded", "送信しない"),
+    }
+}
+
+/// The state that every face knows.
+pub fn state_of(state: State) -> Option<view::State> {
+    Some(match state {
+        State::Sent | State::Skipped => view::State::Ok,
+        State::Sending => view::State::Running,
+        State::Ready | State::Unknown => view::State::Waiting,
+        State::Failed => view::State::Failing,
+        State::Held => view::State::Approval,
+    })
+}
+
+/// Messages to all channels, whatever became of them.
+pub static MESSAGES: table::Table = table::Table {
+    name: "messages",
+    about: "Messages to all channels, whatever became of them; times are when they were added",
+    columns: &[
+        "id",
+        "job_name",
+        "topic",
+        "subject",
+        "generation",
+        "channel",
+        "recipient",
+        "state",
+        "created_at",
+        "not_before",
+        "attempts",
+        "first_attempt_at",
+        "last_attempt_at",
+        "settled_at",
+        "remote_id",
+        "last_error",
+    ],
+    page: |tx, filter, after| {
+        let span = (filter.since, filter.until);
+        let rows = outbox::list_after(tx, after.number(), filter.owner.as_deref(), span, filter.limit)?;
+        Ok(table::TablePage::of(&rows, |row| row.id, fields))
+    },
+    owner: |_, job| Some(job.to_owned()),
+};
+
+fn fields(row: &Row) -> Vec<table::Field> {
+    use table::Field;
+    vec![
+        Field::Int(row.id),
+        Field::text(row.job_name.as_str()),
+        Field::word(&row.topic),
+        Field::text(&row.subject),
+        Field::Int(row.generation.into()),
+        Field::text(&row.channel),
+        Field::text(&row.recipient),
+        Field::word(row.state.as_str()),
+        row.created_at.into(),
+        row.not_before.into(),
+        Field::Int(row.attempts.into()),
+        row.first_attempt_at.into(),
+        row.last_attempt_at.into(),
+        row.settled_at.into(),
+        row.remote_id.as_ref().into(),
+        row.last_error
+            .as_deref()
+            .map(|error| Field::Text(Phrase::from_stored(error).to_string()))
+            .unwrap_or(Field::Null),
+    ]
+}

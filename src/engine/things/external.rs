@@ -1,0 +1,102 @@
+//! A channel or a provider: whether it is in use, and why not.
+
+use crate::config::Config;
+use crate::db::{self, Tx};
+use crate::engine::Finder;
+use crate::engine::pipeline::Thing;
+use crate::engine::view::{self, State, View};
+use crate::ledger::pause::{self, Pause};
+use crate::ledger::{Subject, quota};
+use crate::phrase;
+use crate::phrase::Phrase;
+
+/// A channel, by its name.
+pub(super) const CHANNEL: Thing = Thing {
+    word: "channel",
+    find: |finder, tx, name| {
+        let is_known = list_channels(&finder.config).iter().any(|known| known == name);
+        let title = phrase!("channel {name}", "チャンネル {name}", name);
+        find(finder, tx, "channel", &Subject::channel(name), title, is_known)
+    },
+    list_configured: list_channels,
+    list_stored: |_| Ok(Vec::new()),
+    listed_by: "delivery ls",
+    resume: Some("delivery retry --channel"),
+};
+
+/// A provider, by its name: a model, or a search that has a quota.
+pub(super) const PROVIDER: Thing = Thing {
+    word: "provider",
+    find: |finder, tx, name| {
+        let is_known = list_providers(&finder.config).iter().any(|known| known == name);
+        let title = phrase!("provider {name}", "プロバイダー {name}", name);
+        find(finder, tx, "provider", &Subject::provider(name), title, is_known)
+    },
+    list_configured: list_providers,
+    list_stored: |tx| {
+        Ok(quota::list_usage(tx, None, usize::MAX >> 1)?.into_iter().map(|usage| usage.provider).collect())
+    },
+    listed_by: "quota ls",
+    resume: None,
+};
+
+fn list_channels(config: &Config) -> Vec<String> {
+    config.channels.iter().map(|section| section.name.clone()).collect()
+}
+
+fn list_providers(config: &Config) -> Vec<String> {
+    config.llms.iter().map(|section| section.name.clone()).chain(config.quotas.keys().cloned()).collect()
+}
+
+fn find(
+    finder: &Finder,
+    tx: &mut Tx<'_>,
+    word: &'static str,
+    subject: &Subject,
+    title: Phrase,
+    is_known: bool,
+) -> db::Result<Vec<View>> {
+    let paused = pause::find(tx, subject, finder.now)?;
+    let events = finder.list_events(tx, subject)?;
+    if !is_known && paused.is_none() && events.is_empty() {
+        return Ok(Vec::new());
+    }
+    let data = view::with_events(&serde_json::json!({ "name": subject, "paused": paused }), &events);
+    let mut view = View::new(word, subject, title, data);
+    match &paused {
+        Some(pause) => add_pause(&mut view, pause, finder),
+        None => view.state = Some(State::Ok),
+    }
+    finder.add_events(&mut view, &events);
+    Ok(vec![view])
+}
+
+/// Says that a thing, or one that it needs, is paused, until when, why, and what resumes it.
+pub(super) fn add_pause(view: &mut View, pause: &Pause, finder: &Finder) {
+    let (spoken, why) = (pause.name.spoken(), &pause.reason);
+    let name = spoken.as_str();
+    let channel = pause.name.name_of("channel");
+    let said = match (pause.paused_until, channel) {
+        (Some(until), _) => {
+            phrase!("{name} until {until}: {why}", "{name}：{until} まで（{why}）", name, until, why)
+        }
+        (None, Some(_)) => {
+            phrase!(
+                "{name} until its credentials change: {why}",
+                "{name}：認証情報が変わるまで（{why}）",
+                name,
+                why
+            )
+        }
+        (None, None) => {
+            phrase!("{name} until it is resumed: {why}", "{name}：再開されるまで（{why}）", name, why)
+        }
+    };
+    view.state.get_or_insert(State::Paused);
+    view.fact(phrase!("paused", "一時停止"), said);
+    let thing = finder.things.iter().find(|thing| thing.word == pause.name.word());
+    if let Some(command) = thing.and_then(|thing| thing.resume) {
+        let target = pause.name.as_str().split_once(':').map_or("", |(_, name)| name);
+        view.action(phrase!("resume {name}", "{name} を再開する", name), format!("{command} {target}"));
+    }
+}

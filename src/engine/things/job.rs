@@ -1,0 +1,289 @@
+//! A job: what it is, how its runs ended, why it runs or not, and what waits for a person.
+
+use serde::Serialize;
+
+use super::delivery::phrase_of;
+use super::external::add_pause;
+use crate::channel::outbox::{self, Filter, State as MessageState};
+use crate::db::{self, Tx};
+use crate::engine::events::RunEvent;
+use crate::engine::pipeline::Thing;
+use crate::engine::view::{Line, State, View};
+use crate::engine::{Finder, Job, JobState, Outcome, Selection, Skipped, runner, store};
+use crate::id::Owner;
+use crate::ledger::Subject;
+use crate::ledger::event::{self, Event};
+use crate::ledger::pause::{self, Pause};
+use crate::phrase;
+use crate::phrase::{Phrase, Value};
+use crate::time::Timestamp;
+
+/// Runs, events and messages that are shown at most.
+const SHOWN: usize = 10;
+
+/// A job, by its name.
+pub const JOB: Thing = Thing {
+    word: "job",
+    find,
+    list_configured: |config| config.jobs.iter().map(|job| job.name.to_string()).collect(),
+    list_stored: |tx| Ok(store::list_states(tx)?.into_iter().map(|state| state.job_name).collect()),
+    listed_by: "status --all",
+    resume: Some("job resume"),
+};
+
+/// Everything that is known about a job.
+#[derive(Serialize)]
+struct JobDetails {
+    name: String,
+    /// What the config says; `None` when it does not name the job any more.
+    config: Option<Configured>,
+    state: Option<JobState>,
+    /// Why it would not run at this moment; `None` when it would.
+    skipped: Option<Skipped>,
+    next_run_at: Option<Timestamp>,
+    /// What is paused that it needs: itself, its channels, its providers, its sources.
+    pauses: Vec<Pause>,
+    /// Its newest runs, oldest first.
+    runs: Vec<Event>,
+    waiting: Vec<Waiting>,
+    /// What else happened to the job itself, oldest first.
+    changes: Vec<Event>,
+    /// What happened to what it works on, oldest first.
+    events: Vec<Event>,
+}
+
+#[derive(Serialize)]
+struct Configured {
+    kind: &'static str,
+    schedule: String,
+    enabled: bool,
+    deliver: Vec<String>,
+}
+
+/// Messages of the job in one state on one channel.
+#[derive(Serialize)]
+struct Waiting {
+    channel: String,
+    state: MessageState,
+    count: i64,
+    /// The newest of them.
+    ids: Vec<i64>,
+}
+
+fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
+    let job = finder.jobs.iter().find(|job| job.name.as_str() == name);
+    let state = store::find_state(tx, name)?;
+    if job.is_none() && state.is_none() {
+        return Ok(Vec::new());
+    }
+    let details = find_details(finder, tx, name, job, state)?;
+    let mut view = View::new(
+        "job",
+        Subject::job(name),
+        title(&details),
+        serde_json::to_value(&details).unwrap_or_default(),
+    );
+    add_state(&mut view, &details);
+    for pause in &details.pauses {
+        add_pause(&mut view, pause, finder);
+    }
+    if let Some(job) = job {
+        view.facts.extend(job.collector.list_facts(tx, &job.name, finder.now)?);
+    }
+    view.section(phrase!("runs", "実行履歴"), details.runs.iter().map(run_line));
+    view.section(phrase!("messages", "メッセージ"), details.waiting.iter().map(waiting_line));
+    add_message_actions(&mut view, &details);
+    let line = |event: &Event| Line::at(event.at, finder.words(event));
+    view.section(phrase!("changes", "ジョブの変更"), details.changes.iter().map(line));
+    let line = |event: &Event| {
+        let (what, said) = (event.subject.spoken(), finder.words(event));
+        Line::at(event.at, phrase!("{what}: {said}", "{what}：{said}", what, said))
+    };
+    view.section(phrase!("events", "経緯"), details.events.iter().map(line));
+    Ok(vec![view])
+}
+
+fn find_details(
+    finder: &Finder,
+    tx: &mut Tx<'_>,
+    name: &str,
+    job: Option<&Job>,
+    state: Option<JobState>,
+) -> db::Result<JobDetails> {
+    let (limit, now) = (finder.limit.min(SHOWN), finder.now);
+    let deliver = finder.config.find_job(name).map(|job| job.deliver.clone()).unwrap_or_default();
+    let needed = list_needed(name, job, &deliver);
+    let mut pauses = pause::list(tx, now)?;
+    pauses.retain(|pause| needed.contains(&pause.name));
+    let skipped = match job {
+        Some(job) => runner::find_obstacle(tx, job, &Owner::this_process(), Selection::Due, now)?,
+        None => None,
+    };
+    let holder = match &skipped {
+        Some(Skipped::Held(holder)) => Some(holder),
+        _ => None,
+    };
+    let next_run_at = job.and_then(|job| {
+        let pause = pauses.iter().find(|pause| pause.name == Subject::job(&job.name));
+        runner::next_run_at(job, state.as_ref(), holder, pause, now)
+    });
+    let is_run = |event: &Event| event::parse::<RunEvent>(event).is_some();
+    let (mut runs, mut changes): (Vec<Event>, Vec<Event>) =
+        event::list_about(tx, &Subject::job(name), limit.max(SHOWN) * 2)?.into_iter().partition(is_run);
+    for events in [&mut runs, &mut changes] {
+        events.drain(..events.len().saturating_sub(limit));
+    }
+    Ok(JobDetails {
+        name: name.to_owned(),
+        config: job.map(|job| Configured {
+            kind: job.kind,
+            schedule: job.schedule.to_string(),
+            enabled: job.enabled,
+            deliver,
+        }),
+        next_run_at,
+        state,
+        skipped,
+        pauses,
+        runs,
+        waiting: list_waiting(tx, name)?,
+        changes,
+        events: event::list_work_of_job(tx, name, limit)?,
+    })
+}
+
+/// What keeps the job from its work when it is paused.
+fn list_needed(name: &str, job: Option<&Job>, deliver: &[String]) -> Vec<Subject> {
+    let relied_on = job.map(|job| job.collector.relies_on()).unwrap_or_default();
+    let channels = deliver.iter().map(|channel| Subject::channel(channel));
+    std::iter::once(Subject::job(name)).chain(channels).chain(relied_on).collect()
+}
+
+fn list_waiting(tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Waiting>> {
+    let mut waiting = Vec::new();
+    for tally in outbox::tally(tx)?.into_iter().filter(|tally| tally.job_name == name) {
+        let Some(state) = MessageState::parse(&tally.state) else { continue };
+        let channel = Some(tally.channel.clone());
+        let filter = Filter { state: Some(state), job: Some(name.to_owned()), channel };
+        let ids = outbox::list(tx, &filter, SHOWN)?.into_iter().map(|row| row.id).collect();
+        waiting.push(Waiting { channel: tally.channel, state, count: tally.count, ids });
+    }
+    Ok(waiting)
+}
+
+fn title(details: &JobDetails) -> Phrase {
+    let name = &details.name;
+    match &details.config {
+        Some(config) => phrase!(
+            "job {name}: {kind}, {schedule}",
+            "ジョブ {name}：{kind}、{schedule}",
+            name,
+            kind = config.kind,
+            schedule = &config.schedule
+        ),
+        None => phrase!(
+            "job {name}: no longer in the config; what it collected is kept",
+            "ジョブ {name}：設定にはもうありません（収集済みのデータは残っています）",
+            name
+        ),
+    }
+}
+
+fn add_state(view: &mut View, details: &JobDetails) {
+    let (state, name) = (details.state.as_ref(), &details.name);
+    let never = || Value::from(phrase!("never", "なし"));
+    let last_run_at = state.and_then(|state| state.last_run_at);
+    if let Some(config) = &details.config
+        && !config.deliver.is_empty()
+    {
+        let channels: Vec<Value> = config.deliver.iter().map(Value::from).collect();
+        view.fact(phrase!("delivers to", "通知先"), channels);
+    }
+    view.fact(phrase!("last run", "最終実行"), last_run_at.map_or_else(never, Value::from));
+    if let Some(state) = state {
+        view.fact(phrase!("last success", "最終成功"), state.last_success_at.map_or_else(never, Value::from));
+        if state.failures_in_a_row > 0 {
+            view.fact(phrase!("failures in a row", "連続失敗"), state.failures_in_a_row);
+        }
+    }
+    let is_cut_off = state.is_some_and(JobState::is_unfinished);
+    let now = match (&details.config, &details.skipped) {
+        (None, _) => phrase!("not running: the config does not name it", "実行しません：設定にありません"),
+        (_, Some(skipped @ Skipped::Held(_))) => skipped.phrase(),
+        (_, Some(skipped)) => {
+            phrase!("not running: {why}", "実行していません：{why}", why = skipped.phrase())
+        }
+        (_, None) if is_cut_off => phrase!(
+            "due: its last run was cut off; `run-due` or `serve` continues it",
+            "実行待ち：前回は途中で終わりました。`run-due` か `serve` が続きから再開します"
+        ),
+        (_, None) => {
+            phrase!("due: `run-due` or `serve` starts it", "実行待ち：`run-due` か `serve` が開始します")
+        }
+    };
+    view.fact(phrase!("now", "現在"), now);
+    if matches!(details.skipped, None | Some(Skipped::Held(_) | Skipped::NotDue(_))) {
+        view.fact(phrase!("next run", "次回"), details.next_run_at);
+    }
+    view.state =
+        Some(match (&details.config, &details.skipped, state.and_then(|state| state.last_outcome)) {
+            (None, ..) | (_, Some(Skipped::Disabled), _) => State::Disabled,
+            (_, Some(Skipped::Held(_)), _) => State::Running,
+            (_, Some(Skipped::Paused(_) | Skipped::Moved(_)), _) => State::Paused,
+            (.., Some(Outcome::Failed | Outcome::Partly)) => State::Failing,
+            (.., Some(Outcome::Waiting)) => State::Waiting,
+            (_, None, _) => State::Due,
+            (.., None) => State::New,
+            (.., Some(Outcome::Success | Outcome::Interrupted)) => State::Ok,
+        });
+    if details.config.is_some() {
+        view.action(phrase!("run it now", "今すぐ実行する"), format!("run {name}"));
+    }
+}
+
+fn run_line(run: &Event) -> Line {
+    let Some(ended) = event::parse::<RunEvent>(run) else {
+        return Line::at(run.at, Phrase::verbatim(&run.code));
+    };
+    let (how, said) = (ended.code.phrase(), ended.message);
+    let text = match ended.began_at.map(|began| run.at.since(began)) {
+        Some(took) if took.as_secs() > 0 => {
+            phrase!("{how} after {took}: {said}", "{how}（{took}）：{said}", how, took, said)
+        }
+        _ => phrase!("{how}: {said}", "{how}：{said}", how, said),
+    };
+    Line::at(run.at, text)
+}
+
+fn waiting_line(waiting: &Waiting) -> Line {
+    let Waiting { channel, state, count, .. } = waiting;
+    phrase!(
+        "{channel}: {count} {state}",
+        "{channel}：{state} {count} 件",
+        channel,
+        count = *count,
+        state = phrase_of(*state)
+    )
+    .into()
+}
+
+fn add_message_actions(view: &mut View, details: &JobDetails) {
+    let name = &details.name;
+    if details.waiting.iter().any(|waiting| waiting.state == MessageState::Held) {
+        view.action(
+            phrase!("send what needs approval", "確認待ちを送信する"),
+            format!("delivery approve --job {name}"),
+        );
+        view.action(
+            phrase!("discard what needs approval", "確認待ちを送信しない"),
+            format!("delivery skip --job {name}"),
+        );
+    }
+    for waiting in details.waiting.iter().filter(|waiting| waiting.state == MessageState::Failed) {
+        let ids = waiting.ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        view.action(
+            phrase!("send again what failed", "失敗した分を再送する"),
+            format!("delivery retry {ids}"),
+        );
+    }
+}

@@ -1,0 +1,24 @@
+//! What can be shown that belongs to no pipeline: jobs, messages, channels and providers.
+
+pub mod delivery;
+mod external;
+pub mod job;
+
+use super::events::{JobEvent, RunEvent};
+use super::pipeline::{Thing, Words};
+use crate::channel::outbox::events::{ChannelCode, DeliveryCode, not_rendered};
+use crate::ledger::event;
+use crate::llm::events::ProviderCode;
+
+/// Things that belong to no pipeline, in the order in which a bare name is tried.
+pub const THINGS: &[&Thing] = &[&delivery::DELIVERY, &external::CHANNEL, &external::PROVIDER, &job::JOB];
+
+/// What events say that belong to no pipeline.
+pub const WORDS: &[Words] = &[
+    event::words::<RunEvent>,
+    event::words::<JobEvent>,
+    DeliveryCode::words,
+    ChannelCode::words,
+    ProviderCode::words,
+    not_rendered,
+];

@@ -1,0 +1,193 @@
+//! What people are shown of one thing: a title, a state, facts, lines below them, and what can be done about it.
+//!
+//! A view is data. The command line, the pages and the API render it, each in the language of its reader.
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use crate::ledger::event::Event;
+use crate::phrase;
+use crate::phrase::{Phrase, Value};
+use crate::time::Timestamp;
+
+/// Everything that people are shown of one thing.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// What sort of thing it is: `blog`, `book`, `delivery` …
+    pub kind: &'static str,
+    /// What means this thing and no other behind `why`.
+    pub name: String,
+    /// What it is, in one line.
+    pub title: Phrase,
+    /// Where it stands, if it has a state of its own.
+    pub state: Option<State>,
+    /// What is known about it.
+    pub facts: Vec<Fact>,
+    /// Lines of one sort: checks, runs, messages, events.
+    pub sections: Vec<Section>,
+    /// What a person can do about it.
+    pub actions: Vec<Action>,
+    /// The same for programs.
+    pub data: Json,
+}
+
+/// One thing that is known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fact {
+    /// What it is about.
+    pub label: Phrase,
+    /// What is known.
+    pub value: Value,
+}
+
+/// Lines of one sort, oldest first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Section {
+    /// What they have in common.
+    pub title: Phrase,
+    /// The lines.
+    pub lines: Vec<Line>,
+}
+
+/// One line of a section.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// When, if it is about a moment.
+    pub at: Option<Timestamp>,
+    /// What.
+    pub text: Phrase,
+}
+
+/// What a person can do, with the command that does it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Action {
+    /// What it does, in a few words.
+    pub label: Phrase,
+    /// The command without the name of the program.
+    pub command: String,
+}
+
+impl View {
+    /// A view with nothing but a title.
+    pub fn new(kind: &'static str, name: impl ToString, title: Phrase, data: Json) -> Self {
+        Self {
+            kind,
+            name: name.to_string(),
+            title,
+            state: None,
+            facts: Vec::new(),
+            sections: Vec::new(),
+            actions: Vec::new(),
+            data,
+        }
+    }
+
+    /// Adds a fact; nothing for what is not known.
+    pub fn fact(&mut self, label: Phrase, value: impl Into<Value>) {
+        let value = value.into();
+        if value != Value::Nothing {
+            self.facts.push(Fact { label, value });
+        }
+    }
+
+    /// Adds lines of one sort; nothing when there are none.
+    pub fn section(&mut self, title: Phrase, lines: impl IntoIterator<Item = Line>) {
+        let lines: Vec<Line> = lines.into_iter().collect();
+        if !lines.is_empty() {
+            self.sections.push(Section { title, lines });
+        }
+    }
+
+    /// Adds something that a person can do.
+    pub fn action(&mut self, label: Phrase, command: impl Into<String>) {
+        self.actions.push(Action { label, command: command.into() });
+    }
+}
+
+/// A thing and its events, for programs.
+pub fn with_events(thing: &impl Serialize, events: &[Event]) -> Json {
+    let mut data = serde_json::to_value(thing).unwrap_or_default();
+    data["events"] = serde_json::to_value(events).unwrap_or_default();
+    data
+}
+
+impl Line {
+    /// A line about a moment.
+    pub fn at(at: Timestamp, text: Phrase) -> Self {
+        Self { at: Some(at), text }
+    }
+}
+
+impl From<Phrase> for Line {
+    fn from(text: Phrase) -> Self {
+        Self { at: None, text }
+    }
+}
+
+/// Where a thing stands: one vocabulary for every face.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// All is well.
+    Ok,
+    /// It has not run yet.
+    New,
+    /// It is at work.
+    Running,
+    /// It would start now.
+    Due,
+    /// It waits, because somebody asked for it or because it failed a moment ago.
+    Waiting,
+    /// What is allowed today is used up.
+    Quota,
+    /// There is nothing more to collect.
+    Done,
+    /// It fails.
+    Failing,
+    /// A person has to decide.
+    Approval,
+    /// It was paused.
+    Paused,
+    /// It is switched off in the config.
+    Disabled,
+    /// Something is missing that a person has to provide.
+    Setup,
+}
+
+impl State {
+    /// The sign that stands for it, so that it does not depend on colour.
+    pub fn mark(self) -> &'static str {
+        match self {
+            State::Ok => "●",
+            State::New => "○",
+            State::Running => "◐",
+            State::Due => "▷",
+            State::Waiting => "◔",
+            State::Quota => "◇",
+            State::Done => "■",
+            State::Failing => "▲",
+            State::Approval => "◆",
+            State::Paused => "∥",
+            State::Disabled => "–",
+            State::Setup => "✕",
+        }
+    }
+
+    /// Its word.
+    pub fn phrase(self) -> Phrase {
+        match self {
+            State::Ok => phrase!("OK", "正常"),
+            State::New => phrase!("Not run yet", "未実行"),
+            State::Running => phrase!("Running", "実行中"),
+            State::Due => phrase!("Due", "実行待ち"),
+            State::Waiting => phrase!("Waiting", "再試行待ち"),
+            State::Quota => phrase!("Quota reached", "本日の上限"),
+            State::Done => phrase!("All collected", "全件取得済み（枯渇）"),
+            State::Failing => phrase!("Failing", "失敗"),
+            State::Approval => phrase!("Needs approval", "確認待ち"),
+            State::Paused => phrase!("Paused", "一時停止中"),
+            State::Disabled => phrase!("Disabled", "無効"),
+            State::Setup => phrase!("Needs setup", "設定不足"),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What happens to an item, and to the feed of a job.
+
+use crate::event_codes;
+use crate::ledger::Subject;
+
+/// The word before the address of an item.
+pub const ITEM: &str = "item";
+/// The word before the job whose feed is meant.
+pub const FEED: &str = "feed";
+
+/// An item, as events name it.
+pub fn item(url: &str) -> Subject {
+    Subject::new(ITEM, url)
+}
+
+/// An item by its number, as people name it.
+pub fn numbered(id: i64) -> Subject {
+    Subject::new(ITEM, id)
+}
+
+/// The feed of a job, as pauses name it.
+pub fn feed(job: impl AsRef<str>) -> Subject {
+    Subject::new(FEED, job.as_ref())
+}
+
+event_codes! {
+    /// What happens to an item.
+    ItemCode on ITEM;
+    Baseline = "baseline", "was there at the first run: recorded, not sent", "初回からあったため記録のみ（通知なし）";
+    Rewritten = "rewritten", "an old entry at a new address: recorded, not sent", "既存の記事のアドレス変更のため記録のみ（通知なし）";
+    Found = "found", "found in the feed", "フィードで発見";
+    Worth = "worth", "worth a post", "投稿する価値あり";
+    NotValuable = "not_valuable", "not worth a post", "投稿する価値なし";
+    PageNotReady = "page_not_ready", "the page is not complete yet", "ページが未完成";
+    Unchanged = "unchanged", "the page has not changed", "ページに変化なし";
+    WaitOver = "wait_over", "given up: the page did not change for as long as `wait_for_page` says", "`wait_for_page` の期間に変化がなかったため終了";
+    DownloadFailed = "download_failed", "could not be fetched", "取得に失敗";
+    LargeFileSkipped = "large_file_skipped", "its files are too large", "ファイルが大きすぎるため対象外";
+    ModelFailed = "model_failed", "the model gave no usable answer", "モデルの回答を使えず";
+    Queued = "queued", "summarised; the post is queued", "要約し、投稿待ちに登録";
+    Posted = "posted", "posted", "投稿済み";
+    PostFailed = "post_failed", "the post failed", "投稿に失敗";
+    AlreadyPosted = "already_posted", "had been posted before", "すでに投稿済み";
+    AlreadySkipped = "already_skipped", "its post had been discarded before", "以前に投稿しないことに決定済み";
+    Skipped = "skipped", "skipped", "対象外に決定";
+    Retried = "retried", "to be tried again, by hand", "手動で再試行";
+    Closed = "closed", "given up: too many failed attempts", "失敗が多いため終了";
+    RetryLimitExceeded = "retry_limit_exceeded", "given up: too many failed attempts", "失敗が多いため終了";
+    Held = "held", "its post needs approval: too many are pending at once", "一度に多数が投稿待ちのため確認待ち";
+}
+
+event_codes! {
+    /// What happens to a press job.
+    FeedCode on "job";
+    Gone = "feed_gone", "its feed is gone for good; paused", "フィードが消滅したため一時停止";
+    Changed = "feed_changed", "its feed has another address and is read again", "フィードのアドレスが変わったため再開";
+}

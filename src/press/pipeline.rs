@@ -1,0 +1,100 @@
+//! What the rest of the program has to know of press releases.
+
+use super::events::{FEED, FeedCode, ITEM, ItemCode};
+use super::{Item, KIND, Keys, gone, make, store, topics, view};
+use crate::config::{Kind, TableKind};
+use crate::engine::Pipeline;
+use crate::engine::pipeline::{Example, Flag, Shape, Thing, Uses, WithoutChannel};
+use crate::engine::table::{Field, Table, TablePage};
+
+/// The descriptor.
+pub static PIPELINE: Pipeline = Pipeline {
+    kind: Kind::job::<Keys>(KIND).naming(&[("llm", TableKind::Llm)]),
+    about: "A feed, screened and summarised by a model, posted",
+    every: super::EVERY,
+    make,
+    topics,
+    without_channel: WithoutChannel {
+        instead: "it collects and screens, but summarises and posts nothing; ",
+        listing: "item ls",
+    },
+    check_jobs: |_| crate::config::Problems::default(),
+    list_warnings: |_| crate::config::Problems::default(),
+    prune: &[],
+    quotas: &[],
+    uses: Uses { llm: true, quota_for_tests: false },
+    steps: &["collect", "screen", "post"],
+    resume: gone::resume,
+    flags: &[
+        Flag { name: "feed", value: "URL", help: "the feed", key: "feed", shape: Shape::Text },
+        Flag { name: "llm", value: "NAME", help: "the [llm.NAME] to ask", key: "llm", shape: Shape::Text },
+    ],
+    example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },
+    secrets: &[],
+    lacks: |_| None,
+    things: &[
+        &Thing { find: view::find_by_number, ..ITEM_AT },
+        &ITEM_AT,
+        &Thing { word: FEED, find: |_, _, _| Ok(Vec::new()), resume: Some("job resume"), ..ITEM_AT },
+    ],
+    tables: &[&ITEMS],
+    documents: &[],
+    words: &[ItemCode::words, FeedCode::words],
+    list_busy: |_| Ok(Vec::new()),
+    list_left: |_, _| Ok(Vec::new()),
+};
+
+const ITEM_AT: Thing = Thing {
+    word: ITEM,
+    find: view::find,
+    list_configured: |_| Vec::new(),
+    list_stored: |_| Ok(Vec::new()),
+    listed_by: "item ls",
+    resume: None,
+};
+
+static ITEMS: Table = Table {
+    name: "items",
+    about: "What press jobs found; times are those of publication",
+    columns: &[
+        "id",
+        "job_name",
+        "url",
+        "title",
+        "published_at",
+        "status",
+        "reason",
+        "retry_count",
+        "created_at",
+        "last_checked_at",
+        "not_before",
+        "is_held",
+        "summary",
+        "verdict",
+    ],
+    page: |tx, filter, after| {
+        let span = (filter.since, filter.until);
+        let rows = store::list_after(tx, after.number(), filter.owner.as_deref(), span, filter.limit)?;
+        Ok(TablePage::of(&rows, |item| item.id, fields))
+    },
+    owner: |_, job| Some(job.to_owned()),
+};
+
+fn fields(item: &Item) -> Vec<Field> {
+    vec![
+        Field::Int(item.id),
+        Field::text(&item.job_name),
+        Field::text(&item.url),
+        Field::text(&item.title),
+        item.published_at.into(),
+        Field::word(item.status.word()),
+        item.reason.map_or(Field::Null, |reason| Field::word(reason.word())),
+        Field::Int(item.retry_count.into()),
+        item.created_at.into(),
+        item.last_checked_at.into(),
+        item.not_before.into(),
+        Field::Flag(item.is_held),
+        item.summary.as_ref().into(),
+        item.verdict.as_ref().into(),
+    ]
+}
