@@ -4,17 +4,16 @@ use super::events::{BRANCH, BranchCode, PROJECT, ProjectCode, RUN, RunCode};
 use super::store::export::{After as CommitKey, list_after};
 use super::store::reading::CommitRow;
 use super::store::{branches, projects};
-use super::{KIND, Source, config, make, run, view};
+use super::{KIND, Source, config, host, make, run, view};
 use crate::config::Kind;
 use crate::engine::Pipeline;
 use crate::engine::pipeline::{Example, Flag, Shape, Thing, Uses, WithoutChannel};
 use crate::engine::table::{After, Field, Table, TablePage};
-use crate::fetch::SecretHint;
 
 /// The descriptor.
 pub static PIPELINE: Pipeline = Pipeline {
     kind: Kind::job::<config::Keys>(KIND).with_check(config::check).without(config::UNUSED),
-    about: "Commits of GitLab projects",
+    about: "Commits of Git projects, for statistics",
     every: super::EVERY,
     make,
     topics: |topics| topics,
@@ -27,17 +26,11 @@ pub static PIPELINE: Pipeline = Pipeline {
     steps: &[],
     resume: |_, _| Ok(false),
     flags: &[
-        Flag {
-            name: "gitlab",
-            value: "URL",
-            help: "the address of GitLab",
-            key: "gitlab",
-            shape: Shape::Text,
-        },
+        host::ADDRESS,
         Flag {
             name: "token-env",
             value: "VARIABLE",
-            help: "the name of the variable that holds the token, e.g. GITLAB_TOKEN",
+            help: "the name of the environment variable that holds the token",
             key: "token",
             shape: Shape::Variable,
         },
@@ -71,13 +64,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         },
     ],
     example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },
-    secrets: &[SecretHint {
-        key: "token",
-        check: "",
-        en: "in GitLab under Edit profile, Access tokens: scope `read_api`; a group or project token will do",
-        ja: "GitLab の「プロフィールの編集」→「アクセストークン」で、スコープ `read_api` を付けて作ります。\
-             グループやプロジェクトのトークンでもかまいません",
-    }],
+    secrets: &[host::TOKEN],
     lacks: |section| {
         (!section.has("token")).then_some(("without a token only public projects can be read", "token"))
     },

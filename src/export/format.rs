@@ -244,8 +244,10 @@ mod tests {
     #[test]
     fn what_repeats_a_secret_is_exported_without_it() {
         let secret = "exp\"orted-s3cret";
-        let named: crate::config::Secret = serde_json::from_value(Json::from(secret)).unwrap();
-        named.reveal().unwrap();
+        let text = "[app]\nproxy = 'exp\"orted-s3cret'\n";
+        let env = crate::config::Env::of([]);
+        let config = crate::config::parse(text, std::path::Path::new("t.toml"), &[], &env).unwrap();
+        assert_eq!(config.app.proxy.unwrap().reveal().unwrap().expose(), secret);
         let said = format!("no such token {secret}!");
         let row = || {
             vec![

@@ -37,7 +37,7 @@ event_codes! {
     DownloadFailed = "download_failed", "could not be fetched", "取得に失敗";
     LargeFileSkipped = "large_file_skipped", "its files are too large", "ファイルが大きすぎるため対象外";
     ModelFailed = "model_failed", "the model gave no usable answer", "モデルの回答を使えず";
-    Queued = "queued", "summarised; the post is queued", "要約し、投稿待ちに登録";
+    Queued = "queued", "summarised and queued", "要約し、投稿待ちに登録";
     Posted = "posted", "posted", "投稿済み";
     PostFailed = "post_failed", "the post failed", "投稿に失敗";
     AlreadyPosted = "already_posted", "had been posted before", "すでに投稿済み";

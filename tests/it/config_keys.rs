@@ -137,7 +137,12 @@ fn every_key_of_a_job_is_read_by_its_kind_or_named_as_unused() {
         let own =
             keys.iter().filter(|key| !of_all.contains(&key.as_str()) && !of_kind.contains(&key.as_str()));
         for key in own {
-            assert!(has_word(&code, &format!(".{key}")), "nothing in {kind} reads its key `{key}`");
+            // The keys of Git hosts are stamped by a macro that reads each of the same list.
+            let is_stamped = code.contains("self.$key") && code.contains(&format!("            {key},\n"));
+            assert!(
+                has_word(&code, &format!(".{key}")) || is_stamped,
+                "nothing in {kind} reads its key `{key}`"
+            );
         }
     }
 }

@@ -25,6 +25,7 @@ macro_rules! hosts {
         }
     };
 }
+pub(super) use gitlab::{ADDRESS, TOKEN};
 pub(super) use hosts;
 
 /// A Git host, as one job may use it.

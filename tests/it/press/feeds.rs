@@ -48,7 +48,7 @@ on_both_databases! {
         world.publish("broken", files(&[2000]));
         world.ministry.script("/menu_news/s-news/broken.html").always(Some(Fault::Status(404, vec![])));
         let report = world.live(1).await.remove(0);
-        assert_eq!(report.problems, ["download_failed: 報道資料 broken"], "{report:?}");
+        assert_eq!(report.problems, ["could not be fetched: 報道資料 broken"], "{report:?}");
         assert_eq!(report.outcome(), Outcome::Partly, "the feed was read: {report:?}");
 
         // Beside a step that went well a failure is part of the day: the item is tried again.
@@ -56,7 +56,7 @@ on_both_databases! {
         world.publish("fine", files(&[2000]));
         let report = world.live(1).await.remove(0);
         assert_eq!(report.outcome(), Outcome::Success, "{report:?}");
-        assert!(report.summary.to_string().contains("download_failed: 報道資料 broken"), "{report:?}");
+        assert!(report.summary.to_string().contains("could not be fetched: 報道資料 broken"), "{report:?}");
     }
 
     async fn a_feed_that_has_lost_its_entries_is_a_problem_until_it_has_some_again(fixture) {
@@ -153,7 +153,7 @@ on_both_databases! {
         entries.extend(numbered(&world, "a", 25..30));
         serve(&world, &entries);
         let report = world.live(1).await.remove(0);
-        assert!(report.summary.to_string().contains("11 new, held: more than half of the feed at once"), "{}", report.summary);
+        assert!(report.summary.to_string().contains("11 new, their posts need approval: more than half of the feed at once"), "{}", report.summary);
         assert_eq!(world.posts().len(), 0);
         let now = world.clock.now();
         world.db.write(move |tx| outbox::approve_job(tx, "mic", now)).await.unwrap();

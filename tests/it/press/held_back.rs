@@ -41,7 +41,7 @@ on_both_databases! {
         let asked = asked_for_feed(&world);
         let report = world.live(2).await.remove(1);
         assert_eq!((asked_for_feed(&world), report.outcome()), (asked, Outcome::Success), "{report:?}");
-        assert!(report.summary.to_string().contains("`tsuzuki job resume mic` or another `feed` wakes it"), "{report:?}");
+        assert!(report.summary.to_string().contains("`tsuzuki job resume mic` or another `feed` resumes it"), "{report:?}");
         assert_eq!(notices(&world), 1, "told once");
 
         assert!(resume(&world).await && !resume(&world).await);
@@ -99,8 +99,8 @@ on_both_databases! {
         }
         world.reconfigure(&More { job: "items_per_run = 9\nhold_above = 2", ..PLAIN }, &fixture);
         let reports = world.live(2).await;
-        assert!(reports[0].summary.to_string().contains("3 pending, held: more than `hold_above` at once"), "{reports:?}");
-        assert!(!reports[1].summary.to_string().contains("held"), "{reports:?}");
+        assert!(reports[0].summary.to_string().contains("3 pending need approval: more than `hold_above` at once"), "{reports:?}");
+        assert!(!reports[1].summary.to_string().contains("need approval"), "{reports:?}");
         assert_eq!(world.posts().len(), 0);
         let now = world.clock.now();
         world.db.write(move |tx| outbox::approve_job(tx, "mic", now)).await.unwrap();

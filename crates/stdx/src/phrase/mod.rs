@@ -28,7 +28,7 @@ pub use self::template::{TEMPLATES, Template};
 pub use self::value::Value;
 
 /// A sentence, or a word, with the values that belong into it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Phrase {
     en: Cow<'static, str>,
     /// The same in Japanese; `None` for words that came from elsewhere, such as an answer of a server.
@@ -178,6 +178,13 @@ pub mod stored {
 impl fmt::Display for Phrase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&Speech::default().phrase(self))
+    }
+}
+
+/// Its English words: whoever debugs wants to read them.
+impl fmt::Debug for Phrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_string())
     }
 }
 

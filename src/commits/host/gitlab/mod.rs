@@ -16,11 +16,23 @@ use super::{Access, Error, Host, HostKind, Range};
 use crate::commits::author::Emails;
 use crate::commits::model::{Page, RemoteProject};
 use crate::engine::job::Boxed;
-use crate::fetch::{AllowPrivate, Answer, Limits, Manners, Request, header};
+use crate::engine::pipeline::{Flag, Shape};
+use crate::fetch::{AllowPrivate, Answer, Limits, Manners, Request, SecretHint, header};
 
 const NAME: &str = "GitLab";
 pub(in crate::commits) const KIND: HostKind =
     HostKind { name: NAME, connect: |access| Arc::new(Client::new(access)) };
+/// The option of `job add` that names its address.
+pub(in crate::commits) const ADDRESS: Flag =
+    Flag { name: "gitlab", value: "URL", help: "the address of GitLab", key: "gitlab", shape: Shape::Text };
+/// Where its token comes from.
+pub(in crate::commits) const TOKEN: SecretHint = SecretHint {
+    key: "token",
+    check: "",
+    en: "in GitLab under Edit profile, Access tokens: scope `read_api`; a group or project token will do",
+    ja: "GitLab の「プロフィールの編集」→「アクセストークン」で、スコープ `read_api` を付けて作ります。\
+         グループやプロジェクトのトークンでもかまいません",
+};
 /// Commits, projects and branches a page; GitLab allows no more.
 const PER_PAGE: &str = "100";
 /// How often a page with line counts is repeated before it is asked for without them.
