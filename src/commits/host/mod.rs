@@ -1,4 +1,4 @@
-//! Git hosts: what can be asked of one, whatever its API. Another host is a folder here and a line in [`hosts!`].
+//! Git hosts: what can be asked of one, whatever its API. Another host is a folder here and a line in `hosts!`.
 
 mod ask;
 pub(super) mod gitlab;
