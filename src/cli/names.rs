@@ -3,6 +3,7 @@
 use super::{Context, Error, Result};
 use crate::app;
 use crate::channel::outbox;
+use crate::config::Config;
 use crate::db::{self, Db, Tx};
 use crate::engine::pipeline::Thing;
 use crate::ledger::{cursor, event, quota};
@@ -12,7 +13,7 @@ use crate::text::nearest;
 /// has rows is known.
 pub(super) async fn refuse_unknown(word: &'static str, name: &str, db: &Db, context: &Context) -> Result<()> {
     let Some(thing) = app::things().find(|thing| thing.word == word) else { return Ok(()) };
-    let mut known = (thing.list_configured)(context.config().await?);
+    let mut known = list_configured(thing, context.config().await?);
     if known.iter().any(|known| known == name) {
         return Ok(());
     }
@@ -53,7 +54,7 @@ pub(super) fn no_such<'a>(word: &str, name: &str, known: impl IntoIterator<Item 
 /// Every name that a person may have meant.
 pub(super) async fn list_all(db: &Db, context: &Context) -> Result<Vec<String>> {
     let config = context.config().await?;
-    let mut names: Vec<String> = app::things().flat_map(|thing| (thing.list_configured)(config)).collect();
+    let mut names: Vec<String> = app::things().flat_map(|thing| list_configured(thing, config)).collect();
     let stored = db.read(|tx| {
         let mut names = Vec::new();
         for thing in app::things() {
@@ -63,6 +64,15 @@ pub(super) async fn list_all(db: &Db, context: &Context) -> Result<Vec<String>> 
     });
     names.extend(stored.await?);
     Ok(names)
+}
+
+/// Names that the config gives; a provider may have a limit without a table of its own.
+fn list_configured(thing: &Thing, config: &Config) -> Vec<String> {
+    let mut names = (thing.list_configured)(config);
+    if thing.word == "provider" {
+        names.extend(app::quotas(config).into_keys());
+    }
+    names
 }
 
 /// Whether anything mentions that name, though no list has it.

@@ -96,6 +96,11 @@ pub fn list_usage(tx: &mut Tx<'_>, provider: Option<&str>, limit: usize) -> db::
     )
 }
 
+/// Everybody whom something was counted for.
+pub fn list_providers(tx: &mut Tx<'_>) -> db::Result<Vec<String>> {
+    tx.list(sql!("SELECT DISTINCT provider FROM api_usage ORDER BY provider"), params![], |row| row.get(0))
+}
+
 /// Adds what another program counted; where we counted too, the larger number stays. `true` if the day was new.
 pub fn add_usage(tx: &mut Tx<'_>, usage: &Usage) -> db::Result<bool> {
     let added = tx.execute(

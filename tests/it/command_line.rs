@@ -281,6 +281,17 @@ fn the_limit_that_books_have_by_themselves_is_listed() {
         listed[0]["per_day"].clone()
     };
     assert_eq!(limit(&mut test_env.command(&["quota", "ls", "--json"])), 100);
+    let fresh = TestEnv::new("[[job]]\nname = \"books\"\nkind = \"books\"\nqueries = [\"x\"]\n");
+    for args in [
+        &["why", "google_books"][..],
+        &["quota", "ls", "google_books"],
+        &["quota", "reset", "google_books", "--yes"],
+    ] {
+        ends_with(&fresh.run(args), 0);
+    }
+    assert!(
+        ends_with(&fresh.run(&["quota", "ls", "gogle_books"]), 2).contains("did you mean `google_books`?")
+    );
     assert_eq!(limit(test_env.command(&["quota", "ls", "--json"]).env("DAILY_BOOKS_API_LIMIT", "40")), 40);
 }
 

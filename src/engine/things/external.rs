@@ -28,14 +28,15 @@ pub(super) const CHANNEL: Thing = Thing {
 pub(super) const PROVIDER: Thing = Thing {
     word: "provider",
     find: |finder, tx, name| {
-        let is_known = list_providers(&finder.config).iter().any(|known| known == name);
+        // A job may count against a provider that has no table of its own.
+        let is_used =
+            finder.jobs.iter().any(|job| job.collector.relies_on().contains(&Subject::provider(name)));
+        let is_known = is_used || list_providers(&finder.config).iter().any(|known| known == name);
         let title = phrase!("provider {name}", "プロバイダー {name}", name);
         find(finder, tx, "provider", &Subject::provider(name), title, is_known)
     },
     list_configured: list_providers,
-    list_stored: |tx| {
-        Ok(quota::list_usage(tx, None, usize::MAX >> 1)?.into_iter().map(|usage| usage.provider).collect())
-    },
+    list_stored: quota::list_providers,
     listed_by: "quota ls",
     resume: None,
 };
