@@ -55,7 +55,7 @@ impl Context {
         config::find_path(self.global.config.as_deref(), &self.env).ok_or_else(|| {
             Error::new(
                 Exit::Config,
-                "there is no config file: no ./tsuzuki.toml and none in the XDG directory",
+                "there is no config file: no ./tsuzuki.toml, none in the XDG directory, none in /etc/tsuzuki",
             )
             .hint("run `tsuzuki init` to write one, or name it with -c FILE")
         })

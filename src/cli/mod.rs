@@ -72,7 +72,7 @@ pub struct Cli {
 /// Options that every command takes.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Global {
-    /// The config file [default: $TSUZUKI_CONFIG, ./tsuzuki.toml, then the XDG directory]
+    /// The config file [default: $TSUZUKI_CONFIG, ./tsuzuki.toml, the XDG directory, /etc/tsuzuki]
     #[arg(short, long, global = true, value_name = "FILE", help_heading = "Global options")]
     config: Option<PathBuf>,
     /// Print data as JSON

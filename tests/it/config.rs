@@ -242,7 +242,9 @@ fn the_file_is_found_where_the_documentation_says() {
     let xdg = home.path().join(".config/tsuzuki");
     std::fs::create_dir_all(&xdg).unwrap();
     let home_text = home.path().to_str().unwrap();
-    let env = Env::of([("HOME", home_text)]);
+    let system = home.path().join("etc");
+    let dirs = format!("relative:{}", system.display());
+    let env = Env::of([("HOME", home_text), ("XDG_CONFIG_DIRS", &dirs)]);
     let both = Env::of([("HOME", home_text), ("TSUZUKI_CONFIG", "elsewhere.toml")]);
     assert_eq!(config::find_path(None, &env), None);
     std::fs::write(xdg.join("tsuzuki.toml"), "").unwrap();

@@ -190,9 +190,10 @@ impl Config {
     }
 }
 
-/// Where the config file is: as the command line says, `$TSUZUKI_CONFIG`, the working directory, the XDG directory.
+/// Where the config file is: as the command line says, `$TSUZUKI_CONFIG`, the working directory, the user's XDG directory, the
+/// system's.
 ///
-/// The first two are taken at their word; the last two only if the file is there.
+/// The first two are taken at their word; the others only if the file is there.
 pub fn find_path(from_command_line: Option<&Path>, env: &Env) -> Option<PathBuf> {
     if let Some(path) = from_command_line {
         return Some(path.to_owned());
@@ -201,7 +202,7 @@ pub fn find_path(from_command_line: Option<&Path>, env: &Env) -> Option<PathBuf>
         return Some(PathBuf::from(path));
     }
     let here = PathBuf::from(FILE_NAME);
-    [Some(here), xdg_path(env)].into_iter().flatten().find(|path| path.is_file())
+    std::iter::once(here).chain(xdg_path(env)).chain(system_paths(env)).find(|path| path.is_file())
 }
 
 /// The place for a config file that belongs to no directory: `~/.config/tsuzuki/tsuzuki.toml`.
@@ -210,6 +211,14 @@ pub fn xdg_path(env: &Env) -> Option<PathBuf> {
     let configured = env.find("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let directory = configured.or_else(|| env.find("HOME").map(|home| Path::new(&home).join(".config")))?;
     Some(directory.join("tsuzuki").join(FILE_NAME))
+}
+
+/// Places for the config file of a service: `/etc/tsuzuki/tsuzuki.toml`, unless `$XDG_CONFIG_DIRS` names others.
+fn system_paths(env: &Env) -> Vec<PathBuf> {
+    let directories = env.find("XDG_CONFIG_DIRS").unwrap_or_else(|| "/etc".to_owned());
+    let is_absolute = |directory: &&str| Path::new(directory).is_absolute();
+    let path = |directory: &str| Path::new(directory).join("tsuzuki").join(FILE_NAME);
+    directories.split(':').filter(is_absolute).map(path).collect()
 }
 
 /// Reads and checks the file at `path`.

@@ -14,7 +14,7 @@ const HEAD: &str = "# The config file
 This page is generated from the program; a test fails when it is out of date.
 
 One file, `tsuzuki.toml`, is looked for in this order: `-c FILE`, `$TSUZUKI_CONFIG`, the working directory,
-`$XDG_CONFIG_HOME/tsuzuki/` (usually `~/.config/tsuzuki/`). An unknown key or a bad value is an error that names
+`$XDG_CONFIG_HOME/tsuzuki/` (usually `~/.config/tsuzuki/`), `/etc/tsuzuki/` (or the directories of `$XDG_CONFIG_DIRS`). An unknown key or a bad value is an error that names
 the line, the column and, where one is near, the word that was meant. `tsuzuki check` reports all of them at once.
 
 ## How values are written
