@@ -1,5 +1,7 @@
 //! Text from outside as a post may show it: it mentions nobody, links nowhere and tags nothing.
 
+use crate::parse::url::scheme_before;
+
 /// Stands between what would become a link or a mention; it takes no room on the screen.
 const SPLITTER: char = '\u{200b}';
 
@@ -12,19 +14,15 @@ pub(super) fn inert(text: &str) -> String {
         .collect();
     let mut out = String::with_capacity(clean.len());
     let mut before: Option<char> = None;
-    let mut chars = clean.chars().peekable();
-    while let Some(c) = chars.next() {
+    let mut chars = clean.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
         out.push(c);
-        let next = chars.peek().copied();
+        let next = chars.peek().map(|(_, next)| *next);
         let is_inside_word = before.is_some_and(|c| c.is_ascii_alphanumeric());
         let splits = match c {
             // Joiners, combining marks and variation selectors are parts of words to Mastodon: whatever follows counts.
             '@' | '＠' | '#' | '＃' => !is_inside_word && next.is_some_and(|next| !next.is_whitespace()),
-            // Every scheme that anything makes a link of, now or later: `https://`, `magnet:?`, `xmpp:a@b`.
-            ':' => {
-                next == Some('/')
-                    || (next.is_some_and(|next| !next.is_whitespace()) && ends_with_scheme(&out))
-            }
+            ':' => scheme_before(&clean, at).is_some(),
             _ => false,
         };
         if splits {
@@ -53,27 +51,6 @@ fn is_word(c: char) -> bool {
 /// What hides between letters or turns the direction of a line.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}' | '\u{2060}' | '\u{feff}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-fn ends_with_scheme(text: &str) -> bool {
-    [
-        "xmpp:",
-        "magnet:",
-        "mailto:",
-        "javascript:",
-        "data:",
-        "tel:",
-        "sms:",
-        "sip:",
-        "bitcoin:",
-        "acct:",
-        "web+ap:",
-    ]
-    .iter()
-    .any(|scheme| {
-        text.len() >= scheme.len()
-            && text.as_bytes()[text.len() - scheme.len()..].eq_ignore_ascii_case(scheme.as_bytes())
-    })
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub mod store;
 
 use std::path::PathBuf;
 
-pub use answer::{Summary, Verdict, Worth, plain};
+pub use answer::{Summary, Verdict, Worth, cut_at_sentence, plain};
 pub use budget::Budget;
 pub use config::{BudgetKeys, Thinking};
 pub use provider::ProviderKind;

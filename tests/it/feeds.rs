@@ -215,10 +215,30 @@ fn hostile_documents_end_within_their_limits() {
 
 #[test]
 fn items_that_are_never_closed_are_still_told_apart() {
-    let feed =
-        read("<rss><channel>".to_owned() + &"<item><title>t<link>http://example.org/".repeat(2_000)).unwrap();
+    let items = "<rss><channel>".to_owned() + &"<item><title>t<link>http://example.org/".repeat(2_000);
+    let feed = read(items.clone() + "</channel></rss>").unwrap();
     assert_eq!(feed.entries.len(), 2_000);
     assert!(feed.entries.iter().all(|entry| entry.title.as_deref() == Some("t")));
+    assert_eq!(read(items).unwrap().entries.len(), 1_999, "the last one is broken off");
+}
+
+#[test]
+fn a_feed_that_breaks_off_is_read_up_to_the_entry_it_breaks_off_in() {
+    let item = |name: &str| {
+        format!("<item><guid>{name}</guid><title>{name}</title><link>http://example.org/{name}</link></item>")
+    };
+    let whole =
+        format!("<rss version='2.0'><channel><link>http://example.org/</link>{}{}", item("one"), item("two"));
+    let second = whole.find("<item><guid>two").unwrap();
+    for at in (0..=whole.len()).filter(|at| whole.is_char_boundary(*at)) {
+        let links: Vec<_> = match read(&whole[..at]) {
+            Ok(feed) => feed.entries.into_iter().filter_map(|entry| entry.link).collect(),
+            Err(_) => continue,
+        };
+        let known = ["http://example.org/one", "http://example.org/two"];
+        assert!(links.iter().all(|link| known.contains(&link.as_str())), "{at}: {links:?}");
+        assert!(at < second || !links.is_empty(), "{at}: what was whole is read");
+    }
 }
 
 proptest! {

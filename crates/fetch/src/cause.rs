@@ -62,7 +62,9 @@ pub(super) fn from_body(error: &io::Error, host: &str) -> Error {
 /// The error that a content coding of `host` means.
 pub(super) fn from_coding(bad: &BadCoding, host: &str) -> Error {
     match bad {
-        BadCoding::Unknown(_) => Error::Broken { host: host.to_owned(), why: bad.to_string() },
+        BadCoding::Unknown(_) | BadCoding::Mismatch => {
+            Error::Broken { host: host.to_owned(), why: bad.to_string() }
+        }
         BadCoding::TooMany(limit) => Error::TooBig { limit: Size::Encodings(*limit) },
         BadCoding::Window => Error::TooBig { limit: Size::Window },
     }

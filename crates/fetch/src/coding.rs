@@ -1,7 +1,7 @@
 //! Content codings: gzip, deflate, br and zstd, each opened with a look at its first bytes.
 //!
 //! What servers really send is met half-way: `deflate` with or without its zlib wrapper, gzip in several members or
-//! with rubbish behind the last one, a coding that is declared but not applied. What would cost memory is refused.
+//! with rubbish behind the last one. What does not match its declaration, or would cost memory, is refused.
 
 use std::io::{self, Cursor};
 use std::pin::Pin;
@@ -43,6 +43,8 @@ pub(super) enum BadCoding {
     Unknown(String),
     #[error("it is encoded more than {0} times over")]
     TooMany(usize),
+    #[error("it says that it is gzip, and is not")]
+    Mismatch,
     #[error("it needs too large a window")]
     Window,
 }
@@ -87,7 +89,7 @@ pub(super) async fn open(mut input: BufReader, coding: Coding) -> io::Result<Rea
     let input: BufReader = Box::pin(Cursor::new(start.to_vec()).chain(input));
     Ok(match coding {
         Coding::Gzip if start == [0x1f, 0x8b] => Box::pin(Members::new(input)),
-        Coding::Gzip => Box::pin(input),
+        Coding::Gzip => return Err(io::Error::new(io::ErrorKind::InvalidData, BadCoding::Mismatch)),
         Coding::Deflate if is_zlib(start) => Box::pin(ZlibDecoder::new(input)),
         Coding::Deflate => Box::pin(DeflateDecoder::new(input)),
         Coding::Brotli if is_large_window(start[0]) => return Err(io::Error::other(BadCoding::Window)),

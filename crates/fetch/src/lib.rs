@@ -27,6 +27,7 @@ pub mod guard;
 pub mod header;
 mod hop;
 pub mod limits;
+mod moved;
 pub mod polite;
 mod ranges;
 mod reach;
@@ -51,6 +52,7 @@ pub use client::{ClientConfig, Clients, Names};
 pub use error::Error;
 pub use guard::AllowPrivate;
 pub use limits::Limits;
+pub use moved::{Moved, SURE_AFTER};
 pub use polite::Manners;
 pub use reach::{Check, SecretHint, Wanted};
 pub use request::{Credential, Request};
@@ -235,6 +237,14 @@ impl Fetcher {
                 matches!(outcome, Outcome::Busy { retry_after: Some(wait), .. } if !wait.is_zero());
             let pause = pass.settle(outcome);
             tracing::debug!(host = head.final_url.host_str(), status = head.status, ?spent, "Answered");
+            if head.status == 206 {
+                // We never ask for a range: taken for the whole, a part would make the rest look removed.
+                let host = head.final_url.host_str().unwrap_or_default().to_owned();
+                return Err(Error::Broken {
+                    host,
+                    why: "it sends a part that nobody asked for (206)".to_owned(),
+                });
+            }
             return Ok(Arrived {
                 response,
                 head,

@@ -225,6 +225,26 @@ fn is_tracking(name: &str) -> bool {
         || TRACKING_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
+/// Schemes that some software makes a link of without `//` behind them.
+const LINKED_SCHEMES: [&str; 11] =
+    ["xmpp", "magnet", "mailto", "javascript", "data", "tel", "sms", "sip", "bitcoin", "acct", "web+ap"];
+
+/// Where the scheme begins that ends at `colon`, if some software would make a link of it and what follows: `https://a.example`,
+/// `xmpp:a@host`. A time or a ratio (`10:30`) is none.
+pub fn scheme_before(text: &str, colon: usize) -> Option<usize> {
+    let (before, after) = (text.get(..colon)?, text.get(colon..)?.strip_prefix(':')?);
+    if after.starts_with('/') {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        return Some(before.trim_end_matches(is_part).len());
+    }
+    let ends_with = |scheme: &&str| {
+        let start = colon.checked_sub(scheme.len());
+        start.is_some_and(|start| before.as_bytes()[start..].eq_ignore_ascii_case(scheme.as_bytes()))
+    };
+    let scheme = LINKED_SCHEMES.iter().copied().find(ends_with)?;
+    after.starts_with(|c: char| !c.is_whitespace()).then(|| colon - scheme.len())
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use super::AskOptions;
 use crate::config::redact;
+use crate::parse::url::scheme_before;
 use crate::text::{self, Language};
 
 /// The longest reason that is kept, in columns.
@@ -217,16 +218,12 @@ fn without_addresses(text: &str) -> String {
 
 /// Where the first address begins and ends.
 fn find_address(text: &str) -> Option<(usize, usize)> {
-    let lower = text.to_ascii_lowercase();
-    let scheme = lower.find("://").map(|at| {
-        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
-        lower[..at]
-            .rfind(|c| !is_part(c))
-            .map_or(0, |before| before + lower[before..].chars().next().map_or(1, char::len_utf8))
-    });
-    let words = ["www.", "mailto:", "javascript:", "data:", "magnet:", "xmpp:"];
-    let start = words.iter().filter_map(|word| lower.find(word)).chain(scheme).min()?;
-    let has_brackets = !lower[start..].starts_with("www.") && scheme != Some(start);
+    let scheme = text.match_indices(':').find_map(|(at, _)| Some((scheme_before(text, at)?, at)));
+    let start =
+        text.to_ascii_lowercase().find("www.").into_iter().chain(scheme.map(|(start, _)| start)).min()?;
+    // Only what has no place on a line of its own, such as `javascript:x(1)`, goes with its brackets.
+    let has_brackets =
+        scheme.is_some_and(|(of_scheme, colon)| of_scheme == start && !text[colon + 1..].starts_with('/'));
     let is_part = |c: char| {
         c.is_ascii_graphic()
             && !matches!(c, '<' | '>' | '"' | '[' | ']' | '{' | '}' | '|' | '\\' | '^' | '`')
@@ -269,7 +266,7 @@ fn is_hidden(c: char) -> bool {
 }
 
 /// The beginning of `text`, whole sentences if at least half of the room can be used that way.
-pub(super) fn cut_at_sentence(text: &str, max_chars: usize) -> String {
+pub fn cut_at_sentence(text: &str, max_chars: usize) -> String {
     if text.chars().count() <= max_chars {
         return text.to_owned();
     }

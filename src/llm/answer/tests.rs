@@ -67,6 +67,8 @@ fn nothing_but_words_is_left_of_a_text() {
         ("see https://a.example/x. Then http://b.example/y, too.", "see . Then , too."),
         ("a://b://c 本文", "本文"),
         ("xmpp:a@hostへ", "へ"),
+        ("SIP:a@host 本文 acct:b@host", "本文"),
+        ("data: 5 件", "data: 5 件"),
         ("5<6 と C# と a>b と x<y, y>z", "5<6 と C# と a>b と x<y, y>z"),
         ("<scr<b>ipt>本文", "本文"),
         ("詳細は HTTPS://EVIL.example へ", "詳細は へ"),

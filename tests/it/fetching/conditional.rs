@@ -35,6 +35,21 @@ async fn validators_come_with_a_page_and_go_back_with_the_next_request() {
 }
 
 #[tokio::test]
+async fn a_part_that_nobody_asked_for_is_broken_for_pages_files_and_services() {
+    let server = Server::start(|mut asked: Asked| async move {
+        asked.say(answer(206, "etag: \"v1\"\r\ncontent-range: bytes 0-3/99\r\n", "part")).await;
+    })
+    .await;
+    let is_broken = |error: Error| matches!(&error, Error::Broken { why, .. } if why.contains("206"));
+    assert!(is_broken(ask(&server, "/", &tag("\"v1\"")).await.unwrap_err()));
+    let fetcher = fetcher(Limits::default());
+    assert!(is_broken(fetcher.fetch_api(&get(server.url("/"))).await.unwrap_err()));
+    let file = tempfile::tempdir().unwrap();
+    let saved = fetcher.fetch_to_file(&get(server.url("/")), &file.path().join("x")).await;
+    assert!(is_broken(saved.unwrap_err()));
+}
+
+#[tokio::test]
 async fn an_equal_strong_tag_saves_reading_a_huge_body() {
     let server = Server::start(|mut asked: Asked| async move {
         asked.say("HTTP/1.1 200 OK\r\netag: \"big\"\r\ncontent-length: 16000000\r\n\r\n").await;

@@ -39,6 +39,7 @@ pub(super) fn read<'a>(
         entry: None,
         strong: Strong::default(),
         texts,
+        is_closed: ends_with_tag(text, root.tag.name()),
         zone: context.zone.as_ref(),
         xml,
     };
@@ -70,6 +71,8 @@ pub(super) struct Reader<'a> {
     pub(super) entry: Option<(usize, Entry)>,
     pub(super) strong: Strong,
     texts: Texts,
+    /// Whether the document ends with the end tag of its root: then it was not broken off.
+    is_closed: bool,
     /// The zone of dates that say none.
     pub(super) zone: Option<&'a TimeZone>,
 }
@@ -115,6 +118,8 @@ impl<'a> Reader<'a> {
                         break;
                     }
                 }
+                // What the document breaks off in may be half an address: nobody wrote that.
+                Token::End if self.xml.over && !self.is_closed => self.entry = None,
                 Token::End => {
                     if self.entry.as_ref().is_some_and(|(depth, _)| self.xml.depth() < *depth) {
                         self.finish_entry();
@@ -376,6 +381,13 @@ impl<'a> Reader<'a> {
         };
         push_some(links, link);
     }
+}
+
+/// Whether the last thing in `text` is the end tag of `name`.
+fn ends_with_tag(text: &str, name: &str) -> bool {
+    let tag =
+        text.trim_ascii_end().strip_suffix('>').and_then(|text| text.trim_ascii_end().strip_suffix(name));
+    tag.is_some_and(|before| before.ends_with("</"))
 }
 
 fn push_part(url: &mut Option<String>, own: &mut String, in_url: bool, outside: bool, text: &str) {

@@ -248,6 +248,7 @@ impl Entry<'_> {
 impl List<'_> {
     fn read_elements(&mut self, text: &str) {
         let mut entry: Option<Entry<'_>> = None;
+        let mut is_closed = false;
         for piece in pieces(text) {
             match piece {
                 Piece::Open(element) => match holds(element.local()) {
@@ -273,7 +274,8 @@ impl List<'_> {
                     }
                 },
                 Piece::Close(name) if holds(name).is_some() => self.close(entry.take()),
-                Piece::Close(_) => {
+                Piece::Close(name) => {
+                    is_closed |= is_root(name);
                     if let Some(entry) = &mut entry {
                         entry.field = None;
                     }
@@ -285,8 +287,9 @@ impl List<'_> {
                 }
             }
         }
-        self.found.is_cut |= entry.is_some();
-        self.close(entry);
+        // What the document breaks off in may be half an address; where the list ends as it should, only the end tag is missing.
+        self.found.is_cut |= !is_closed && entry.is_some();
+        self.close(entry.filter(|_| is_closed));
     }
 
     fn read_lines(mut self, text: &str) -> Result<Sitemap, Refused> {
@@ -341,6 +344,10 @@ fn holds(name: &str) -> Option<Holds> {
     } else {
         None
     }
+}
+
+fn is_root(name: &str) -> bool {
+    name.eq_ignore_ascii_case("urlset") || name.eq_ignore_ascii_case("sitemapindex")
 }
 
 /// An address as listed, without white space; a relative one made absolute.

@@ -79,9 +79,16 @@ fn broken_markup_gives_what_can_be_read() {
         locs(
             "<urlset><url><loc>https://a.example/?x=1&y=2</loc></url><url><loc>https://b.example/<</loc></url><url><loc>https://c.exa"
         ),
-        ["https://a.example/?x=1&y=2", "https://b.example/", "https://c.exa"]
+        ["https://a.example/?x=1&y=2", "https://b.example/"],
+        "what the document breaks off in is no address"
     );
-    assert!(read("<urlset><url><loc>https://a.example/").unwrap().is_cut);
+    let cut = read("<urlset><url><loc>https://a.example/").unwrap();
+    assert!(cut.is_cut && cut.urls.is_empty());
+    assert_eq!(
+        locs("<urlset><url><loc>https://a.example/</loc></urlset>"),
+        ["https://a.example/"],
+        "only an end tag is missing"
+    );
     assert_eq!(locs("<urlset></urlset>"), [""; 0]);
 }
 
