@@ -7,19 +7,19 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::{Context, Exit, Result, log, sending};
 use crate::app::{self, App};
 use crate::channel::outbox::Sender;
 use crate::config::value::Span;
 use crate::config::{self, Colour};
-use crate::db::Open;
+use crate::db::{self, Db, Open};
 use crate::engine::{Job, Progress, Runner, daemon, store};
 use crate::text::counted;
 use crate::web;
 
-/// How often the config file is looked at.
+/// How often the config file, and the place of the database, is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// How often old history is deleted.
@@ -40,6 +40,9 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result {
     sending::list_without_channel(first).for_each(|sentence| warn!("{sentence}"));
     report_next(context, &app).await?;
     until_stopped(context, &app, pages).await;
+    if app.env.db.is_replaced() {
+        return Err(db::Error::Replaced(app.env.db.place().to_string()).into());
+    }
     info!("Stopped; everything is saved");
     Ok(Exit::Fine)
 }
@@ -69,6 +72,7 @@ pub(super) async fn until_stopped(context: &Context, app: &App, pages: Option<we
         send(sender, &context.stop),
         follow_config(context, app, &jobs, &senders),
         forget(context, app),
+        watch_place(context, &app.env.db),
         async {
             if let Some(pages) = pages {
                 pages.serve(&context.stop).await;
@@ -88,6 +92,21 @@ async fn bind_pages(context: &Context, app: &App) -> Result<Option<web::Bound>> 
             Ok(None)
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Stops everything when the file of the database was removed or replaced: whatever is found or sent from then on would
+/// be forgotten.
+async fn watch_place(context: &Context, db: &Db) {
+    while !context.stop.is_cancelled() {
+        if db.is_replaced() {
+            error!("{} was removed or replaced; nothing more is run or sent", db.place());
+            context.stop.cancel();
+        }
+        tokio::select! {
+            () = context.stop.cancelled() => return,
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
     }
 }
 

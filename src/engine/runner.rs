@@ -12,6 +12,7 @@ use super::events::RunEvent;
 use super::store::{self, Outcome};
 use super::{Delivery, Failure, Job, Progress, Report, RunContext};
 use crate::db::{self, Db};
+use crate::fail;
 use crate::id::{JobName, Owner};
 use crate::ledger::lease::{self, Claim, Holder, KeptLease, Lease};
 use crate::ledger::{Subject, event, pause, presence};
@@ -200,6 +201,7 @@ impl Runner {
                     Claim::Held(holder) => Ok(Begun::Not(Skipped::Held(holder))),
                     Claim::Taken(lease) => {
                         store::mark_begun(tx, job.name.as_str(), now)?;
+                        fail::point("runner.begun");
                         Ok(Begun::Mine(lease, now))
                     }
                 }

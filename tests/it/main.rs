@@ -47,6 +47,7 @@ mod kill;
 mod ledger;
 mod mail_wire;
 mod move_database;
+mod neighbours;
 mod outbox;
 mod pdf;
 mod pdf_memory;

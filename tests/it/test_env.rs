@@ -144,6 +144,10 @@ impl Stopped {
         Self(Some(child))
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.as_ref().unwrap().id()
+    }
+
     /// Lets it go on to its end.
     pub(crate) fn wake(mut self) -> Output {
         let child = self.0.take().unwrap();

@@ -119,7 +119,7 @@ pub async fn refuse_if_open(place: &DbUrl) -> BackupResult<()> {
 
 fn refuse_others(path: &Path) -> BackupResult<()> {
     refuse_if_in_use(path).map_err(|error| match error {
-        Error::Busy => BackupError::InUse(path.to_owned()),
+        Error::Busy(_) => BackupError::InUse(path.to_owned()),
         error => error.into(),
     })
 }

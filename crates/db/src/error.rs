@@ -74,9 +74,12 @@ pub enum Error {
     /// The file cannot be opened at all.
     #[error("cannot open the database: {0}")]
     CannotOpen(String),
-    /// Another process kept the file locked for longer than we wait.
-    #[error("another process keeps the database locked")]
-    Busy,
+    /// Another process, which the system may name, kept the file locked for longer than we wait.
+    #[error("{} keeps the database locked", .0.as_deref().unwrap_or("another process"))]
+    Busy(Option<String>),
+    /// The file was removed, or another one stands in its place: what we write would be lost.
+    #[error("{0} was removed or replaced while it was open")]
+    Replaced(String),
     /// The server does not answer, or the connection broke before anything was committed.
     #[error("no connection to the database: {0}")]
     Unreachable(String),
@@ -143,8 +146,11 @@ impl Error {
             Error::Full(_) => "free some space and run the same command again; nothing is lost",
             Error::Disk(_) => "check the disk and the system log before running again",
             Error::CannotOpen(_) => "check that the path exists and that this user may read and write it",
-            Error::Busy => {
+            Error::Busy(_) => {
                 "a `tsuzuki db move` may be under way; else find the process with `fuser` on the database file"
+            }
+            Error::Replaced(_) => {
+                "nothing more is written or sent; start again with the database that is there now"
             }
             Error::Unreachable(_) => "check that PostgreSQL runs and that [store] url is right",
             Error::UnknownOutcome(_) => "run the same command again; what was committed is not done twice",
@@ -154,6 +160,6 @@ impl Error {
 
     /// Whether running the closure again may succeed.
     pub(super) fn is_transient(&self) -> bool {
-        matches!(self, Error::Collided(_) | Error::Unreachable(_) | Error::Busy)
+        matches!(self, Error::Collided(_) | Error::Unreachable(_) | Error::Busy(_))
     }
 }

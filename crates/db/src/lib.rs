@@ -29,6 +29,7 @@ mod foreign;
 mod lineage;
 mod migrate;
 mod moved;
+mod neighbour;
 mod postgres;
 mod restored;
 mod session;
@@ -273,6 +274,14 @@ impl Db {
     /// Where it is.
     pub fn place(&self) -> &DbUrl {
         &self.inner.place
+    }
+
+    /// Whether the file that was opened was removed or replaced since; a server's tables are never.
+    pub fn is_replaced(&self) -> bool {
+        match &self.inner.backend {
+            Backend::Sqlite(threads) => threads.is_replaced(),
+            Backend::Postgres(_) => false,
+        }
     }
 
     /// Counters since opening.

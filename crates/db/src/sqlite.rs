@@ -1,5 +1,6 @@
 //! SQLite: one writer thread with group commit, a few reader threads, and the rules of our files.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, ToSql, ffi};
 
+use super::neighbour::{self, OpenedFile};
 use super::unit::{Access, Unit};
 use super::{DbUrl, Error, Open, Result, Stats, Tx, Value, lineage, migrate, moved};
 use stdx::time::Clock;
@@ -17,6 +19,8 @@ use stdx::time::Clock;
 pub(super) const APPLICATION_ID: i32 = 0x7473_7a6b;
 /// How long we wait for another process that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long we wait once we have waited in vain: a neighbour that stalls is not waited for by every job in turn.
+const BUSY_AGAIN_TIMEOUT: Duration = Duration::from_millis(500);
 /// A batch ends after this many closures …
 const MAX_BATCH: usize = 1_000;
 /// … or when it has run for this long, so that nobody waits for a stranger's work.
@@ -39,6 +43,11 @@ pub(super) struct Threads {
     readers: Option<mpsc::Sender<Box<dyn Unit>>>,
     /// The writer's, then the readers'.
     handles: Vec<JoinHandle<()>>,
+    file: Option<OpenedFile>,
+}
+
+fn busy_timeout() -> Duration {
+    stdx::fail::duration("TSUZUKI_BUSY_MS", BUSY_TIMEOUT)
 }
 
 impl Threads {
@@ -55,14 +64,22 @@ impl Threads {
         moved::refuse(&mut Tx::on_sqlite(&connection, clock.now()), how)?;
 
         if let Some(path) = path.filter(|_| how != Open::Look) {
-            with_busy_retry(|| Ok(connection.execute_batch("BEGIN IMMEDIATE")?))?;
+            with_busy_retry(|| Ok(connection.execute_batch("BEGIN IMMEDIATE")?))
+                .map_err(|error| with_writer(error, path))?;
             lineage::check_file(&mut Tx::on_sqlite(&connection, clock.now()), path)?;
             connection.execute_batch("COMMIT")?;
         }
 
         let (writer, inbox) = mpsc::channel();
-        let file = path.map(Path::to_owned);
-        let work = Writer { file, connection, clock: clock.clone(), stats, may_be_left: how == Open::Left };
+        let file = path.map(OpenedFile::new);
+        let work = Writer {
+            file: file.clone(),
+            connection,
+            clock: clock.clone(),
+            stats,
+            may_be_left: how == Open::Left,
+            has_waited: Cell::new(false),
+        };
         let mut handles = vec![spawn("db-writer", move || work.run(&inbox))?];
         let readers = match path {
             None => None,
@@ -70,14 +87,19 @@ impl Threads {
                 let (readers, inbox) = mpsc::channel();
                 let inbox = Arc::new(Mutex::new(inbox));
                 for number in 0..READERS {
-                    let reader = Reader { path: path.to_owned(), clock: clock.clone(), connection: None };
+                    let reader =
+                        Reader { file: OpenedFile::new(path), clock: clock.clone(), connection: None };
                     let inbox = Arc::clone(&inbox);
                     handles.push(spawn(&format!("db-reader-{number}"), move || reader.run(&inbox))?);
                 }
                 Some(readers)
             }
         };
-        Ok(Self { writer: Some(writer), readers, handles })
+        Ok(Self { writer: Some(writer), readers, handles, file })
+    }
+
+    pub(super) fn is_replaced(&self) -> bool {
+        self.file.as_ref().is_some_and(|file| !file.is_in_place())
     }
 
     pub(super) fn submit(&self, unit: Box<dyn Unit>) -> Result<()> {
@@ -126,7 +148,7 @@ pub(super) fn open_file(path: &Path, how: Open) -> Result<Connection> {
 
 /// Refuses what is not ours or not sound before anything is written, then sets the rules and migrates.
 pub(super) fn prepare(connection: &Connection, path: Option<&Path>, how: Open, clock: &Clock) -> Result<()> {
-    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.busy_timeout(busy_timeout())?;
     connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
     if let Some(path) = path {
         refuse_strangers(connection, path)?;
@@ -189,11 +211,15 @@ pub(super) fn quick_check(connection: &Connection) -> Result<()> {
 
 /// Repeats what failed only because another process was writing; SQLite's own waiting does not cover
 /// every case (switching to WAL, recovery after a crash).
-pub(super) fn with_busy_retry<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
+pub(super) fn with_busy_retry<T>(attempt: impl FnMut() -> Result<T>) -> Result<T> {
+    retry_for(busy_timeout(), attempt)
+}
+
+fn retry_for<T>(patience: Duration, mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     let started = Instant::now();
     loop {
         match attempt() {
-            Err(Error::Busy) if started.elapsed() < BUSY_TIMEOUT => {
+            Err(Error::Busy(_)) if started.elapsed() < patience => {
                 std::thread::park_timeout(Duration::from_millis(5));
             }
             outcome => return outcome,
@@ -201,13 +227,23 @@ pub(super) fn with_busy_retry<T>(mut attempt: impl FnMut() -> Result<T>) -> Resu
     }
 }
 
+/// The error with the name of the process that keeps the file at `path` locked.
+fn with_writer(error: Error, path: &Path) -> Error {
+    match error {
+        Error::Busy(None) => Error::Busy(neighbour::find_writer(path)),
+        error => error,
+    }
+}
+
 struct Writer {
-    file: Option<std::path::PathBuf>,
+    file: Option<OpenedFile>,
     connection: Connection,
     clock: Clock,
     stats: Arc<Stats>,
     /// Whether the database may be written although everything in it was moved away.
     may_be_left: bool,
+    /// Whether the last wait for another process was in vain.
+    has_waited: Cell<bool>,
 }
 
 impl Writer {
@@ -234,6 +270,10 @@ impl Writer {
                     unit.answer(outcome);
                 }
             }
+            // All of them have waited for the neighbour: none is to do so again, one after the other.
+            Err(error @ Error::Busy(_)) if batch.is_empty() => {
+                waiting.drain(..).for_each(|unit| unit.answer(Err(error.clone())));
+            }
             Err(error) if batch.len() <= 1 => {
                 // With an empty batch it was BEGIN that failed: the first in the queue hears it, the others have their turn.
                 if let Some(unit) = batch.pop().or_else(|| waiting.pop_front()) {
@@ -249,13 +289,28 @@ impl Writer {
         }
     }
 
+    /// Begins a transaction in the file that was opened, and in no other.
+    fn begin(&self) -> Result<()> {
+        let (has_waited, patience) = (self.has_waited.get(), busy_timeout());
+        let patience = if has_waited { patience.min(BUSY_AGAIN_TIMEOUT) } else { patience };
+        let began = retry_for(patience, || Ok(self.connection.execute_batch("BEGIN IMMEDIATE")?));
+        let is_busy = matches!(began, Err(Error::Busy(_)));
+        if is_busy != has_waited {
+            self.connection.busy_timeout(if is_busy { BUSY_AGAIN_TIMEOUT } else { busy_timeout() })?;
+            self.has_waited.set(is_busy);
+        }
+        let Some(file) = &self.file else { return began };
+        began.map_err(|error| with_writer(error, file.path()))?;
+        file.refuse_replaced().inspect_err(|_| self.rollback())
+    }
+
     /// Moves units from `waiting` to `batch` as it runs them, so that a failure knows which ones were touched.
     fn try_batch(
         &self,
         waiting: &mut VecDeque<Box<dyn Unit>>,
         batch: &mut Vec<Box<dyn Unit>>,
     ) -> Result<Vec<Result<()>>> {
-        with_busy_retry(|| Ok(self.connection.execute_batch("BEGIN IMMEDIATE")?))?;
+        self.begin()?;
         if !self.may_be_left
             && let Err(error) = moved::refuse_left(&mut Tx::on_sqlite(&self.connection, self.clock.now()))
         {
@@ -297,8 +352,8 @@ impl Writer {
             return Err(error);
         }
         // Before anybody hears of the claim, and so before anything leaves.
-        if let Some((path, count)) = self.file.as_deref().zip(counted) {
-            lineage::put_beside(path, &count);
+        if let Some((file, count)) = self.file.as_ref().zip(counted) {
+            lineage::put_beside(file.path(), &count);
         }
         self.stats.commits.fetch_add(1, Ordering::Relaxed);
         let done = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
@@ -329,7 +384,7 @@ impl Writer {
 }
 
 struct Reader {
-    path: std::path::PathBuf,
+    file: OpenedFile,
     clock: Clock,
     connection: Option<Connection>,
 }
@@ -362,8 +417,10 @@ impl Reader {
 
     fn connection(&mut self) -> Result<&Connection> {
         if self.connection.is_none() {
-            let connection = open_file(&self.path, Open::Existing)?;
-            connection.busy_timeout(BUSY_TIMEOUT)?;
+            // Another file of that name is not the one that we write to.
+            self.file.refuse_replaced()?;
+            let connection = open_file(self.file.path(), Open::Existing)?;
+            connection.busy_timeout(busy_timeout())?;
             connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
             set_rules(&connection)?;
             connection.pragma_update(None, "cache_size", READER_CACHE)?;
@@ -391,7 +448,7 @@ impl From<rusqlite::Error> for Error {
         let text = error.to_string();
         let rusqlite::Error::SqliteFailure(failure, _) = error else { return Error::Statement(text) };
         match failure.code {
-            ffi::ErrorCode::DatabaseBusy | ffi::ErrorCode::DatabaseLocked => Error::Busy,
+            ffi::ErrorCode::DatabaseBusy | ffi::ErrorCode::DatabaseLocked => Error::Busy(None),
             ffi::ErrorCode::DiskFull => Error::Full(text),
             ffi::ErrorCode::ReadOnly | ffi::ErrorCode::PermissionDenied => Error::ReadOnly(text),
             ffi::ErrorCode::SystemIoFailure => Error::Disk(text),

@@ -2,6 +2,8 @@
 //!
 //! Release builds have none of them.
 
+use std::time::Duration;
+
 /// Kills the process here if `TSUZUKI_FAIL_AT` names this point, stops it if `TSUZUKI_STOP_AT` does, and panics if
 /// `TSUZUKI_PANIC_AT` does.
 #[inline]
@@ -10,6 +12,18 @@ pub fn point(name: &str) {
     armed::point(name);
     #[cfg(not(debug_assertions))]
     let _ = name;
+}
+
+/// `usual`, or what a test has set the variable `name` to, in milliseconds, so that it need not wait as long.
+#[inline]
+pub fn duration(name: &str, usual: Duration) -> Duration {
+    match cfg!(debug_assertions) {
+        true => {
+            let millis = std::env::var(name).ok().and_then(|text| text.parse().ok());
+            millis.map_or(usual, Duration::from_millis)
+        }
+        false => usual,
+    }
 }
 
 #[cfg(debug_assertions)]

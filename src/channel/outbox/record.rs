@@ -52,7 +52,7 @@ impl Sender {
                 );
                 break;
             }
-            if matches!(error, db::Error::MovedAway { .. } | db::Error::Closed)
+            if matches!(error, db::Error::MovedAway { .. } | db::Error::Replaced(_) | db::Error::Closed)
                 || Instant::now() + wait > deadline
             {
                 return Err(error);

@@ -14,6 +14,7 @@ use super::{Context, Error, Exit, Result, log};
 use crate::app::{self, App};
 use crate::db::Open;
 use crate::engine::{Delivery, Finished, Job, Runner, Selection, Skipped, runner, store};
+use crate::fail;
 use crate::id::JobName;
 use crate::phrase::Phrase;
 use crate::text::nearest;
@@ -145,6 +146,7 @@ async fn run_jobs(
     let db = &app.env.db;
     let before = Before::note(db).await?;
     let known = db.read(store::list_states).await?;
+    fail::point("run.opened");
     let bars = Bars::new(&context.out);
     let runner = Runner::new(db.clone(), bars.progress()).delivering(delivery);
     let jobs = Jobs::default();

@@ -189,7 +189,7 @@ impl DatabaseMove {
         self.refuse_left(&mut source, there.as_ref())?;
         fail::point("move.waiting");
         source.lock(&tables).map_err(|error| match error {
-            Error::Busy | Error::Collided(_) => MoveError::Busy(vec!["another process is writing".into()]),
+            Error::Busy(_) | Error::Collided(_) => MoveError::Busy(vec!["another process is writing".into()]),
             other => other.into(),
         })?;
         // Another move may have ended while we waited.
