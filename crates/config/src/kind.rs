@@ -90,6 +90,9 @@ impl TableKind {
     }
 }
 
+/// In place of the name of an LLM: none is asked. Whether a kind can do without is its own business.
+pub const NO_LLM: &str = "none";
+
 /// A kind of job, channel or LLM: its name, and the struct that its owner reads the table into.
 #[derive(Clone, Copy)]
 pub struct Kind {

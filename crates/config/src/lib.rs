@@ -48,7 +48,7 @@ mod web;
 pub use diagnostic::{Colour, Problem, Problems, Severity, Source};
 pub use edit::{ConfigFile, Document, EditError, Pairs, read_value};
 pub use env::Env;
-pub use kind::{Kind, TableKind};
+pub use kind::{Kind, NO_LLM, TableKind};
 pub use model::{App, Job, Quota, ScheduleSpec, Store};
 pub use overrides::EnvOverride;
 pub use redact::{Redacting, redact};

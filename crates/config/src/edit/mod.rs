@@ -212,6 +212,11 @@ impl Document {
             let range = item_with_comma(&places, value.span.start);
             return self.splice(range, "");
         }
+        self.remove_block(&value.clone())
+    }
+
+    /// Removes a table that a header opens, with everything in it and the comment right above it.
+    fn remove_block(&mut self, value: &Value) -> Result<(), EditError> {
         let start = self.start_of_comment_above(self.line_start(value.span.start));
         let mut end = self.line_end(self.last_place(value));
         while let Some(line) = self.text[end..].split_inclusive('\n').next()

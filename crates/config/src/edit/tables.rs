@@ -1,5 +1,6 @@
 //! Adding tables to a list inside a job, such as `[[job.blog]]`, in the way in which the file writes that list.
 
+use super::places::item_with_comma;
 use super::{Document, EditError, render_key};
 use crate::tree::{Data, Value};
 
@@ -39,6 +40,25 @@ impl Document {
                 self.insert_pair(&owner, &pair)
             }
         }
+    }
+
+    /// Removes the table of the list `key` of a job whose `id` is that; `false` when there is none.
+    pub fn remove_table(&mut self, job: &str, key: &str, id: &str) -> Result<bool, EditError> {
+        let owner = self.find_job(job)?.clone();
+        let Data::Table(inner) = &owner.data else { return Err(self.commands(key, &owner.span)) };
+        let Some(Value { data: Data::Array(items), .. }) = inner.find(key) else { return Ok(false) };
+        let has_id = |item: &&Value| {
+            matches!(&item.data, Data::Table(table)
+                if matches!(table.find("id").map(|id| &id.data), Some(Data::Text(text)) if **text == *id))
+        };
+        let Some(found) = items.iter().find(has_id) else { return Ok(false) };
+        if self.is_header(found) {
+            self.remove_block(found)?;
+        } else {
+            let places: Vec<_> = items.iter().map(|item| item.span.clone()).collect();
+            self.splice(item_with_comma(&places, found.span.start), "")?;
+        }
+        Ok(true)
     }
 
     /// Writes `[[job.KEY]]` blocks after the line that `end` is in.
@@ -87,6 +107,19 @@ impl Document {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_of_a_list_is_removed_with_its_comment_and_nothing_else() {
+        let headers = "[[job]]\nname = \"b\"\n\n[[job.blog]]\nid = \"a\"\n\n# the second\n[[job.blog]]\nid = \"c\"\n\n[app]\n";
+        let mut document = Document::parse(headers).unwrap();
+        assert!(document.remove_table("b", "blog", "c").unwrap());
+        assert_eq!(document.text(), "[[job]]\nname = \"b\"\n\n[[job.blog]]\nid = \"a\"\n\n[app]\n");
+        assert!(!document.remove_table("b", "blog", "c").unwrap());
+        let inline = "[[job]]\nname = \"b\"\nblog = [\n  { id = \"a\" },\n  { id = \"c\" }, # last\n]\n";
+        let mut document = Document::parse(inline).unwrap();
+        assert!(document.remove_table("b", "blog", "a").unwrap());
+        assert_eq!(document.text(), "[[job]]\nname = \"b\"\nblog = [\n  { id = \"c\" }, # last\n]\n");
+    }
 
     fn blog(id: &str) -> Pairs {
         vec![("id", id.into()), ("url", format!("https://{id}.example/").into())]

@@ -69,7 +69,7 @@ impl Reader {
             section = self.read_by_kind(section, table);
         }
         let head = head?;
-        self.check_deliver(&section, &head.deliver, config);
+        self.check_channels(&section, "deliver", &head.deliver, config);
         let name = name?;
         self.check_unique(&section, &name);
         has_kind.then(|| Job {
@@ -97,14 +97,15 @@ impl Reader {
         self.problems.push(problem.with_label("remove this or `every`"));
     }
 
-    fn check_deliver(&mut self, section: &Section, deliver: &[String], config: &Config) {
+    /// Channels that `key` names are there, once each.
+    pub(super) fn check_channels(&mut self, section: &Section, key: &str, named: &[String], config: &Config) {
         let names = self.list_names(TableKind::Channel);
-        for (index, name) in deliver.iter().enumerate() {
-            let key = format!("deliver.{index}");
+        for (index, name) in named.iter().enumerate() {
+            let key = format!("{key}.{index}");
             if !names.contains(name) {
                 let known = config.channels.iter().map(|channel| channel.name.as_str());
                 self.problems.push(section.unknown_name(&key, "channel", name, known));
-            } else if deliver[..index].contains(name) {
+            } else if named[..index].contains(name) {
                 self.problems.push(section.problem(&key, format!("the channel `{name}` is named twice")));
             }
         }

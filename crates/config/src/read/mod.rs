@@ -12,7 +12,7 @@ use toml::de::DeTable;
 use crate::diagnostic::{Problem, Problems, Severity, Source};
 use crate::env::Env;
 use crate::explain::list_homes;
-use crate::kind::{Kind, TableKind};
+use crate::kind::{Kind, NO_LLM, TableKind};
 use crate::lenient::read_lenient;
 use crate::lookup::Surroundings;
 use crate::model::{App, Quota, QuotaTable, Store, StoreTable};
@@ -308,7 +308,9 @@ impl Reader {
         self.warnings.extend(warnings);
         for (key, place) in kind.names {
             let known = self.list_names(*place);
-            if let Some(name) = table.find_text(key).filter(|name| !known.iter().any(|known| known == name)) {
+            let is_none = |name: &str| *place == TableKind::Llm && name == NO_LLM;
+            let is_missing = |name: &&str| !is_none(name) && !known.iter().any(|known| known == name);
+            if let Some(name) = table.find_text(key).filter(is_missing) {
                 let known = known.iter().map(String::as_str);
                 self.problems.push(section.unknown_name(key, place.word(), name, known));
             }
