@@ -179,10 +179,13 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
     };
     let sent = match context.stop.is_cancelled() {
         true => Sent::default(),
-        false => Sent::from(app.sender().send_due(&context.stop).await?).with_locked(&app.env.db).await?,
+        false => {
+            let began_at = context.clock.now();
+            Sent::from(app.sender().send_due(&context.stop).await?).with_waits(app, began_at).await?
+        }
     };
     unless_unread(tell(&outcome, &context.times().await?, context))?;
-    sent.tell(&context.out, &context.times().await?);
+    sent.tell(&context.out, &context.speech().await?);
     Ok(sent.judge(if outcome.problems.is_empty() { Exit::Fine } else { Exit::Partly }))
 }
 

@@ -1,5 +1,7 @@
 //! `delivery`: messages on their way out, and the decisions that only a person can make about them.
 
+use std::sync::Arc;
+
 use clap::Subcommand;
 use serde::Serialize;
 
@@ -7,11 +9,12 @@ use super::names::{no_such, refuse_unknown, refuse_unknown_if_given};
 use super::{Column, Context, Error, Exit, Result};
 use crate::app;
 use crate::channel;
-use crate::channel::outbox::{self, Answer, Filter, Row, State};
+use crate::channel::outbox::{self, Answer, ChannelWait, Filter, Row, State};
 use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
 use crate::text;
 use crate::text::counted;
+use crate::time::Timestamp;
 
 /// Options of `delivery`.
 #[derive(Debug, clap::Args)]
@@ -63,6 +66,12 @@ enum Command {
         #[arg(long, value_name = "NAME", conflicts_with = "id")]
         job: Option<String>,
     },
+    /// Say that messages have arrived: they count as sent, and what they told is not told again
+    Confirm {
+        /// The numbers of messages that are held, or may have been sent
+        #[arg(required = true)]
+        id: Vec<i64>,
+    },
     /// Decide against messages that were not sent
     Skip {
         /// Their numbers
@@ -72,6 +81,29 @@ enum Command {
         #[arg(long, value_name = "NAME", conflicts_with = "id")]
         job: Option<String>,
     },
+}
+
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    row: Row,
+    /// What keeps its channel from sending, if it is to be sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wait: Option<ChannelWait>,
+}
+
+impl Listed {
+    /// When it may leave; `None` for what does not by itself.
+    fn next_at(&self) -> Option<Timestamp> {
+        let waits = matches!(self.row.state, State::Ready | State::Unknown);
+        let until = self.wait.as_ref().map_or(Some(self.row.not_before), |wait| wait.until);
+        until.filter(|_| waits).map(|until| until.max(self.row.not_before))
+    }
+}
+
+fn find_wait<'a>(row: &Row, waits: &'a [ChannelWait]) -> Option<&'a ChannelWait> {
+    let is_to_leave = matches!(row.state, State::Ready | State::Unknown);
+    waits.iter().find(|wait| is_to_leave && wait.channel == row.channel)
 }
 
 #[derive(Serialize)]
@@ -92,6 +124,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         Command::Retry { id, again, .. } => decide(id, Choice::Retry { again }, context).await,
         Command::Approve { job: Some(job), .. } => decide_job(job, Choice::Approve, context).await,
         Command::Approve { id, .. } => decide(id, Choice::Approve, context).await,
+        Command::Confirm { id } => decide(id, Choice::Confirm, context).await,
         Command::Skip { job: Some(job), .. } => decide_job(job, Choice::Skip, context).await,
         Command::Skip { id, .. } => decide(id, Choice::Skip, context).await,
     }
@@ -108,10 +141,17 @@ fn read_state(text: &str) -> std::result::Result<State, String> {
 }
 
 async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
-    let db = context.view().await?;
-    refuse_unknown_if_given("job", filter.job.as_deref(), &db, context).await?;
-    refuse_unknown_if_given("channel", filter.channel.as_deref(), &db, context).await?;
-    let rows = db.read(move |tx| outbox::list(tx, &filter, limit)).await?;
+    let (app, speech, now) = (context.look().await?, context.speech().await?, context.clock.now());
+    let db = &app.env.db;
+    refuse_unknown_if_given("job", filter.job.as_deref(), db, context).await?;
+    refuse_unknown_if_given("channel", filter.channel.as_deref(), db, context).await?;
+    let channels = Arc::clone(&app.env.channels);
+    let listed = db.read(move |tx| {
+        let waits = outbox::list_waits(tx, &channels, now)?;
+        let with_wait = |row: Row| Listed { wait: find_wait(&row, &waits).cloned(), row };
+        Ok(outbox::list(tx, &filter, limit)?.into_iter().map(with_wait).collect::<Vec<_>>())
+    });
+    let listed = listed.await?;
     let times = context.times().await?;
     let columns = [
         Column::right("id"),
@@ -124,8 +164,12 @@ async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
         Column::left("next"),
         Column::long("why"),
     ];
-    context.out.listing(&columns, &rows, |row| {
-        let waits = matches!(row.state, State::Ready | State::Unknown);
+    context.out.listing(&columns, &listed, |listed| {
+        let row = &listed.row;
+        let why = match &listed.wait {
+            Some(wait) => Some(speech.phrase(&wait.why)),
+            None => row.last_error.as_deref().map(|why| times.told(why)),
+        };
         vec![
             row.id.to_string(),
             times.cell(row.created_at),
@@ -134,16 +178,19 @@ async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
             row.channel.clone(),
             row.subject.clone(),
             row.attempts.to_string(),
-            times.cell(waits.then_some(row.not_before)),
-            row.last_error.as_deref().map_or_else(|| "-".to_owned(), |why| times.told(why)),
+            times.cell(listed.next_at()),
+            why.unwrap_or_else(|| "-".to_owned()),
         ]
     })?;
-    let count = |state: State| rows.iter().filter(|row| row.state == state).count();
+    let count = |state: State| listed.iter().filter(|listed| listed.row.state == state).count();
     if count(State::Failed) > 0 {
         context.out.note(format!("{} failed: `tsuzuki delivery retry ID` tries again", count(State::Failed)));
     }
     if count(State::Held) > 0 {
-        context.out.note(format!("{} held: `tsuzuki delivery approve ID` or `skip ID`", count(State::Held)));
+        context.out.note(format!(
+            "{} held: `tsuzuki delivery approve ID`, `skip ID` or, if it has arrived, `confirm ID`",
+            count(State::Held)
+        ));
     }
     Ok(Exit::Fine)
 }
@@ -193,6 +240,7 @@ async fn show(id: i64, context: &Context) -> Result {
 enum Choice {
     Retry { again: bool },
     Approve,
+    Confirm,
     Skip,
 }
 
@@ -210,6 +258,7 @@ async fn decide(ids: Vec<i64>, choice: Choice, context: &Context) -> Result {
                 match choice {
                     Choice::Retry { again } => outbox::retry(tx, id, again, now),
                     Choice::Approve => outbox::approve(tx, id, now),
+                    Choice::Confirm => outbox::confirm(tx, id, &topics, now),
                     Choice::Skip => outbox::skip(tx, id, &topics, now),
                 }
             })
@@ -239,7 +288,9 @@ async fn decide_job(job: String, choice: Choice, context: &Context) -> Result {
             let now = tx.now();
             match choice {
                 Choice::Skip => outbox::skip_job(tx, &name, &topics, now),
-                Choice::Approve | Choice::Retry { .. } => outbox::approve_job(tx, &name, now),
+                Choice::Approve | Choice::Confirm | Choice::Retry { .. } => {
+                    outbox::approve_job(tx, &name, now)
+                }
             }
         })
         .await?;

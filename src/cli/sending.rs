@@ -1,17 +1,18 @@
 //! Sending beside the jobs: what one of them has queued does not wait for the slowest.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::times::Times;
-use super::{Exit, Output, waiting};
-use crate::app;
-use crate::channel::outbox::{SendReport, Sender};
+use super::{Exit, Output};
+use crate::app::{self, App};
+use crate::channel::outbox::{ChannelWait, SendReport, Sender, WaitCause, list_waits};
 use crate::config;
-use crate::db::{self, Db};
+use crate::db;
+use crate::phrase::Speech;
 use crate::text::counted;
 use crate::time::Timestamp;
 
@@ -32,8 +33,10 @@ pub(super) struct Sent {
     pub(super) failed: u64,
     /// Messages that turned out to need a person.
     pub(super) held: u64,
-    /// Channels that are paused until their credentials change, and why.
-    locked: BTreeMap<String, String>,
+    /// Channels that let nothing leave although messages wait for them.
+    waits: Vec<ChannelWait>,
+    /// When the run began: what has come to wait since is news.
+    began_at: Option<Timestamp>,
     orphans: BTreeSet<String>,
     /// When the next of those that wait may leave.
     next_at: Option<Timestamp>,
@@ -48,28 +51,25 @@ impl From<SendReport> for Sent {
 }
 
 impl Sent {
-    fn add(&mut self, pass: SendReport) {
+    pub(super) fn add(&mut self, pass: SendReport) {
         self.sent += pass.sent;
         self.unknown += pass.unknown;
         self.failed += pass.failed;
         self.held += pass.held;
-        let unsaid = "its credentials are missing or were refused";
-        self.locked.extend(pass.locked.into_iter().map(|channel| (channel, unsaid.to_owned())));
         self.orphans.extend(pass.orphans);
         self.next_at = pass.next_at;
     }
 
-    /// Adds the channels that are paused until their credentials change while messages wait for them: a pass tells only
-    /// of those that were paused before it began.
-    pub(super) async fn with_locked(mut self, db: &Db) -> db::Result<Self> {
-        let now = db.clock().now();
-        let locked = db.read(move |tx| waiting::list_locked(tx, now)).await?;
-        self.locked.extend(locked.into_iter().map(|(channel, rest)| (channel, rest.reason.to_string())));
+    /// Adds why channels keep what they have, at the end of a run that began at `began_at`.
+    pub(super) async fn with_waits(mut self, app: &App, began_at: Timestamp) -> db::Result<Self> {
+        let (now, channels) = (app.env.clock.now(), Arc::clone(&app.env.channels));
+        self.waits = app.env.db.read(move |tx| list_waits(tx, &channels, now)).await?;
+        self.began_at = Some(began_at);
         Ok(self)
     }
 
     /// Says what was sent, and what keeps the rest.
-    pub(super) fn tell(&self, out: &Output, times: &Times) {
+    pub(super) fn tell(&self, out: &Output, speech: &Speech) {
         if self.sent > 0 {
             out.note(format!("delivered {}", counted(self.sent, "message")));
         }
@@ -77,12 +77,18 @@ impl Sent {
             let count = counted(self.unknown, "message");
             out.warn(format!("{count} may or may not have been sent: the next run checks it"));
         }
-        if let Some(at) = self.next_at {
-            out.note(format!("messages wait; the next leaves at {}, or later", times.line(at)));
+        if let Some(at) = self.next_at.filter(|at| self.waits.iter().all(|wait| wait.until != Some(*at))) {
+            out.note(format!("messages wait; the next leaves at {}, or later", speech.moment(at)));
         }
-        // Also with `-q`, every time: the exit code is not 0, and nobody should have to guess why.
-        for (channel, why) in &self.locked {
-            out.warn(waiting::locked_sentence(channel, why));
+        for wait in &self.waits {
+            let hint = if wait.until.is_none() { " (see `tsuzuki doctor`)" } else { "" };
+            let sentence = format!("{}{hint}", speech.phrase(&wait.sentence()));
+            // Also with `-q`: a lock every time, because the exit code is not 0; all others once.
+            match wait.cause == WaitCause::Locked || self.began_at.is_some_and(|then| wait.is_new_since(then))
+            {
+                true => out.warn(sentence),
+                false => out.note(sentence),
+            }
         }
         for channel in &self.orphans {
             out.warn(format!("messages wait for channel `{channel}`, which the config does not name"));
@@ -92,7 +98,7 @@ impl Sent {
     /// The exit code of a command whose jobs ended with `exit`.
     pub(super) fn judge(&self, exit: Exit) -> Exit {
         match exit {
-            Exit::Fine if !self.locked.is_empty() => Exit::Credentials,
+            Exit::Fine if self.waits.iter().any(|wait| wait.cause == WaitCause::Locked) => Exit::Credentials,
             Exit::Fine if self.failed > 0 => Exit::Partly,
             exit => exit,
         }
@@ -143,15 +149,21 @@ mod tests {
     fn messages_change_the_exit_code_only_of_jobs_that_went_well() {
         let well = Sent { sent: 3, unknown: 1, ..Sent::default() };
         let failed = Sent { sent: 3, failed: 1, ..Sent::default() };
-        let locked = Sent {
-            failed: 1,
-            locked: BTreeMap::from([("hook".to_owned(), "401".to_owned())]),
-            ..Sent::default()
+        let wait = |cause| ChannelWait {
+            channel: "hook".to_owned(),
+            cause,
+            until: None,
+            since: None,
+            why: "401".into(),
+            messages: 1,
         };
+        let locked = Sent { failed: 1, waits: vec![wait(WaitCause::Locked)], ..Sent::default() };
+        let full = Sent { waits: vec![wait(WaitCause::MaxPerDay)], ..Sent::default() };
         for (sent, jobs, together) in [
             (&well, Exit::Fine, Exit::Fine),
             (&failed, Exit::Fine, Exit::Partly),
             (&locked, Exit::Fine, Exit::Credentials),
+            (&full, Exit::Fine, Exit::Fine),
             (&locked, Exit::Failed, Exit::Failed),
             (&failed, Exit::Interrupted, Exit::Interrupted),
         ] {

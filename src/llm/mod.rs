@@ -231,6 +231,12 @@ impl Llm {
         self.ask(job, &self.screen_model, &prompt, &[], options, answer::read_verdict).await
     }
 
+    /// What [`Llm::screen`] would ask: the instructions, and the page as the model sees it.
+    pub fn screening_prompt(&self, document: &Document, options: &AskOptions) -> (String, String) {
+        let prompt = prompt::screening(document, options);
+        (prompt.system, prompt.text)
+    }
+
     /// Asks for a summary of a page and its files.
     pub async fn summarize(
         &self,

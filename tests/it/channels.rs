@@ -510,6 +510,30 @@ on_both_databases! {
         assert_eq!(server.connections(), 1, "one connection carries them all");
     }
 
+    async fn a_connection_that_dies_between_two_mails_costs_nothing(fixture) {
+        for trouble in [Trouble::Say("421 4.4.2 idle for too long"), Trouble::Cut] {
+            let server = SmtpServer::start().await.unwrap();
+            let post = post_office(&fixture, &email(&server, "to = [\"a@example.com\", \"b@example.com\", \"c@example.com\"]"));
+            server.next(Phase::Mail, Trouble::Say("250 2.1.0 ok"));
+            server.next(Phase::Mail, trouble.clone());
+            let ids = post.add("mail", &format!("{trouble:?}"), &news(1)).await;
+            assert_eq!(post.send().await.sent, 3, "{trouble:?}");
+            for id in ids {
+                assert_eq!(post.row(id).await.attempts, 1, "{trouble:?}");
+            }
+            assert_eq!((server.mails().len(), server.connections()), (3, 2), "{trouble:?}");
+        }
+    }
+
+    async fn a_first_connection_that_is_closed_at_once_is_not_opened_again_at_once(fixture) {
+        let server = SmtpServer::start().await.unwrap();
+        let post = post_office(&fixture, &email(&server, TO_ONE));
+        server.next(Phase::Mail, Trouble::Say("421 4.3.2 closing"));
+        let ids = post.add("mail", "u1", &news(1)).await;
+        assert_eq!(post.send().await.deferred, 1);
+        assert_eq!((post.row(ids[0]).await.attempts, server.connections()), (1, 1));
+    }
+
     async fn a_wrong_password_locks_the_channel_and_loses_nothing(fixture) {
         let server = SmtpServer::start().await.unwrap();
         server.need_auth();
@@ -961,4 +985,54 @@ fn the_documentation_promises_what_each_kind_promises() {
         let row = format!("\n| {} | {}", kind.keys.name, kind.promise);
         assert!(page.contains(&row), "docs/channels.md has no row{row}");
     }
+}
+
+/// Hands mails in as a client does that keeps Nagle's algorithm on and writes text and final dot one after the other.
+fn deliver_in_two_writes(address: std::net::SocketAddr, count: usize) {
+    use std::io::{BufRead as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let mut replies = std::io::BufReader::new(stream.try_clone().unwrap()).lines();
+    let mut reply = move || while replies.next().unwrap().unwrap().as_bytes()[3] == b'-' {};
+    reply();
+    let mut say = |text: &str| stream.write_all(text.as_bytes()).unwrap();
+    say("EHLO a.example\r\n");
+    reply();
+    for _ in 0..count {
+        for command in ["MAIL FROM:<a@example.com>\r\n", "RCPT TO:<b@example.com>\r\n", "DATA\r\n"] {
+            say(command);
+            reply();
+        }
+        say(&format!("Subject: x\r\n\r\n{}\r\n", "x".repeat(1500)));
+        say(".\r\n");
+        reply();
+    }
+}
+
+#[test]
+#[ignore = "a measurement: cargo test --test it mails_per_second -- --ignored --nocapture"]
+#[allow(clippy::print_stdout, reason = "what it prints is its answer")]
+fn mails_per_second() {
+    const COUNT: u32 = 50;
+    crate::databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture: Fixture| {
+        let server = SmtpServer::start().await.unwrap();
+        let post = post_office(&fixture, &email(&server, TO_ONE));
+        let told = |what: &str, began: std::time::Instant| {
+            println!("{what}: {:.0} mails per second", f64::from(COUNT) / began.elapsed().as_secs_f64());
+        };
+        let (address, began) = (server.address, std::time::Instant::now());
+        tokio::task::spawn_blocking(move || deliver_in_two_writes(address, COUNT as usize)).await.unwrap();
+        told("one connection, two writes, nothing recorded", began);
+        let began = std::time::Instant::now();
+        for number in 0..COUNT {
+            post.add("mail", &format!("one {number}"), &news(number)).await;
+            assert_eq!(post.send().await.sent, 1);
+        }
+        told("a connection for each, recorded", began);
+        for number in 0..COUNT {
+            post.add("mail", &format!("all {number}"), &news(number)).await;
+        }
+        let began = std::time::Instant::now();
+        assert_eq!(post.send().await.sent, u64::from(COUNT));
+        told("one connection for all, recorded", began);
+    });
 }

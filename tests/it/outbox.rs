@@ -50,6 +50,7 @@ struct World {
     server: WebhookServer,
     db: Db,
     sender: Sender,
+    topics: Topics,
     told: Arc<AtomicU32>,
 }
 
@@ -77,8 +78,8 @@ async fn world(fixture: &Fixture, more: &str) -> World {
             tx.now(),
         )
     });
-    let sender = Sender::new(fixture.db.clone(), channels, clients(), fixture.clock.clone(), topics);
-    World { server, db: fixture.db.clone(), sender, told }
+    let sender = Sender::new(fixture.db.clone(), channels, clients(), fixture.clock.clone(), topics.clone());
+    World { server, db: fixture.db.clone(), sender, topics, told }
 }
 
 /// The config of a channel that posts to `server`.
@@ -92,6 +93,11 @@ fn hook(name: &str, server: &WebhookServer) -> String {
 /// Adds a message about `subject` for the channel `hook`.
 pub(crate) async fn add_to_hook(db: &Db, subject: &str) -> Added {
     add(db, "hook", subject, false, 0).await
+}
+
+/// The same, to wait for a person.
+pub(crate) async fn hold_for_hook(db: &Db, subject: &str) -> Added {
+    add(db, "hook", subject, true, 0).await
 }
 
 async fn add(db: &Db, channel: &'static str, subject: &str, hold: bool, generation: u32) -> Added {
@@ -131,6 +137,11 @@ impl World {
 
     async fn send(&self) -> outbox::SendReport {
         self.sender.send_due(&CancellationToken::new()).await.unwrap()
+    }
+
+    async fn confirm(&self, id: i64) -> Answer {
+        let topics = self.topics.clone();
+        self.db.write(move |tx| outbox::confirm(tx, id, &topics, tx.now())).await.unwrap()
     }
 
     async fn row(&self, id: i64) -> Row {
@@ -449,6 +460,37 @@ on_both_databases! {
         assert_eq!(world.server.posts().len(), 1);
     }
 
+    async fn what_a_person_says_has_arrived_is_sent_and_its_owner_told_once(fixture) {
+        let world = world(&fixture, "on_unknown = \"hold\"").await;
+        let done = |id| Answer::Done { id, state: State::Sent };
+        let (first, second) = (id(world.add("unknown").await), id(world.add("held").await));
+        world.server.script.next(Fault::DoneThenCut);
+        world.server.script.next(Fault::DoneThenCut);
+        assert_eq!(world.send().await.unknown, 2);
+        assert_eq!(world.confirm(first).await, done(first));
+        fixture.clock.advance(HOUR);
+        assert_eq!(world.send().await.held, 1);
+        assert_eq!(world.confirm(second).await, done(second));
+        let row = world.row(second).await;
+        assert_eq!((row.attempts, row.last_error, row.settled_at), (1, None, Some(fixture.clock.now())));
+        for subject in ["unknown", "held"] {
+            assert_eq!(world.owner_story(subject).await, ["owner_sent"]);
+        }
+        let events = fixture.db.read(move |tx| event::list_about(tx, &Subject::delivery(second), 9)).await.unwrap();
+        assert_eq!(events.last().unwrap().code, "confirmed");
+        assert!(matches!(world.confirm(second).await, Answer::NotNow { state: State::Sent, .. }));
+        assert_eq!(world.send().await, outbox::SendReport::default());
+        assert_eq!(world.server.posts().len(), 2, "nothing is sent a second time");
+
+        world.server.script.next(Fault::Status(400, vec![]));
+        let failed = id(world.add("failed").await);
+        world.send().await;
+        let ready = id(world.add("ready").await);
+        assert!(matches!(world.confirm(failed).await, Answer::NotNow { state: State::Failed, .. }), "it was not sent");
+        assert!(matches!(world.confirm(ready).await, Answer::NotNow { state: State::Ready, .. }));
+        assert_eq!(world.confirm(999).await, Answer::Missing);
+    }
+
     async fn a_restored_backup_sends_nothing_blindly(fixture) {
         let world = world(&fixture, "").await;
         let message = id(world.add("a").await);
@@ -641,6 +683,26 @@ on_both_databases! {
 }
 
 /// A disk that is full refuses the claim, and the claim comes first: nothing is sent whose result could not be kept.
+#[test]
+fn nothing_is_sent_from_a_file_that_was_removed_or_replaced() {
+    crate::databases::run(tsuzuki::db::Dialect::Sqlite, |fixture| async move {
+        let world = world(&fixture, "").await;
+        world.add("a").await;
+        let file = fixture.dir.path().join("tsuzuki.db");
+        let aside = fixture.dir.path().join("aside.db");
+        std::fs::rename(&file, &aside).unwrap();
+        for is_there in [false, true] {
+            if is_there {
+                std::fs::copy(&aside, &file).unwrap();
+            }
+            let error = world.sender.send_due(&CancellationToken::new()).await.unwrap_err();
+            assert!(matches!(error, tsuzuki::db::Error::Replaced(_)), "{error:?}");
+            assert!(fixture.db.is_replaced());
+        }
+        assert!(world.server.posts().is_empty());
+    });
+}
+
 #[test]
 fn nothing_is_sent_when_its_result_could_not_be_recorded() {
     crate::databases::run(tsuzuki::db::Dialect::Sqlite, async |fixture: Fixture| {

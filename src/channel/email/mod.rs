@@ -30,7 +30,7 @@ use crate::fail;
 use crate::fetch::SecretHint;
 use crate::text::Language;
 use env::ENV;
-use smtp::{Connection, Reuse, Server};
+use smtp::{Connection, NotBegun, Reuse, Server};
 
 /// The kind's name, which imports and `mail test` look for.
 pub const NAME: &str = "email";
@@ -224,16 +224,25 @@ impl Email {
         mail: &[u8],
         progress: &Progress,
     ) -> Result<Sent, SendError> {
-        // A kept connection may have been closed by the server; that shows at the first command, and costs nothing.
+        let connect = || smtp::connect(server, &self.config, &channel.settings, channel_env);
+        let from = &self.from.email;
+        let is_kept = kept.is_some();
         let mut connection = match kept {
-            Some(mut connection) => match connection.is_alive().await {
-                true => connection,
-                false => Box::new(smtp::connect(server, &self.config, &channel.settings, channel_env).await?),
-            },
-            None => Box::new(smtp::connect(server, &self.config, &channel.settings, channel_env).await?),
+            Some(connection) => connection,
+            None => Box::new(connect().await?),
         };
+        let mut begun = smtp::begin(&mut connection, from, to).await;
+        if is_kept && matches!(begun, Err(NotBegun::Closed(_))) {
+            // It was closed between two mails, which costs this one nothing.
+            *connection = connect().await?;
+            begun = smtp::begin(&mut connection, from, to).await;
+        }
         fail::point("email.connected");
-        let result = smtp::deliver(&mut connection, &self.from.email, to, mail, progress).await;
+        let result = match begun {
+            Ok(()) => smtp::deliver(&mut connection, to, mail, progress).await,
+            Err(NotBegun::Closed(error)) => Err((error, Reuse::No)),
+            Err(NotBegun::Failed(error, reuse)) => Err((error, reuse)),
+        };
         match result {
             Ok(sent) => {
                 self.keep(connection);

@@ -59,11 +59,6 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether it is still of use after a while.
-    pub(super) async fn is_alive(&mut self) -> bool {
-        self.wire.command("NOOP", 2).await.is_ok()
-    }
-
     pub(super) async fn quit(&mut self) {
         let _ = self.wire.command("QUIT", 2).await;
     }
@@ -184,27 +179,44 @@ fn unsafe_line(host: &str, why: &str) -> SendError {
     }
 }
 
-/// Hands one mail in. Answers with what is to happen, and whether the connection may be used again.
-pub(super) async fn deliver(
-    connection: &mut Connection,
-    from: &Address,
-    to: &Address,
-    mail: &[u8],
-    progress: &Progress,
-) -> Result<Sent, (SendError, Reuse)> {
+/// Why a mail could not be begun.
+pub(super) enum NotBegun {
+    /// The server has closed the connection, as it may at any time: another one will do.
+    Closed(SendError),
+    /// The server said no, or something else is wrong.
+    Failed(SendError, Reuse),
+}
+
+/// Says from whom a mail is: the first command of each.
+pub(super) async fn begin(connection: &mut Connection, from: &Address, to: &Address) -> Result<(), NotBegun> {
     let mut options = "";
     if !from.to_string().is_ascii() || !to.to_string().is_ascii() {
         if !connection.offers("SMTPUTF8") {
             let no = SendError::refused("the mail server takes no addresses with such letters");
-            return Err((no, Reuse::Yes));
+            return Err(NotBegun::Failed(no, Reuse::Yes));
         }
         options = " SMTPUTF8";
     }
+    let begun = connection.wire.command(&format!("MAIL FROM:<{from}>{options}"), 2).await;
+    begun.map(drop).map_err(|fault| {
+        let is_closed = match &fault {
+            Fault::Broken(_) => true,
+            Fault::Refused(reply) => reply.code == 421,
+        };
+        // What the server thinks of our sender address it thinks of every mail, so this is not the message's fault.
+        let (error, reuse) = judge(&fault, "MAIL FROM", |why| SendError::Locked { why });
+        if is_closed { NotBegun::Closed(error) } else { NotBegun::Failed(error, reuse) }
+    })
+}
+
+/// Hands in the mail that was begun. Answers with what is to happen, and whether the connection may be used again.
+pub(super) async fn deliver(
+    connection: &mut Connection,
+    to: &Address,
+    mail: &[u8],
+    progress: &Progress,
+) -> Result<Sent, (SendError, Reuse)> {
     let wire = &mut connection.wire;
-    // What the server thinks of our sender address it thinks of every mail, so this is not the message's fault.
-    wire.command(&format!("MAIL FROM:<{from}>{options}"), 2)
-        .await
-        .map_err(|fault| judge(&fault, "MAIL FROM", |why| SendError::Locked { why }))?;
     if let Err(fault) = wire.command(&format!("RCPT TO:<{to}>"), 2).await {
         return Err(reset(wire, judge(&fault, "RCPT TO", |why| SendError::Refused { why })).await);
     }

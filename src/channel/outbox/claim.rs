@@ -13,6 +13,7 @@ use super::store::{columns, read, read_lease};
 use crate::channel::settings::Settings;
 use crate::db::{self, Tx};
 use crate::id::Owner;
+use crate::ledger::pause::Pause;
 use crate::ledger::{Subject, event};
 use crate::time::{Timestamp, Uptime};
 use crate::{params, sql};
@@ -77,6 +78,7 @@ pub(super) fn find_next_due(tx: &mut Tx<'_>, channel: &str) -> db::Result<Option
 }
 
 /// What senders remember about a channel.
+#[derive(Default)]
 pub(super) struct Memory {
     pub(super) last_attempt_at: Option<Timestamp>,
     pub(super) locked_with: Option<String>,
@@ -93,9 +95,28 @@ pub(super) fn lock_channel(tx: &mut Tx<'_>, channel: &str) -> db::Result<Memory>
     let memory = tx.find(
         sql!("SELECT last_attempt_at, locked_with FROM outbox_channels WHERE channel = ?1 {for_update}"),
         params![channel],
-        |row| Ok(Memory { last_attempt_at: row.get(0)?, locked_with: row.get(1)? }),
+        read_memory,
     )?;
-    Ok(memory.unwrap_or(Memory { last_attempt_at: None, locked_with: None }))
+    Ok(memory.unwrap_or_default())
+}
+
+/// The same to look at only.
+pub(super) fn find_memory(tx: &mut Tx<'_>, channel: &str) -> db::Result<Memory> {
+    let memory = tx.find(
+        sql!("SELECT last_attempt_at, locked_with FROM outbox_channels WHERE channel = ?1"),
+        params![channel],
+        read_memory,
+    )?;
+    Ok(memory.unwrap_or_default())
+}
+
+fn read_memory(row: &db::Row<'_>) -> db::Result<Memory> {
+    Ok(Memory { last_attempt_at: row.get(0)?, locked_with: row.get(1)? })
+}
+
+/// Whether a clock wrote the end of a pause that was ahead: waiting for it could take years.
+pub(super) fn is_mistimed(pause: &Pause, settings: &Settings, now: Timestamp) -> bool {
+    pause.paused_until.is_some_and(|until| until > decide::latest_wait(settings, now))
 }
 
 pub(super) fn put_locked_with(tx: &mut Tx<'_>, channel: &str, print: Option<&str>) -> db::Result<()> {

@@ -1,4 +1,4 @@
-//! What a person may do with a message: retry, approve, skip; and wake a channel that rests.
+//! What a person may do with a message: retry, approve, skip, confirm; and wake a channel that rests.
 
 use super::events::DeliveryCode;
 use super::model::{Outcome, Row, State};
@@ -64,21 +64,53 @@ pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Re
     let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
     match row.state {
         State::Held | State::Ready | State::Failed => {
-            if !store::apply_by_hand(tx, &row, State::Skipped, row.last_error.as_deref(), now)? {
-                return Ok(Answer::NotNow {
-                    state: row.state,
-                    why: "it changed at this very moment; look again",
-                });
-            }
-            topics::note(tx, &row, DeliveryCode::Skipped, None, now)?;
-            topics.tell(tx, &Row { state: State::Skipped, ..row }, Outcome::Skipped, now)?;
-            Ok(Answer::Done { id, state: State::Skipped })
+            let why = row.last_error.clone();
+            end(tx, row, (State::Skipped, Outcome::Skipped, DeliveryCode::Skipped), why, topics, now)
         }
         State::Sending | State::Unknown => {
             Ok(Answer::NotNow { state: row.state, why: "it may have been sent already" })
         }
         State::Sent | State::Skipped => Ok(Answer::NotNow { state: row.state, why: "it is over" }),
     }
+}
+
+/// Takes a person's word that a message has arrived: it is sent, and its owner is told so.
+///
+/// Whoever looks into it at this moment loses it by its fence, so that it is not sent again afterwards.
+pub fn confirm(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Result<Answer> {
+    let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
+    let not_now = |why| Ok(Answer::NotNow { state: row.state, why });
+    match row.state {
+        State::Held | State::Unknown => {
+            end(tx, row, (State::Sent, Outcome::Sent, DeliveryCode::Confirmed), None, topics, now)
+        }
+        State::Sending => not_now("it is being sent at this moment"),
+        State::Ready => not_now("it has not been sent yet; skip it if it is not to be sent"),
+        State::Failed => not_now("it was certainly not sent: retry or skip it"),
+        State::Sent | State::Skipped => not_now("it is over"),
+    }
+}
+
+/// Ends a message by a person's word and tells its owner.
+fn end(
+    tx: &mut Tx<'_>,
+    row: Row,
+    (state, outcome, code): (State, Outcome, DeliveryCode),
+    error: Option<String>,
+    topics: &Topics,
+    now: Timestamp,
+) -> db::Result<Answer> {
+    if !store::apply_by_hand(tx, &row, state, error.as_deref(), now)? {
+        return Ok(changed(&row));
+    }
+    topics::note(tx, &row, code, None, now)?;
+    let id = row.id;
+    topics.tell(tx, &Row { state, last_error: error, suspicion: None, ..row }, outcome, now)?;
+    Ok(Answer::Done { id, state })
+}
+
+fn changed(row: &Row) -> Answer {
+    Answer::NotNow { state: row.state, why: "it changed at this very moment; look again" }
 }
 
 /// Lets every held message of a job go; answers how many.
@@ -113,7 +145,7 @@ fn ready_again(tx: &mut Tx<'_>, row: &Row, code: DeliveryCode, now: Timestamp) -
         None => (State::Ready, None),
     };
     if !store::apply_by_hand(tx, row, state, why, now)? {
-        return Ok(Answer::NotNow { state: row.state, why: "it changed at this very moment; look again" });
+        return Ok(changed(row));
     }
     topics::note(tx, row, code, why, now)?;
     Ok(Answer::Done { id: row.id, state })

@@ -13,6 +13,7 @@ event_codes! {
     Sent = "sent", "sent", "送信";
     Failed = "failed", "failed", "失敗";
     Skipped = "skipped", "discarded", "送信しないことに決定";
+    Confirmed = "confirmed", "confirmed as arrived", "届いたことを確認";
     Approved = "approved", "approved", "送信を承認";
     Retried = "retried", "to be tried again, by hand", "手動で再送";
     Repeated = "repeated", "a second one was asked for", "もう一度送るよう指示";

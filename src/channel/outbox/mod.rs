@@ -6,6 +6,7 @@
 //!           │     └─back-off──┘ └no answer, crash─▶ unknown ──resolver──▶ sent | sending | held
 //!           │        add, after a restore ─────────▶┘
 //!           ├─approve─▶ ready
+//!           ├─confirm─▶ sent          (also from unknown)
 //!           └─skip────▶ skipped
 //! ```
 //!
@@ -29,9 +30,10 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod topics;
+mod waiting;
 
 pub use batch::{Batch, add_all};
-pub use commands::{Answer, approve, approve_job, resume_channel, retry, skip, skip_job};
+pub use commands::{Answer, approve, approve_job, confirm, resume_channel, retry, skip, skip_job};
 pub use decide::{OnUnknown, is_most_of, should_hold};
 pub use listing::{Filter, Tally, list, list_after, list_orphans, tally};
 pub use model::{Added, Attempted, NewMessage, Outcome, Row, State, Suspicion};
@@ -40,3 +42,4 @@ pub use restored::{Provenance, notice_restore};
 pub use sender::Sender;
 pub use store::{add, count_in_hand, find, find_by_key, find_open, suspect};
 pub use topics::{OnDelivered, Topics};
+pub use waiting::{ChannelWait, WaitCause, list_waits};

@@ -18,7 +18,7 @@ use super::report::SendReport;
 use super::topics::Topics;
 use crate::channel::error::{SendError, Sent};
 use crate::channel::progress::Budget;
-use crate::channel::{Channel, ChannelEnv, ChannelSet, Progress};
+use crate::channel::{Channel, ChannelEnv, ChannelSet, Progress, Settings};
 use crate::db::{self, Db, Tx};
 use crate::fail;
 use crate::fetch::Clients;
@@ -158,7 +158,7 @@ impl Sender {
             }
         }
         channel.close().await;
-        if report.next_at.is_none() {
+        if report.next_at.is_none() && report.locked.is_empty() {
             let name = channel.name.clone();
             report.next_at = self.db.read(move |tx| claim::find_next_due(tx, &name)).await?;
         }
@@ -189,7 +189,7 @@ impl Sender {
                 let memory = claim::lock_channel(tx, &name)?;
                 claim::mark_mistimed(tx, &name, &due)?;
                 claim::mark_abandoned(tx, &name, &settings, &due)?;
-                if let Some(rest) = find_rest(tx, &name, &memory, &print, due.latest_wait)? {
+                if let Some(rest) = find_rest(tx, &name, &memory, &print, &settings)? {
                     return Ok(rest);
                 }
                 let activity = claim::activity(tx, &name, &memory, &settings)?;
@@ -333,7 +333,7 @@ fn find_rest(
     channel: &str,
     memory: &claim::Memory,
     print: &str,
-    latest: Timestamp,
+    settings: &Settings,
 ) -> db::Result<Option<Taken>> {
     let now = tx.now();
     let name = Subject::channel(channel);
@@ -345,7 +345,7 @@ fn find_rest(
             event::add(tx, None, &name, ChannelCode::CredentialsChanged, &json!({}), now)?;
             Ok(None)
         }
-        _ if rest.paused_until.is_some_and(|until| until > latest) => {
+        _ if claim::is_mistimed(&rest, settings, now) => {
             pause::reset(tx, &name)?;
             Ok(None)
         }

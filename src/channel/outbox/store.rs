@@ -209,7 +209,8 @@ pub(super) fn apply_by_hand(
 ) -> db::Result<bool> {
     let changed = tx.execute(
         sql!(
-            "UPDATE outbox SET state = ?4, readied_at = ?5, not_before = ?5, attempts = 0, resolve_attempts = 0, resent_at = NULL, settled_at = NULL, last_error = ?6,
+            "UPDATE outbox SET state = ?4, readied_at = ?5, not_before = ?5,
+               attempts = CASE WHEN ?4 = 'sent' THEN attempts ELSE 0 END, resolve_attempts = 0, resent_at = NULL, settled_at = NULL, last_error = ?6,
                suspicion = CASE WHEN ?4 = 'unknown' THEN suspicion END,
                suspect_since = CASE WHEN ?4 = 'unknown' THEN suspect_since END, lease_fence = lease_fence + 1, lease_owner = NULL, lease_until = NULL, lease_uptime = NULL
              WHERE id = ?1 AND state = ?2 AND lease_fence = ?3"

@@ -144,7 +144,7 @@ async fn run_jobs(
     let app = context.app(Open::Create).await?;
     let chosen = choose(&app)?;
     let db = &app.env.db;
-    let before = Before::note(db).await?;
+    let (before, began_at) = (Before::note(db).await?, context.clock.now());
     let known = db.read(store::list_states).await?;
     fail::point("run.opened");
     let bars = Bars::new(&context.out);
@@ -168,14 +168,15 @@ async fn run_jobs(
     let sending = async {
         match delivery {
             Delivery::Queue => {
-                sending::send_beside(&jobs, &sender, &context.stop).await?.with_locked(db).await
+                let sent = sending::send_beside(&jobs, &sender, &context.stop).await?;
+                sent.with_waits(&app, began_at).await
             }
             Delivery::NoDeliver => Ok(Sent::default()),
         }
     };
     let (finished, sent) = tokio::join!(running, sending);
     let sent = sent?;
-    sent.tell(&context.out, &context.times().await?);
+    sent.tell(&context.out, &context.speech().await?);
     before.tell(db, (sent.held, sent.failed), &context.out).await?;
     let is_first = |(name, finished): &&(JobName, Finished)| {
         matches!(finished, Finished::Ran(_)) && !known.iter().any(|state| state.job_name == name.as_str())

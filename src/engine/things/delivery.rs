@@ -83,10 +83,14 @@ pub fn add_actions(view: &mut View, id: i64, state: State) {
     match state {
         State::Held => {
             view.action(phrase!("send it", "送信する"), format!("delivery approve {id}"));
+            view.action(phrase!("it has arrived", "届いている"), format!("delivery confirm {id}"));
             view.action(phrase!("discard it", "送信しない"), format!("delivery skip {id}"));
         }
+        State::Unknown => {
+            view.action(phrase!("it has arrived", "届いている"), format!("delivery confirm {id}"));
+        }
         State::Failed => view.action(phrase!("try again", "再送する"), format!("delivery retry {id}")),
-        State::Ready | State::Sending | State::Unknown | State::Sent | State::Skipped => {}
+        State::Ready | State::Sending | State::Sent | State::Skipped => {}
     }
 }
 

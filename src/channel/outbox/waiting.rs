@@ -1,0 +1,128 @@
+//! Why the messages of a channel wait, and until when: its lock, its pause, its quiet hours, its daily limit.
+
+use std::collections::BTreeMap;
+
+use super::claim;
+use super::decide::{self, Admission, WaitReason};
+use super::listing;
+use super::model::State;
+use crate::channel::{Channel, ChannelSet};
+use crate::db::{self, Tx};
+use crate::ledger::{Subject, pause};
+use crate::phrase;
+use crate::phrase::Phrase;
+use crate::time::Timestamp;
+
+/// What keeps a channel from sending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitCause {
+    /// Its credentials are missing or were refused.
+    Locked,
+    /// The other side asked for it, or cannot be reached safely.
+    Paused,
+    /// These are quiet hours.
+    Quiet,
+    /// The day has had its messages.
+    MaxPerDay,
+}
+
+/// A channel that lets nothing leave although messages wait for it.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct ChannelWait {
+    /// Its name.
+    pub channel: String,
+    /// What keeps it.
+    pub cause: WaitCause,
+    /// `None` until its credentials change.
+    pub until: Option<Timestamp>,
+    /// Since when; `None` for what the config asks for every day.
+    pub since: Option<Timestamp>,
+    /// The cause in words.
+    pub why: Phrase,
+    /// How many messages wait.
+    pub messages: i64,
+}
+
+impl ChannelWait {
+    /// That it is paused, until when and why.
+    pub fn phrase(&self) -> Phrase {
+        let Self { why, messages, .. } = self;
+        match self.until {
+            None => phrase!("paused: {why}", "一時停止中：{why}", why),
+            Some(until) => phrase!(
+                "paused until {until}: {why}; {messages message} waiting",
+                "{until} まで一時停止中：{why}（送信待ち {messages} 件）",
+                until,
+                why,
+                messages = *messages
+            ),
+        }
+    }
+
+    /// The same with its name, for a line among others.
+    pub fn sentence(&self) -> Phrase {
+        let (channel, said) = (self.channel.as_str(), self.phrase());
+        phrase!("channel {channel} is {said}", "チャンネル {channel} は{said}", channel, said)
+    }
+
+    /// Whether somebody who looked at `then` does not know it yet. Quiet hours are nothing to report.
+    pub fn is_new_since(&self, then: Timestamp) -> bool {
+        self.since.is_some_and(|since| since >= then)
+    }
+}
+
+/// The channels that let nothing leave at `now` although messages wait for them.
+pub fn list_waits(tx: &mut Tx<'_>, channels: &ChannelSet, now: Timestamp) -> db::Result<Vec<ChannelWait>> {
+    let mut waiting: BTreeMap<String, i64> = BTreeMap::new();
+    for tally in listing::tally(tx)? {
+        if matches!(State::parse(&tally.state), Some(State::Ready | State::Sending | State::Unknown)) {
+            *waiting.entry(tally.channel).or_default() += tally.count;
+        }
+    }
+    let mut waits = Vec::new();
+    for channel in channels.iter() {
+        if let Some(messages) = waiting.get(&channel.name) {
+            waits.extend(find_wait(tx, channel, *messages, now)?);
+        }
+    }
+    Ok(waits)
+}
+
+/// As a sender would judge it, without taking anything.
+fn find_wait(
+    tx: &mut Tx<'_>,
+    channel: &Channel,
+    messages: i64,
+    now: Timestamp,
+) -> db::Result<Option<ChannelWait>> {
+    let (name, settings) = (&channel.name, &channel.settings);
+    let wait =
+        |cause, until, since, why| ChannelWait { channel: name.clone(), cause, until, since, why, messages };
+    let memory = claim::find_memory(tx, name)?;
+    let pause = pause::find(tx, &Subject::channel(name), now)?;
+    let is_over = memory.locked_with.as_ref().is_some_and(|with| *with != channel.credentials_fingerprint());
+    if let Some(pause) = pause.filter(|pause| !is_over && !claim::is_mistimed(pause, settings, now)) {
+        let cause = if pause.paused_until.is_none() { WaitCause::Locked } else { WaitCause::Paused };
+        return Ok(Some(wait(cause, pause.paused_until, Some(pause.paused_at), pause.reason)));
+    }
+    let activity = claim::activity(tx, name, &memory, settings)?;
+    let Admission::NotBefore(until, reason) = decide::admit(settings, activity, now) else {
+        return Ok(None);
+    };
+    Ok(match reason {
+        WaitReason::Quiet => {
+            Some(wait(WaitCause::Quiet, Some(until), None, phrase!("quiet hours", "送信しない時間帯")))
+        }
+        WaitReason::MaxPerDay => {
+            let count = activity.today;
+            let why = phrase!(
+                "{count message} sent today (`max_per_day`)",
+                "本日の上限（`max_per_day`）の {count} 件を送信済み",
+                count
+            );
+            Some(wait(WaitCause::MaxPerDay, Some(until), activity.last_attempt_at, why))
+        }
+        WaitReason::Pace => None,
+    })
+}
