@@ -26,6 +26,17 @@ CREATE TABLE pauses (
   reason TEXT NOT NULL
 );
 
+-- What the operator has to know, such as `failing job:NAME`: told when it begins and when it is over.
+CREATE TABLE alerts (
+  cause TEXT PRIMARY KEY NOT NULL,
+  since TEXT NOT NULL,
+  message TEXT NOT NULL,
+  -- When the channels of `alert` were told that it began.
+  announced_at TEXT,
+  -- When it was over; it goes once the channels are told.
+  over_at TEXT
+);
+
 -- A released lease keeps its row, so that the fence only ever rises.
 CREATE TABLE leases (
   name TEXT PRIMARY KEY NOT NULL,

@@ -13,6 +13,7 @@ use crate::commits;
 use crate::config::value::Span;
 use crate::config::{self, Config, Kind, MissingAt, MissingSecret, Problem, Problems, Section, TableKind};
 use crate::db::{self, Db};
+use crate::engine::alert::Announcer;
 use crate::engine::pipeline::{Document, Prune, Thing, WithoutChannel};
 use crate::engine::{Finder, Job, JobEnv, Pipeline, Schedule, Table, things};
 use crate::fetch::{self, AllowPrivate, ClientConfig, FetchConfig, Fetcher};
@@ -69,7 +70,9 @@ pub fn list_warnings(config: &Config) -> Problems {
     warnings.extend(list_unused(config));
     for job in &config.jobs {
         warnings.extend(
-            find_pipeline(&job.kind).map(|pipeline| (pipeline.list_warnings)(job)).unwrap_or_default(),
+            find_pipeline(&job.kind)
+                .map(|pipeline| (pipeline.list_warnings)(job, config))
+                .unwrap_or_default(),
         );
     }
     warnings.extend(config.jobs.iter().filter_map(warn_without_channel));
@@ -89,7 +92,7 @@ pub fn warn_without_channel(job: &config::Job) -> Option<Problem> {
 }
 
 /// Which of the secrets that are `missing` a job needs: its own, those of its channels and its model, and the proxy's.
-pub fn list_missing_of(job: &Job, config: &Config, missing: &[MissingAt]) -> Vec<String> {
+fn list_missing_of(job: &Job, config: &Config, missing: &[MissingAt]) -> Vec<String> {
     let relied_on = job.collector.relies_on();
     let deliver = config.find_job(job.name.as_str()).map_or(&[][..], |job| job.deliver.as_slice());
     let is_needed = |missing: &&MissingAt| match missing.place {
@@ -108,14 +111,16 @@ fn list_unused(config: &Config) -> Vec<Problem> {
         return Vec::new();
     }
     let unused = |section: &Section, why: &str| section.header_problem(why).as_warning();
-    let is_announced =
-        |name: &str| config.jobs.iter().any(|job| job.deliver.iter().any(|channel| channel == name));
+    let is_announced = |name: &str| {
+        let jobs = config.jobs.iter().map(|job| &job.deliver);
+        jobs.chain([&config.app.alert]).any(|channels| channels.iter().any(|channel| channel == name))
+    };
     let asks = |job: &config::Job| find_pipeline(&job.kind).is_some_and(|pipeline| pipeline.uses.llm);
     let is_asked = config.jobs.iter().any(asks);
     let channels = config.channels.iter().filter(|channel| !is_announced(&channel.name));
     let llms = config.llms.iter().filter(|_| !is_asked);
     channels
-        .map(|channel| unused(channel, "no job has it in `deliver`, so nothing is sent there"))
+        .map(|channel| unused(channel, "neither a `deliver` nor `alert` names it, so nothing is sent there"))
         .chain(llms.map(|llm| unused(llm, "no job asks a model")))
         .collect()
 }
@@ -206,11 +211,17 @@ impl App {
     /// Finds things by name, for `why` and the pages.
     pub fn finder(&self, config: &Config, limit: usize) -> Finder {
         let of_pipelines = PIPELINES.iter().flat_map(|pipeline| pipeline.words.iter().copied());
+        let missing = config.list_missing_secrets();
+        let missing_of = |job: &Job| (job.name.to_string(), list_missing_of(job, config, &missing));
         Finder {
             config: Arc::new(config.clone()),
             jobs: self.jobs.clone(),
             things: things().collect(),
             words: of_pipelines.chain(things::WORDS.iter().copied()).collect(),
+            needs: PIPELINES.iter().map(|pipeline| pipeline.list_needs).collect(),
+            channels: Arc::clone(&self.env.channels),
+            quotas: self.env.quotas.clone(),
+            missing: self.jobs.iter().map(missing_of).collect(),
             limit,
             now: self.env.clock.now(),
         }
@@ -226,6 +237,11 @@ impl App {
             channel_env.clock.clone(),
             topics(),
         )
+    }
+
+    /// Tells the operator what is wrong.
+    pub fn announcer(&self) -> Announcer {
+        Announcer::new(&self.env)
     }
 }
 

@@ -18,7 +18,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     topics,
     without_channel: WithoutChannel { instead: "", listing: "change ls" },
     check_jobs: config::check_ids,
-    list_warnings: |_| crate::config::Problems::default(),
+    list_warnings: |_, _| crate::config::Problems::default(),
     prune: &[store::prune_history, store::prune_stray_history, store::prune_changes],
     quotas: &[],
     uses: Uses { llm: false, quota_for_tests: false },
@@ -64,6 +64,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         let configured = config::list_blogs(config).map(|(_, blog)| blog.id).collect();
         view::list_left(tx, &configured)
     },
+    list_needs: |_| Ok(Vec::new()),
 };
 
 static CHANGES: Table = Table {

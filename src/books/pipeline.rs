@@ -24,7 +24,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     topics,
     without_channel: WithoutChannel { instead: "", listing: "book ls" },
     check_jobs: |_| crate::config::Problems::default(),
-    list_warnings: config::list_warnings,
+    list_warnings: |job, _| config::list_warnings(job),
     prune: &[],
     quotas: &[(GOOGLE_BOOKS, REQUESTS_PER_DAY)],
     uses: Uses { llm: false, quota_for_tests: true },
@@ -72,6 +72,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     words: &[BookCode::words, SearchCode::words],
     list_busy: |_| Ok(Vec::new()),
     list_left: |_, _| Ok(Vec::new()),
+    list_needs: |_| Ok(Vec::new()),
 };
 
 static BOOKS: Table = Table {

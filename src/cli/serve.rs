@@ -15,12 +15,16 @@ use crate::channel::outbox::Sender;
 use crate::config::value::Span;
 use crate::config::{self, Colour};
 use crate::db::{self, Db, Open};
+use crate::engine::alert::Announcer;
 use crate::engine::{Job, Progress, Runner, daemon, store};
 use crate::text::counted;
 use crate::web;
 
 /// How often the config file, and the place of the database, is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// How often alerts are brought up to date.
+const ANNOUNCE_EVERY: Duration = Duration::from_secs(60);
 
 /// How often old history is deleted.
 const FORGET_EVERY: Duration = Duration::from_secs(60 * 60);
@@ -66,9 +70,10 @@ async fn report_next(context: &Context, app: &App) -> Result<()> {
 pub(super) async fn until_stopped(context: &Context, app: &App, pages: Option<web::Bound>) {
     let runner = Runner::new(app.env.db.clone(), Progress::default());
     let (jobs, list) = watch::channel(Arc::new(app.jobs.clone()));
-    let (senders, sender) = watch::channel(app.sender());
+    let (senders, sender) = watch::channel((app.sender(), app.announcer()));
     tokio::join!(
         daemon::serve(&runner, list, &context.stop),
+        announce(sender.clone(), &context.stop),
         send(sender, &context.stop),
         follow_config(context, app, &jobs, &senders),
         forget(context, app),
@@ -127,14 +132,29 @@ async fn forget(context: &Context, app: &App) {
     }
 }
 
+/// Sends what is queued, and tells the operator what is wrong, by the config that is in use.
+type Outgoing = (Sender, Announcer);
+
+/// Looks every minute whether there is something that the operator has to know.
+async fn announce(outgoing: watch::Receiver<Outgoing>, stop: &CancellationToken) {
+    while !stop.is_cancelled() {
+        let announcer = outgoing.borrow().1.clone();
+        announcer.update_if_possible().await;
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(ANNOUNCE_EVERY) => {}
+        }
+    }
+}
+
 /// Sends what is queued. A sender with other channels takes over at once; the one before it takes no more, and ends the
 /// messages under way in their own time: cutting them off would send them twice.
-async fn send(mut senders: watch::Receiver<Sender>, stop: &CancellationToken) {
+async fn send(mut senders: watch::Receiver<Outgoing>, stop: &CancellationToken) {
     let run = async |sender: Sender, turn: CancellationToken| sender.run(&turn, stop).await;
     let mut sending = FuturesUnordered::new();
     while !stop.is_cancelled() {
         let turn = stop.child_token();
-        let sender = senders.borrow_and_update().clone();
+        let sender = senders.borrow_and_update().0.clone();
         sending.push(run(sender, turn.clone()));
         loop {
             tokio::select! {
@@ -154,7 +174,7 @@ async fn follow_config(
     context: &Context,
     app: &App,
     jobs: &watch::Sender<Arc<Vec<Job>>>,
-    senders: &watch::Sender<Sender>,
+    senders: &watch::Sender<Outgoing>,
 ) {
     let Ok(path) = context.config_path() else { return };
     let changed_at = || path.metadata().and_then(|file| file.modified()).ok();
@@ -176,7 +196,7 @@ async fn follow_config(
                 if let Err(error) = report_next(context, &new).await {
                     warn!("Cannot see what is due: {}", error.plain(Colour::Never));
                 }
-                senders.send_replace(new.sender());
+                senders.send_replace((new.sender(), new.announcer()));
                 jobs.send_replace(Arc::new(new.jobs));
             }
             Err(error) => {

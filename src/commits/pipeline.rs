@@ -19,7 +19,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     topics: |topics| topics,
     without_channel: WithoutChannel { instead: "", listing: "commits stats" },
     check_jobs: |_| crate::config::Problems::default(),
-    list_warnings: |_| crate::config::Problems::default(),
+    list_warnings: |_, _| crate::config::Problems::default(),
     prune: &[],
     quotas: &[],
     uses: Uses { llm: false, quota_for_tests: false },
@@ -105,6 +105,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     words: &[BranchCode::words, ProjectCode::words, RunCode::words],
     list_busy: run::store::list_busy,
     list_left: |_, _| Ok(Vec::new()),
+    list_needs: |_| Ok(Vec::new()),
 };
 
 static COMMITS: Table = Table {

@@ -19,12 +19,15 @@ pub struct RunEvent {
     /// When it began.
     #[serde(default)]
     pub began_at: Option<Timestamp>,
+    /// How many new things it found.
+    #[serde(default)]
+    pub new_count: u64,
 }
 
 impl RunEvent {
     /// The end of a run.
-    pub fn new(code: Outcome, message: Phrase, began_at: Timestamp) -> Self {
-        Self { code, message, began_at: Some(began_at) }
+    pub fn new(code: Outcome, message: Phrase, began_at: Timestamp, new_count: u64) -> Self {
+        Self { code, message, began_at: Some(began_at), new_count }
     }
 }
 

@@ -1,14 +1,17 @@
 //! What a name may stand for, and what its events say.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Job;
-use super::pipeline::{Thing, Words};
+use super::pipeline::{ListNeeds, Thing, Words};
 use super::view::{Line, View};
+use crate::channel::ChannelSet;
 use crate::config::Config;
 use crate::db::{self, Tx};
 use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
+use crate::ledger::quota::Quota;
 use crate::parse::url::Url;
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -25,6 +28,14 @@ pub struct Finder {
     pub things: Vec<&'static Thing>,
     /// What events say.
     pub words: Vec<Words>,
+    /// What needs a person, by pipeline.
+    pub needs: Vec<ListNeeds>,
+    /// The channels.
+    pub channels: Arc<ChannelSet>,
+    /// Daily limits, by provider.
+    pub quotas: BTreeMap<String, Quota>,
+    /// What has to be set before a job can do its work, by job.
+    pub missing: BTreeMap<String, Vec<String>>,
     /// Events and rows that are shown at most.
     pub limit: usize,
     /// The present moment.

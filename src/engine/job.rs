@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::view::Fact;
-use super::{Outcome, Preview, Schedule};
+use super::preview::Asking;
+use super::view::{Fact, View};
+use super::{Outcome, Preview, Schedule, Standing};
 use crate::config::Problem;
 use crate::db::{self, Db, Tx};
 use crate::fetch::Check;
@@ -51,6 +52,17 @@ pub trait Collector: Send + Sync {
     /// Looks at the outside once and says what would be found. Nothing is written but requests that count.
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>>;
 
+    /// Shows all that a run would make of the item at `url`; `None` when the job has no such items.
+    fn test_item<'a>(
+        &'a self,
+        db: &'a Db,
+        url: &'a str,
+        asking: Asking,
+    ) -> Boxed<'a, Result<Option<View>, Failure>> {
+        let _ = (db, url, asking);
+        Box::pin(async { Ok(None) })
+    }
+
     /// Whether what the job reads can be reached with what it has; nothing is counted, paid or changed there.
     fn check(&self) -> Boxed<'_, Vec<Check>> {
         Box::pin(async { Vec::new() })
@@ -65,6 +77,12 @@ pub trait Collector: Send + Sync {
     fn list_facts(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Vec<Fact>> {
         let _ = (tx, name, now);
         Ok(Vec::new())
+    }
+
+    /// Where the job named `name` stands for reasons of its own: all is collected, a quota is used up.
+    fn find_standing(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Option<Standing>> {
+        let _ = (tx, name, now);
+        Ok(None)
     }
 
     /// Says what a run would do now, without changing anything or calling anything that costs.
@@ -135,6 +153,8 @@ impl RunContext {
 pub struct Report {
     /// One line for people: what was found, decided and queued.
     pub summary: Phrase,
+    /// How many new things were found.
+    pub new_count: u64,
     /// What went wrong in parts, one line each; the rest is saved.
     pub problems: Vec<Phrase>,
     /// Set when the run ended early because a quota is used up or a provider is paused: fine, but not complete.
@@ -152,6 +172,7 @@ impl Report {
     pub fn new(summary: Phrase) -> Self {
         Self {
             summary,
+            new_count: 0,
             problems: Vec::new(),
             waiting_until: None,
             is_incomplete: false,

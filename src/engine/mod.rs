@@ -7,16 +7,21 @@
 //!                 wait          skip                    continue next time
 //! ```
 
+pub mod alert;
+pub mod attention;
 pub mod commands;
 pub mod daemon;
 pub mod env;
 pub mod events;
 pub mod finder;
 pub mod job;
+pub mod overview;
 pub mod pipeline;
 pub mod preview;
 pub mod runner;
 pub mod schedule;
+pub mod silence;
+pub mod standing;
 pub mod store;
 pub mod table;
 pub mod things;
@@ -25,10 +30,12 @@ pub mod view;
 pub use env::JobEnv;
 pub use finder::Finder;
 pub use job::{Collector, Delivery, Failure, Job, Plan, Progress, Report, RunContext, Update};
+pub use overview::Overview;
 pub use pipeline::Pipeline;
 pub use preview::{Preview, PreviewItem};
 pub use runner::{Finished, Picked, Runner, Selection, Skipped};
 pub use schedule::Schedule;
+pub use standing::Standing;
 pub use store::{JobState, Outcome};
 pub use table::{Field, Table};
 pub use view::{State, View};

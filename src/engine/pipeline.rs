@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::job::Boxed;
+use super::overview::Notice;
 use super::{Collector, Finder, JobEnv, Table, View};
 use crate::channel::outbox::Topics;
 use crate::config::{self, Config, Kind, Problems, Section};
@@ -34,7 +35,7 @@ pub struct Pipeline {
     /// What is wrong with its jobs taken together.
     pub check_jobs: fn(&[config::Job]) -> Problems,
     /// What should be better in the table of a job, though it can be used.
-    pub list_warnings: fn(&config::Job) -> Problems,
+    pub list_warnings: fn(&config::Job, &Config) -> Problems,
     /// Deletes at most so many rows of history that are older than a moment; each answers how many went.
     pub prune: &'static [Prune],
     /// Daily limits that hold without being configured, by the name of the provider.
@@ -65,7 +66,12 @@ pub struct Pipeline {
     pub list_busy: fn(&mut Tx<'_>) -> db::Result<Vec<String>>,
     /// What it has rows of that the config does not name any more.
     pub list_left: fn(&mut Tx<'_>, &Config) -> db::Result<Vec<Left>>,
+    /// What of it needs a person, beside its messages.
+    pub list_needs: ListNeeds,
 }
+
+/// What needs a person.
+pub type ListNeeds = fn(&mut Tx<'_>) -> db::Result<Vec<Notice>>;
 
 /// Makes a job of its table.
 pub type Make = fn(&config::Job, &JobEnv) -> Result<Arc<dyn Collector>, Problems>;

@@ -8,6 +8,15 @@ use crate::phrase::Phrase;
 /// Things that a preview names.
 pub const MAX_NAMED: usize = 5;
 
+/// Whether a preview of one item asks a model, which costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asking {
+    /// It only shows the question.
+    No,
+    /// It asks.
+    Ask,
+}
+
 /// What was found at everything that a job watches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Preview {

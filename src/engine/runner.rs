@@ -8,6 +8,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use super::alert;
 use super::events::RunEvent;
 use super::store::{self, Outcome};
 use super::{Delivery, Failure, Job, Progress, Report, RunContext};
@@ -257,6 +258,7 @@ impl Runner {
             Err(Failure::Failed(_) | Failure::Db(_)) => true,
             Err(_) => false,
         };
+        let new_count = outcome.as_ref().map_or(0, |report| report.new_count);
         let (outcome, message) = match outcome {
             Ok(report) if !report.problems.is_empty() => {
                 (report.outcome(), Phrase::list(report.problems.clone()))
@@ -278,7 +280,8 @@ impl Runner {
             let failures = store::find_state(tx, name.as_str())?.map_or(0, |state| state.failures_in_a_row);
             let retry_at = may_pass.then(|| schedule.retry_at(failures + 1, now)).flatten();
             store::mark_ended(tx, name.as_str(), outcome, &message, retry_at, now)?;
-            let ended = RunEvent::new(outcome, message.clone(), began_at);
+            alert::note_run(tx, &name, (outcome, &message), failures + 1, may_pass, now)?;
+            let ended = RunEvent::new(outcome, message.clone(), began_at, new_count);
             event::record(tx, Some(&name), &Subject::job(&name), &ended, now)
         });
         Ok(written.await?)

@@ -217,6 +217,29 @@ pub fn list_of_job(tx: &mut Tx<'_>, job_name: &str, limit: usize) -> db::Result<
     )
 }
 
+/// An event and its place among all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Numbered {
+    /// Its place.
+    pub id: i64,
+    /// What happened.
+    pub event: Event,
+}
+
+/// The next events after the number `after`, oldest first.
+pub fn list_after(tx: &mut Tx<'_>, after: i64, limit: usize) -> db::Result<Vec<Numbered>> {
+    tx.list(
+        sql!("SELECT at, job_name, subject, code, detail, id FROM events WHERE id > ?1 ORDER BY id LIMIT ?2"),
+        params![after, limit],
+        |row| Ok(Numbered { id: row.get(5)?, event: read(row)? }),
+    )
+}
+
+/// The number of the newest event; 0 when there is none.
+pub fn find_newest(tx: &mut Tx<'_>) -> db::Result<i64> {
+    tx.count(sql!("SELECT COALESCE(MAX(id), 0) FROM events"), params![])
+}
+
 /// Oldest first, what a statement answers newest first.
 fn list(tx: &mut Tx<'_>, newest_first: &'static Sql, params: &[Value<'_>]) -> db::Result<Vec<Event>> {
     let mut events = tx.list(newest_first, params, read)?;

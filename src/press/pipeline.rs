@@ -19,7 +19,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         listing: "item ls",
     },
     check_jobs: |_| crate::config::Problems::default(),
-    list_warnings: |_| crate::config::Problems::default(),
+    list_warnings: |_, _| crate::config::Problems::default(),
     prune: &[],
     quotas: &[],
     uses: Uses { llm: true, quota_for_tests: false },
@@ -42,6 +42,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     words: &[ItemCode::words, FeedCode::words],
     list_busy: |_| Ok(Vec::new()),
     list_left: |_, _| Ok(Vec::new()),
+    list_needs: |_| Ok(Vec::new()),
 };
 
 const ITEM_AT: Thing = Thing {

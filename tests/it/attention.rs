@@ -60,7 +60,7 @@ fn blogs(name: &str, keys: &str, site: &Site) -> String {
     )
 }
 
-const HELD: &str = "1 message waits for your decision: `tsuzuki delivery ls --state held`";
+const HELD: &str = "1 message on hold until you decide: `tsuzuki delivery ls --state held`";
 const FAILED: &str = "1 message failed and will not be sent: `tsuzuki delivery ls --state failed`";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,7 +78,10 @@ async fn what_is_held_is_said_by_the_run_that_holds_it_and_by_status_until_it_is
     let again = run(&test_env, &["run-due", "-q"], day(5)).await;
     assert_eq!((again.code, again.err.as_str()), (0, ""), "told once, not with every line of a crontab");
     run(&test_env, &["run", "mine"], day(6)).await.warns(0, HELD);
-    run(&test_env, &["status"], day(6)).await.warns(0, HELD);
+    let words = "job mine: 1 message on hold until you decide: `tsuzuki delivery ls --state held --job mine`";
+    let status = run(&test_env, &["status"], day(6)).await;
+    status.warns(0, words);
+    assert!(status.out.contains("◆ Needs approval"), "{status:?}");
     let json = run(&test_env, &["status", "--json"], day(6)).await;
     let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!(json[0]["messages_held"], 1);
@@ -102,7 +105,9 @@ async fn a_message_that_failed_for_good_changes_the_exit_code_and_stays_in_statu
     run(&test_env, &["run-due", "-q"], day(2)).await.warns(3, FAILED);
     let again = run(&test_env, &["run-due", "-q"], day(3)).await;
     assert_eq!((again.code, again.err.as_str()), (0, ""));
-    run(&test_env, &["status"], day(3)).await.warns(0, FAILED);
+    let words =
+        "job mine: 1 message failed and will not be sent: `tsuzuki delivery ls --state failed --job mine`";
+    run(&test_env, &["status"], day(3)).await.warns(0, words);
     assert_eq!(run(&test_env, &["status"], day(12)).await.err, "", "an old failure is in the listing only");
 }
 
@@ -116,11 +121,78 @@ async fn a_run_says_when_what_waits_may_leave() {
     );
     let ran = run(&test_env, &["run-due"], day(2)).await;
     let at = day(2).to_string()[..10].to_owned();
-    let words = format!("messages wait; the next leaves at {at} 23:30 +00:00, or later");
+    let words = format!("paused until {at} 23:30 +00:00: quiet hours; 1 message waiting");
     assert!(ran.code == 0 && ran.err.contains(&words), "{ran:?}");
+    assert!(!ran.err.contains("the next leaves at"), "once is enough: {ran:?}");
+    run(&test_env, &["status"], day(2)).await.warns(0, &words);
     assert!(server.posts().is_empty());
     let quiet = run(&test_env, &["run-due", "-q"], day(2).plus(Duration::from_secs(7200))).await;
     assert_eq!((quiet.code, quiet.err.as_str()), (0, ""), "that is no alarm");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_hears_of_a_locked_channel_in_the_run_that_locks_it() {
+    let site = Site::start(Content::with_articles(2, day(1))).await.unwrap();
+    let (server, operators) = (WebhookServer::start().await.unwrap(), WebhookServer::start().await.unwrap());
+    server.script.always(Some(Fault::Status(401, Vec::new())));
+    let ops = hook(&operators).replace("channel.hook", "channel.ops");
+    let app = "[app]\nlanguage = \"en\"\nalert = [\"ops\"]\n";
+    let test_env = TestEnv::new(&(hook(&server) + &ops + app + &blogs("mine", "first_run = \"all\"", &site)));
+    for time in 2..4 {
+        assert_eq!(run(&test_env, &["run-due", "-q"], day(time)).await.code, 4);
+        let posts = operators.posts();
+        assert!(posts.len() == 1 && posts[0].body.contains("channel hook: paused: "), "{posts:?}");
+    }
+}
+
+/// The cells of the only message in `delivery ls`.
+async fn listed(test_env: &TestEnv, now: Timestamp) -> String {
+    let said = run(test_env, &["delivery", "ls", "--state", "ready"], now).await;
+    assert_eq!((said.code, said.out.lines().count()), (0, 2), "{said:?}");
+    said.out.lines().nth(1).unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_over_its_daily_limit_is_told_with_its_end_and_by_a_quiet_run_once() {
+    let sites = [1, 2].map(|n| Content::with_articles(n, day(1)));
+    let [one, two] = sites.map(Site::start);
+    let (one, two) = (one.await.unwrap(), two.await.unwrap());
+    let server = WebhookServer::start().await.unwrap();
+    let channel = hook(&server) + "max_per_day = 1\ntimezone = \"UTC\"\n[app]\ntimezone = \"UTC\"\n";
+    let first = "first_run = \"all\"";
+    let test_env = TestEnv::new(&(channel + &blogs("one", first, &one) + &blogs("two", first, &two)));
+    let words =
+        "paused until 2026-01-03 00:00 +00:00: 1 message sent today (`max_per_day`); 1 message waiting";
+    run(&test_env, &["run-due", "-q"], day(2)).await.warns(0, words);
+    let later = day(2).plus(Duration::from_secs(7200));
+    let again = run(&test_env, &["run-due", "-q"], later).await;
+    assert_eq!((again.code, again.err.as_str()), (0, ""), "told once, not with every line of a crontab");
+    run(&test_env, &["run-due"], later).await.warns(0, words);
+    run(&test_env, &["status"], later).await.warns(0, words);
+    let row = listed(&test_env, later).await;
+    assert!(row.contains("2026-01-03 00:00") && row.contains("1 message sent today"), "{row}");
+    let japanese = run(&test_env, &["--lang", "ja", "status"], later).await;
+    japanese.warns(0, "channel hook: 2026-01-03 00:00 +00:00 まで一時停止中：本日の上限（`max_per_day`）の 1 件を送信済み（送信待ち 1 件）");
+    assert_eq!(server.posts().len(), 1);
+    assert_eq!(run(&test_env, &["status"], day(4)).await.err, "", "a new day");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_channel_that_was_asked_to_wait_is_told_with_its_end_and_by_a_quiet_run_once() {
+    let site = Site::start(Content::with_articles(2, day(1))).await.unwrap();
+    let server = WebhookServer::start().await.unwrap();
+    server.script.next(Fault::Status(429, vec![("retry-after", "7200".to_owned())]));
+    let test_env = TestEnv::new(
+        &(hook(&server) + "[app]\ntimezone = \"UTC\"\n" + &blogs("mine", "first_run = \"all\"", &site)),
+    );
+    let words = "paused until 2026-01-02 02:00 +00:00: ";
+    run(&test_env, &["run-due", "-q"], day(2)).await.warns(0, words);
+    let later = day(2).plus(Duration::from_secs(3600));
+    assert_eq!(run(&test_env, &["run-due", "-q"], later).await.err, "");
+    run(&test_env, &["status"], later).await.warns(0, words);
+    let row = listed(&test_env, later).await;
+    assert!(row.contains("2026-01-02 02:00") && row.contains("429"), "{row}");
+    assert!(server.posts().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -135,7 +207,14 @@ async fn a_channel_that_refuses_our_credentials_ends_with_4_every_time() {
     again.warns(4, words);
     assert_eq!(again.err.lines().count(), 1, "{again:?}");
     run(&test_env, &["run-due"], day(4)).await.warns(4, words);
-    run(&test_env, &["status"], day(4)).await.warns(0, words);
+    let status = "channel hook: paused: the webhook answered with status 401";
+    run(&test_env, &["status"], day(4)).await.warns(0, status);
+    let row = listed(&test_env, day(4)).await;
+    assert!(row.contains(" -  ") && row.contains("status 401"), "it has no next time: {row}");
+    assert!(
+        !run(&test_env, &["run-due"], day(5)).await.err.contains("the next leaves at"),
+        "nobody knows when"
+    );
     let told = run(&test_env, &["why", "hook"], day(4)).await;
     assert!(told.out.contains("until its credentials change"), "{told:?}");
 }
@@ -216,17 +295,21 @@ async fn a_quick_job_is_sent_while_a_slow_one_still_runs_and_what_was_killed_is_
             let said = run(test_env, &["status", "--json"], now).await;
             let rows: serde_json::Value = serde_json::from_str(&said.out).unwrap();
             (
-                rows[0]["state"].as_str().unwrap().to_owned(),
+                format!(
+                    "{} {}",
+                    rows[0]["state"].as_str().unwrap(),
+                    rows[0]["why"].as_str().unwrap_or_default()
+                ),
                 rows[0]["next_run_at"].as_str().unwrap().to_owned(),
             )
         }
     };
     let soon = day(2).plus(Duration::from_secs(2));
-    assert_eq!(status(soon).await.0, "running");
+    assert_eq!(status(soon).await.0, "running ");
     child.kill().unwrap();
     child.wait().unwrap();
     let (state, next) = status(soon).await;
-    assert_eq!(state, "cut off");
+    assert_eq!(state, "due its last run was cut off");
     assert!(next.starts_with("2026-01-02T00:00:0"), "due at once, not at the next point: {next}");
     let why = run(&test_env, &["why", "slow", "--json"], soon).await;
     let why: serde_json::Value = serde_json::from_str(&why.out).unwrap();
@@ -248,8 +331,9 @@ async fn a_channel_whose_secret_is_not_set_is_paused_until_it_is() {
         assert!(!ran.err.contains("credentials") && !ran.err.contains("reject"), "{ran:?}");
     }
     let status = run(&test_env, &["status"], day(4)).await;
-    status.warns(0, "channel hook is paused: HOOK_URL is not set");
-    assert!(status.out.contains("Needs setup"), "{status:?}");
+    status.warns(0, "channel hook: paused: HOOK_URL is not set: `tsuzuki doctor`");
+    assert_eq!(status.err.lines().count(), 1, "one cause is said once: {status:?}");
+    assert!(status.out.contains("✕ Needs setup: HOOK_URL is not set"), "{status:?}");
     let why = run(&test_env, &["why", "hook"], day(4)).await;
     assert!(why.out.contains("channel hook until its credentials change: HOOK_URL is not set"), "{why:?}");
     let mut set = command(&test_env, &["run", "mine", "-q"], day(5));

@@ -21,6 +21,7 @@ const EVERYTHING_WRONG: &str = r#"bogus = 1 # 1 unknown key `bogus`
 [app]
 timezone = "Asia/Tokio" # 12 `Asia/Tokio` is not a time zone
 langage = "ja" # 1 unknown key `langage`
+alert = ["mail", "maill"] # 18 there is no channel `maill`
 [quota.small] # 1 the key `per_day` is missing
 perday = 5 # 1 unknown key `perday`
 [llm.gem]
@@ -207,7 +208,10 @@ fn a_table_that_nothing_uses_is_a_warning() {
     assert_eq!(code, Some(0), "{problems:?}");
     let unused: Vec<&String> = problems.iter().filter(|problem| !problem.contains("is not set")).collect();
     let [channel, llm] = unused.as_slice() else { panic!("{problems:?}") };
-    assert!(channel.starts_with("10:1 ") && channel.contains("no job has it in `deliver`"), "{channel}");
+    assert!(
+        channel.starts_with("10:1 ") && channel.contains("neither a `deliver` nor `alert` names it"),
+        "{channel}"
+    );
     assert!(llm.starts_with("13:1 ") && llm.contains("no job asks a model"), "{llm}");
 }
 
@@ -280,5 +284,14 @@ fn a_large_file_that_is_wrong_everywhere_is_told_of_in_reasonable_time() {
         assert!((least..=most).contains(&problems.len()), "{}: {:?}", problems.len(), problems.first());
         let told = ends_with(&test_env.run(&["check"]), 5);
         assert!(told.lines().count() < 10 * most, "{}", told.lines().count());
+    }
+}
+
+#[test]
+fn a_channel_that_only_alerts_go_to_is_in_use() {
+    let channel = "[channel.ops]\nkind = \"slack\"\nurl = \"https://hooks.example/x\"\n";
+    for (app, is_used) in [("", false), ("[app]\nalert = [\"ops\"]\n", true)] {
+        let said = said(&TestEnv::new(&format!("{app}{channel}")).run(&["check"]));
+        assert_eq!(!said.contains("nothing is sent there"), is_used, "{said}");
     }
 }

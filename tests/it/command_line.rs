@@ -326,7 +326,7 @@ fn the_database_is_backed_up_restored_and_reset() {
         assert!(test_env.path().join(kept).exists(), "what was there is kept, each time");
     }
     let status = out(&test_env.run(&["status"]));
-    assert!(status.contains("paused: holiday"), "{status}");
+    assert!(status.contains("∥ Paused: holiday"), "{status}");
     assert_eq!(code(&test_env.run(&["db", "check"])), 0);
     std::fs::write(test_env.path().join("copy.db"), b"not a database").unwrap();
     assert_eq!(code(&test_env.run(&["db", "restore", "copy.db", "--yes"])), 1);
@@ -343,7 +343,7 @@ fn status_makes_nothing_and_says_that_nothing_has_run() {
         "{}",
         err(&status)
     );
-    assert!(out(&status).contains("never ran"), "{}", out(&status));
+    assert!(out(&status).contains("○ Not run yet"), "{}", out(&status));
     let json: serde_json::Value = serde_json::from_str(&out(&test_env.run(&["status", "--json"]))).unwrap();
     assert_eq!((json[0]["job"].as_str(), &json[0]["last_run_at"]), (Some("blogs"), &serde_json::Value::Null));
     assert_eq!(code(&test_env.run(&["why", "blogs"])), 0);

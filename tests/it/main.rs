@@ -5,6 +5,7 @@
 #[macro_use]
 mod databases;
 
+mod alerts;
 mod architecture;
 mod attention;
 mod backups;

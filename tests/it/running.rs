@@ -18,7 +18,7 @@ use tsuzuki::time::Timestamp;
 use crate::databases::Fixture;
 
 /// A job whose runs are counted, and end as they are told to.
-struct Counted {
+pub(crate) struct Counted {
     runs: AtomicU32,
     end: fn(&RunContext) -> Result<Report, Failure>,
     /// How long a run takes.
@@ -45,7 +45,11 @@ impl Collector for Counted {
     }
 }
 
-fn job(name: &str, end: fn(&RunContext) -> Result<Report, Failure>, lasts: Duration) -> (Job, Arc<Counted>) {
+pub(crate) fn job(
+    name: &str,
+    end: fn(&RunContext) -> Result<Report, Failure>,
+    lasts: Duration,
+) -> (Job, Arc<Counted>) {
     let work = Arc::new(Counted { runs: AtomicU32::new(0), end, lasts });
     let spec = ScheduleSpec::Every("1h".parse().unwrap());
     let job = Job {

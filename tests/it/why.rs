@@ -99,7 +99,7 @@ on_both_databases! {
             "hook: 1 failed\n",
             "hook: 1 needs approval\n",
             "hook: 1 may or may not have arrived",
-            "tsuzuki change resume site  # resume blog site",
+            "tsuzuki blog resume site  # resume blog site",
             "tsuzuki delivery retry --channel hook  # resume channel hook",
             "tsuzuki delivery retry ",
             "tsuzuki delivery approve --job mine  # send what needs approval",

@@ -25,6 +25,10 @@ pub struct App {
     pub language: Option<Language>,
     /// What we call ourselves in requests; when not set, the name and version of this program.
     pub user_agent: Option<String>,
+    /// The channels that hear of trouble: a job that keeps failing, a source that is gone or silent, a channel or provider
+    /// that is locked or used up, messages that wait for approval. Each is told once, and once when it is over; without
+    /// `alert`, `status` shows them.
+    pub alert: Vec<String>,
     /// A page or mail address that the operator of a site can turn to; added to the user agent.
     pub contact: Option<String>,
     /// An HTTP proxy for every HTTP request, as `http://USER:PASSWORD@HOST:PORT`; names are then resolved, and private
@@ -48,6 +52,7 @@ impl Default for App {
             timezone: Zone::tokyo(),
             language: None,
             user_agent: None,
+            alert: Vec::new(),
             contact: None,
             proxy: None,
             extra_ca: None,

@@ -11,6 +11,7 @@ use crate::app::{self, App};
 use crate::channel::outbox;
 use crate::config::{Colour, Config};
 use crate::db::{DbUrl, Open};
+use crate::engine::attention;
 use crate::fetch::{Check, Wanted};
 use crate::ledger::pause;
 use crate::phrase::Speech;
@@ -199,7 +200,7 @@ async fn find_waiting(app: &App) -> Vec<Finding> {
     let (now, jobs) = (app.env.clock.now(), app.jobs.clone());
     let speech = Speech { zone: Some(app.env.app.timezone.time_zone().clone()), ..Speech::default() };
     let waiting = app.env.db.read(move |tx| {
-        let of_people = waiting::sum(waiting::list(tx, now)?.values());
+        let of_people = attention::sum(attention::list_waiting(tx, now)?.values());
         let mut facts = Vec::new();
         for job in &jobs {
             let of_job = job.collector.list_facts(tx, &job.name, now)?;
@@ -213,7 +214,9 @@ async fn find_waiting(app: &App) -> Vec<Finding> {
                 let detail = format!("{}: {}", speech.phrase(&fact.label), speech.value(&fact.value));
                 findings.push(Finding::new(&format!("job {job}"), Verdict::Warning, detail));
             }
-            for sentence in [of_people.held_sentence(), of_people.failed_sentence()].into_iter().flatten() {
+            for sentence in
+                [waiting::held_sentence(of_people), waiting::failed_sentence(of_people)].into_iter().flatten()
+            {
                 findings.push(Finding::new("messages", Verdict::Warning, sentence));
             }
             for (channel, count) in orphans {

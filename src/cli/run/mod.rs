@@ -168,7 +168,11 @@ async fn run_jobs(
     let sending = async {
         match delivery {
             Delivery::Queue => {
-                let sent = sending::send_beside(&jobs, &sender, &context.stop).await?;
+                let mut sent = sending::send_beside(&jobs, &sender, &context.stop).await?;
+                // Sending may have shown what is wrong with a channel.
+                if app.announcer().update_if_possible().await > 0 {
+                    sent.add(sender.send_due(&context.stop).await?);
+                }
                 sent.with_waits(&app, began_at).await
             }
             Delivery::NoDeliver => Ok(Sent::default()),

@@ -6,10 +6,12 @@ use super::delivery::phrase_of;
 use super::external::add_pause;
 use crate::channel::outbox::{self, Filter, State as MessageState};
 use crate::db::{self, Tx};
+use crate::engine::attention::Waiting;
 use crate::engine::events::RunEvent;
 use crate::engine::pipeline::Thing;
-use crate::engine::view::{Line, State, View};
-use crate::engine::{Finder, Job, JobState, Outcome, Selection, Skipped, runner, store};
+use crate::engine::standing::{self, Known};
+use crate::engine::view::{Line, View};
+use crate::engine::{Finder, Job, JobState, Selection, Skipped, Standing, overview, runner, store};
 use crate::id::Owner;
 use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
@@ -45,7 +47,7 @@ struct JobDetails {
     pauses: Vec<Pause>,
     /// Its newest runs, oldest first.
     runs: Vec<Event>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<WaitingMessages>,
     /// What else happened to the job itself, oldest first.
     changes: Vec<Event>,
     /// What happened to what it works on, oldest first.
@@ -62,7 +64,7 @@ struct Configured {
 
 /// Messages of the job in one state on one channel.
 #[derive(Serialize)]
-struct Waiting {
+struct WaitingMessages {
     channel: String,
     state: MessageState,
     count: i64,
@@ -83,6 +85,7 @@ fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
         title(&details),
         serde_json::to_value(&details).unwrap_or_default(),
     );
+    view.state = Some(find_standing(finder, tx, job, &details)?.state);
     add_state(&mut view, &details);
     for pause in &details.pauses {
         add_pause(&mut view, pause, finder);
@@ -159,16 +162,29 @@ fn list_needed(name: &str, job: Option<&Job>, deliver: &[String]) -> Vec<Subject
     std::iter::once(Subject::job(name)).chain(channels).chain(relied_on).collect()
 }
 
-fn list_waiting(tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Waiting>> {
+fn list_waiting(tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<WaitingMessages>> {
     let mut waiting = Vec::new();
     for tally in outbox::tally(tx)?.into_iter().filter(|tally| tally.job_name == name) {
         let Some(state) = MessageState::parse(&tally.state) else { continue };
         let channel = Some(tally.channel.clone());
         let filter = Filter { state: Some(state), job: Some(name.to_owned()), channel };
         let ids = outbox::list(tx, &filter, SHOWN)?.into_iter().map(|row| row.id).collect();
-        waiting.push(Waiting { channel: tally.channel, state, count: tally.count, ids });
+        waiting.push(WaitingMessages { channel: tally.channel, state, count: tally.count, ids });
     }
     Ok(waiting)
+}
+
+fn find_standing(
+    finder: &Finder,
+    tx: &mut Tx<'_>,
+    job: Option<&Job>,
+    details: &JobDetails,
+) -> db::Result<Standing> {
+    let Some(job) = job else { return Ok(standing::decide(Known::default())) };
+    let held = details.waiting.iter().filter(|waiting| waiting.state == MessageState::Held);
+    let waiting = Waiting { held: held.map(|waiting| waiting.count).sum(), failed: 0 };
+    let moved = db::find_moved_away(tx)?;
+    Ok(overview::find_job(finder, tx, job, details.state.as_ref(), waiting, moved.as_ref())?.standing)
 }
 
 fn title(details: &JobDetails) -> Phrase {
@@ -225,17 +241,6 @@ fn add_state(view: &mut View, details: &JobDetails) {
     if matches!(details.skipped, None | Some(Skipped::Held(_) | Skipped::NotDue(_))) {
         view.fact(phrase!("next run", "次回"), details.next_run_at);
     }
-    view.state =
-        Some(match (&details.config, &details.skipped, state.and_then(|state| state.last_outcome)) {
-            (None, ..) | (_, Some(Skipped::Disabled), _) => State::Disabled,
-            (_, Some(Skipped::Held(_)), _) => State::Running,
-            (_, Some(Skipped::Paused(_) | Skipped::Moved(_)), _) => State::Paused,
-            (.., Some(Outcome::Failed | Outcome::Partly)) => State::Failing,
-            (.., Some(Outcome::Waiting)) => State::Waiting,
-            (_, None, _) => State::Due,
-            (.., None) => State::New,
-            (.., Some(Outcome::Success | Outcome::Interrupted)) => State::Ok,
-        });
     if details.config.is_some() {
         view.action(phrase!("run it now", "今すぐ実行する"), format!("run {name}"));
     }
@@ -255,8 +260,8 @@ fn run_line(run: &Event) -> Line {
     Line::at(run.at, text)
 }
 
-fn waiting_line(waiting: &Waiting) -> Line {
-    let Waiting { channel, state, count, .. } = waiting;
+fn waiting_line(waiting: &WaitingMessages) -> Line {
+    let WaitingMessages { channel, state, count, .. } = waiting;
     phrase!(
         "{channel}: {count} {state}",
         "{channel}：{state} {count} 件",

@@ -122,6 +122,8 @@ impl Reader {
         config.quotas = self.read_quotas(&config.app);
         config.llms = self.read_named(TableKind::Llm);
         config.channels = self.read_named(TableKind::Channel);
+        let section = self.find_section(TableKind::App).0;
+        self.check_channels(&section, "alert", &config.app.alert, &config);
         config.jobs = self.read_jobs(&config);
         let tables = self.root.find(TableKind::Job.key()).map(|value| &value.data);
         config.has_all_jobs =

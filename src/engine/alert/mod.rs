@@ -1,0 +1,74 @@
+//! What the operator has to know: each cause is told once when it begins and once when it is over, to the channels of
+//! `[app] alert` alone.
+//!
+//! ```text
+//! runs, sources ── raise, clear ──┐
+//! pauses, held messages ─ update ─┴─▶ alerts ── announce ──▶ outbox (same transaction) ──▶ channels of `alert`
+//!                                       └─▶ status
+//! ```
+
+mod announce;
+mod causes;
+mod store;
+
+pub use announce::Announcer;
+pub use store::{Alert, clear, list_open, raise};
+
+use super::Outcome;
+use crate::db::{self, Tx};
+use crate::id::JobName;
+use crate::ledger::Subject;
+use crate::phrase;
+use crate::phrase::Phrase;
+use crate::time::Timestamp;
+
+/// So many failed runs in a row are no accident.
+const FAILURES: i64 = 3;
+
+/// What is wrong with a thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
+pub enum AlertKind {
+    /// A job fails again and again, or until somebody acts.
+    Failing,
+    /// A channel, a provider or a source is paused for long: locked, gone, used up.
+    Paused,
+    /// Messages wait for a decision.
+    Approval,
+    /// A source has brought nothing for much longer than usual.
+    Silent,
+}
+
+impl AlertKind {
+    /// What tells one cause from all others, as it is stored.
+    fn cause(self, subject: &Subject) -> String {
+        format!("{} {subject}", <&str>::from(self))
+    }
+}
+
+/// Notes how a run of a job ended; do it in the transaction that writes that down.
+///
+/// `failures` counts this run; `may_pass` is false for what stays refused until somebody acts.
+pub(super) fn note_run(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    (outcome, message): (Outcome, &Phrase),
+    failures: i64,
+    may_pass: bool,
+    now: Timestamp,
+) -> db::Result<()> {
+    let subject = Subject::job(job);
+    match outcome {
+        Outcome::Failed if failures >= FAILURES || !may_pass => {
+            let said = phrase!(
+                "failed {failures time} in a row: {message}",
+                "{failures} 回続けて失敗：{message}",
+                failures,
+                message
+            );
+            raise(tx, AlertKind::Failing, &subject, &said, now)
+        }
+        Outcome::Failed | Outcome::Interrupted => Ok(()),
+        Outcome::Success | Outcome::Waiting | Outcome::Partly => clear(tx, AlertKind::Failing, &subject, now),
+    }
+}

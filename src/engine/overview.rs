@@ -1,0 +1,335 @@
+//! Every job at a glance, and what needs a person: the first thing that every face shows.
+
+use serde::Serialize;
+
+use super::alert::{self, Alert, AlertKind};
+use super::attention::{self, Waiting};
+use super::events::RunEvent;
+use super::standing::{self, Known, Standing};
+use super::view::State;
+use super::{Finder, Job, JobState, Outcome, Pipeline, runner, store};
+use crate::channel::outbox::{self, ChannelWait, WaitCause};
+use crate::db::{self, MovedAway, Tx};
+use crate::ledger::{Subject, event, lease, pause};
+use crate::phrase;
+use crate::phrase::Phrase;
+use crate::time::Timestamp;
+
+/// Runs of a job that are shown.
+const RUNS: usize = 30;
+/// Events about a job among which its runs are found: it may have been paused and resumed in between.
+const EVENTS: usize = 45;
+
+/// Everything at a glance.
+#[derive(Clone, Debug)]
+pub struct Overview {
+    /// The present moment.
+    pub now: Timestamp,
+    /// Every job, in the order of the config.
+    pub jobs: Vec<JobOverview>,
+    /// What only a person can do, the worst first.
+    pub needs_you: Vec<Notice>,
+    /// What was used of daily limits.
+    pub quotas: Vec<QuotaUse>,
+    /// Where everything was moved to, if it was.
+    pub moved: Option<MovedAway>,
+}
+
+/// A job at a glance.
+#[derive(Clone, Debug, Serialize)]
+pub struct JobOverview {
+    /// Its name.
+    pub job: String,
+    /// A single thing that the config of its job does not name any more, such as a blog.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<String>,
+    /// Its kind; unknown when the config does not name it any more.
+    pub kind: Option<&'static str>,
+    /// Where it stands.
+    #[serde(flatten)]
+    pub standing: Standing,
+    /// When it last began.
+    pub last_run_at: Option<Timestamp>,
+    /// When it last ended well.
+    pub last_success_at: Option<Timestamp>,
+    /// When it starts by itself.
+    pub next_run_at: Option<Timestamp>,
+    /// What its last run said.
+    pub message: Option<Phrase>,
+    /// How many runs in a row have failed.
+    pub failures_in_a_row: i64,
+    /// What has to be set before it can do its work.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub needs_setup: Vec<String>,
+    /// Messages of the job that wait for a person.
+    pub messages_held: i64,
+    /// Messages of the job that failed for good, not long ago.
+    pub messages_failed: i64,
+    /// Its newest runs, oldest first.
+    pub runs: Vec<RunMark>,
+}
+
+/// One run among others.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunMark {
+    /// When it ended.
+    pub at: Timestamp,
+    /// When it began.
+    pub began_at: Option<Timestamp>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What was new.
+    pub new_count: u64,
+    /// What it said.
+    pub message: Phrase,
+}
+
+/// Something that only a person can do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Notice {
+    /// How bad it is.
+    pub state: State,
+    /// What it is about.
+    pub about: Subject,
+    /// What is the matter.
+    pub text: Phrase,
+    /// The command that says more, without the name of the program.
+    pub command: String,
+}
+
+/// What was used of a daily limit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct QuotaUse {
+    /// Of whom.
+    pub provider: String,
+    /// Today.
+    pub used: i64,
+    /// At most.
+    pub per_day: u32,
+    /// When the count starts anew.
+    pub resets_at: Timestamp,
+}
+
+impl Overview {
+    /// Looks at every job of `finder`.
+    pub fn find(finder: &Finder, tx: &mut Tx<'_>) -> db::Result<Self> {
+        let now = finder.now;
+        let states = store::list_states(tx)?;
+        let waiting = attention::list_waiting(tx, now)?;
+        let moved = db::find_moved_away(tx)?;
+        let mut jobs = Vec::with_capacity(finder.jobs.len());
+        for job in &finder.jobs {
+            let state = states.iter().find(|state| state.job_name == job.name.as_str());
+            let waiting = waiting.get(job.name.as_str()).copied().unwrap_or_default();
+            jobs.push(find_job(finder, tx, job, state, waiting, moved.as_ref())?);
+        }
+        let mut quotas = Vec::with_capacity(finder.quotas.len());
+        for quota in finder.quotas.values() {
+            quotas.push(QuotaUse {
+                provider: quota.provider.clone(),
+                used: quota.used(tx, now)?,
+                per_day: quota.rule.per_day,
+                resets_at: quota.resets_at(now),
+            });
+        }
+        let waits = outbox::list_waits(tx, &finder.channels, now)?;
+        let mut needs_you = Vec::new();
+        for list_needs in &finder.needs {
+            needs_you.extend(list_needs(tx)?);
+        }
+        needs_you.extend(list_notices(&jobs, &waits, &alert::list_open(tx)?, &quotas));
+        Ok(Self { now, jobs, needs_you, quotas, moved })
+    }
+
+    /// When the next job starts, and which.
+    pub fn next(&self) -> Option<(Timestamp, &str)> {
+        self.jobs.iter().filter_map(|job| Some((job.next_run_at?, job.job.as_str()))).min()
+    }
+}
+
+/// One job at a glance.
+pub fn find_job(
+    finder: &Finder,
+    tx: &mut Tx<'_>,
+    job: &Job,
+    state: Option<&JobState>,
+    waiting: Waiting,
+    moved: Option<&MovedAway>,
+) -> db::Result<JobOverview> {
+    let now = finder.now;
+    let paused = pause::find(tx, &Subject::job(&job.name), now)?;
+    let holder = lease::find_holder(tx, &runner::lease_name(&job.name))?;
+    let next_run_at = runner::next_run_at(job, state, holder.as_ref(), paused.as_ref(), now);
+    let needs_setup = finder.missing.get(job.name.as_str()).cloned().unwrap_or_default();
+    let standing = standing::decide(Known {
+        is_configured: true,
+        is_enabled: job.enabled,
+        is_running: holder.is_some(),
+        moved_to: moved.map(|moved| moved.to.as_str()),
+        paused: paused.as_ref().map(|pause| &pause.reason),
+        needs_setup: needs_setup.first().map(String::as_str),
+        state,
+        held: waiting.held,
+        own: job.collector.find_standing(tx, &job.name, now)?,
+        is_due: next_run_at.is_some_and(|at| at <= now),
+    });
+    Ok(JobOverview {
+        kind: Some(job.kind),
+        next_run_at,
+        needs_setup,
+        messages_held: waiting.held,
+        messages_failed: waiting.failed,
+        runs: list_runs(tx, job.name.as_str())?,
+        ..JobOverview::of_state(job.name.as_str(), standing, state)
+    })
+}
+
+impl JobOverview {
+    /// What is remembered of a job, and nothing else.
+    fn of_state(name: &str, standing: Standing, state: Option<&JobState>) -> Self {
+        Self {
+            job: name.to_owned(),
+            left: None,
+            kind: None,
+            standing,
+            last_run_at: state.and_then(|state| state.last_run_at),
+            last_success_at: state.and_then(|state| state.last_success_at),
+            next_run_at: None,
+            message: state.and_then(|state| state.last_message.clone()),
+            failures_in_a_row: state.map_or(0, |state| state.failures_in_a_row),
+            needs_setup: Vec::new(),
+            messages_held: 0,
+            messages_failed: 0,
+            runs: Vec::new(),
+        }
+    }
+}
+
+/// The newest runs of a job, oldest first.
+pub fn list_runs(tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<RunMark>> {
+    let events = event::list_about(tx, &Subject::job(name), EVENTS)?;
+    let mark = |of: &event::Event| {
+        let RunEvent { code: outcome, message, began_at, new_count } = event::parse(of)?;
+        Some(RunMark { at: of.at, began_at, outcome, new_count, message })
+    };
+    let mut runs: Vec<RunMark> = events.iter().filter_map(mark).collect();
+    runs.drain(..runs.len().saturating_sub(RUNS));
+    Ok(runs)
+}
+
+/// What is still in the database but no longer in the file: jobs, and single things of jobs that stay.
+pub fn list_left(
+    finder: &Finder,
+    tx: &mut Tx<'_>,
+    pipelines: &[&'static Pipeline],
+) -> db::Result<Vec<JobOverview>> {
+    let is_there = |name: &str| finder.jobs.iter().any(|job| job.name.as_str() == name);
+    let mut left: Vec<JobOverview> = store::list_states(tx)?
+        .iter()
+        .filter(|state| !is_there(&state.job_name))
+        .map(|state| {
+            let standing = standing::decide(Known::default());
+            JobOverview::of_state(&state.job_name, standing, Some(state))
+        })
+        .collect();
+    for pipeline in pipelines {
+        for thing in (pipeline.list_left)(tx, &finder.config)?.into_iter().filter(|left| is_there(&left.job))
+        {
+            let why = phrase!(
+                "{word} `{name}` is not in the config",
+                "{word} `{name}` は設定にありません",
+                word = thing.word,
+                name = &thing.name
+            );
+            left.push(JobOverview {
+                left: Some(thing.name),
+                kind: Some(pipeline.kind.name),
+                last_run_at: Some(thing.last_at),
+                ..JobOverview::of_state(&thing.job, Standing::new(State::Disabled).because(why), None)
+            });
+        }
+    }
+    Ok(left)
+}
+
+/// What only a person can do, the worst first.
+fn list_notices(
+    jobs: &[JobOverview],
+    waits: &[ChannelWait],
+    alerts: &[Alert],
+    quotas: &[QuotaUse],
+) -> Vec<Notice> {
+    let notice =
+        |state, about, text, command: &str| Notice { state, about, text, command: command.to_owned() };
+    let failing = jobs.iter().filter(|job| job.standing.state == State::Failing).map(|job| {
+        let how = job.standing.phrase();
+        let text = match &job.message {
+            Some(said) => phrase!("{how}: {said}", "{how}：{said}", how, said),
+            None => how,
+        };
+        notice(State::Failing, Subject::job(&job.job), text, &format!("why job:{}", job.job))
+    });
+    let failed = jobs.iter().filter_map(|job| {
+        let text = Waiting { held: 0, failed: job.messages_failed }.failed_phrase()?;
+        let command = format!("delivery ls --state failed --job {}", job.job);
+        Some(notice(State::Failing, Subject::job(&job.job), text, &command))
+    });
+    let channels = |is_locked: bool| {
+        let waits = waits.iter().filter(move |wait| (wait.cause == WaitCause::Locked) == is_locked);
+        waits.map(move |wait| {
+            let listing = format!("delivery ls --channel {}", wait.channel);
+            let (state, command) =
+                if is_locked { (State::Setup, "doctor") } else { (State::Waiting, listing.as_str()) };
+            notice(state, Subject::channel(&wait.channel), wait.phrase(), command)
+        })
+    };
+    // What fails, what is held and what keeps a channel is told of jobs and channels.
+    let is_other = |alert: &&Alert| match alert.kind() {
+        Some(AlertKind::Paused) => alert.subject().name_of("channel").is_none(),
+        kind => kind == Some(AlertKind::Silent),
+    };
+    let sources = alerts.iter().filter(is_other).map(|alert| {
+        let about = alert.subject();
+        let command = format!("why {about}");
+        notice(State::Paused, about, alert.message.clone(), &command)
+    });
+    // One secret may be missing in many jobs, and a channel that says so is enough.
+    let is_said = |why: &str| waits.iter().any(|wait| wait.why == *why);
+    let mut missing: Vec<(&str, &str)> = jobs
+        .iter()
+        .flat_map(|job| job.needs_setup.iter().map(|why| (why.as_str(), job.job.as_str())))
+        .filter(|(why, _)| !is_said(why))
+        .collect();
+    missing.sort_unstable();
+    missing.dedup_by_key(|(why, _)| *why);
+    let setup = missing.into_iter().map(|(why, job)| {
+        let text = phrase!("needs setup: {why}", "設定不足：{why}", why);
+        notice(State::Setup, Subject::job(job), text, "doctor")
+    });
+    let held = jobs.iter().filter_map(|job| {
+        let text = Waiting { held: job.messages_held, failed: 0 }.held_phrase()?;
+        let command = format!("delivery ls --state held --job {}", job.job);
+        Some(notice(State::Approval, Subject::job(&job.job), text, &command))
+    });
+    let used_up = quotas.iter().filter(|quota| quota.used >= i64::from(quota.per_day)).map(|quota| {
+        let text = phrase!(
+            "{used} of {per_day} requests used today; resets {at}",
+            "本日の要求 {used}/{per_day} 件（{at} にリセット）",
+            used = quota.used,
+            per_day = quota.per_day,
+            at = quota.resets_at
+        );
+        notice(State::Quota, Subject::provider(&quota.provider), text, "quota ls")
+    });
+    let done =
+        jobs.iter().filter(|job| job.standing.state == State::Done && job.standing.needs_you).map(|job| {
+            notice(
+                State::Done,
+                Subject::job(&job.job),
+                job.standing.phrase(),
+                &format!("job cursor show {}", job.job),
+            )
+        });
+    let worst = failing.chain(failed).chain(channels(true)).chain(setup).chain(sources);
+    worst.chain(held).chain(channels(false)).chain(used_up).chain(done).collect()
+}

@@ -1,0 +1,146 @@
+//! How often a source brings something, and when its silence is worth a notice. Pure.
+
+use std::time::Duration;
+
+use crate::time::Timestamp;
+
+/// Days with something new that are remembered.
+const KEPT: usize = 10;
+/// Fewer days than this show no rhythm.
+const FEWEST: usize = 4;
+/// Silence is worth a notice after so many usual gaps,
+const GAPS: u32 = 3;
+/// and not earlier than this.
+const LEAST: Duration = Duration::from_secs(3 * DAY.as_secs());
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// How often a source brings something, and since when its silence is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Silence {
+    /// The last days with something new, oldest first: several things of one day count once.
+    days: Vec<Timestamp>,
+    /// Since when it is known to be silent.
+    pub noted_at: Option<Timestamp>,
+}
+
+/// What a look at a source means for its silence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SilenceNotice {
+    /// It has brought nothing for much longer than usual.
+    Silent {
+        /// When it brought something last.
+        last: Timestamp,
+        /// How long it usually takes.
+        usual_gap: Duration,
+    },
+    /// It brings something again.
+    Over,
+}
+
+impl Silence {
+    /// What the database has: the days as JSON.
+    pub fn from_stored(days: Option<&str>, noted_at: Option<Timestamp>) -> Self {
+        let days = days.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        Self { days, noted_at }
+    }
+
+    /// What the database is to have in place of the days.
+    pub fn stored(&self) -> Option<String> {
+        (!self.days.is_empty()).then(|| serde_json::to_string(&self.days).unwrap_or_default())
+    }
+
+    /// When the source brought something last, as far as we know.
+    pub fn last(&self) -> Option<Timestamp> {
+        self.days.last().copied()
+    }
+
+    /// How long it usually takes until something comes.
+    pub fn usual_gap(&self) -> Option<Duration> {
+        if self.days.len() < FEWEST {
+            return None;
+        }
+        let mut gaps: Vec<Duration> = self.days.windows(2).map(|pair| pair[1].since(pair[0])).collect();
+        gaps.sort_unstable();
+        gaps.get(gaps.len() / 2).copied()
+    }
+
+    /// Begins with the dates of what is there at the first look. A source that had stopped by then is known to be silent, and is no
+    /// news.
+    pub fn begin(&mut self, dates: impl IntoIterator<Item = Timestamp>, now: Timestamp) {
+        self.add(dates.into_iter().filter(|at| *at <= now));
+        self.noted_at = self.is_silent(now).then_some(now);
+    }
+
+    /// Notes a look at the source, and whether it brought something new.
+    pub fn look(&mut self, is_news: bool, now: Timestamp) -> Option<SilenceNotice> {
+        if is_news {
+            self.add([now]);
+            return self.noted_at.take().map(|_| SilenceNotice::Over);
+        }
+        if self.noted_at.is_some() || !self.is_silent(now) {
+            return None;
+        }
+        self.noted_at = Some(now);
+        Some(SilenceNotice::Silent { last: self.last()?, usual_gap: self.usual_gap()? })
+    }
+
+    fn is_silent(&self, now: Timestamp) -> bool {
+        match (self.last(), self.usual_gap()) {
+            (Some(last), Some(gap)) => last.plus((gap * GAPS).max(LEAST)) <= now,
+            _ => false,
+        }
+    }
+
+    fn add(&mut self, moments: impl IntoIterator<Item = Timestamp>) {
+        self.days.extend(moments);
+        self.days.sort_unstable();
+        self.days.dedup_by(|later, earlier| later.since(*earlier) < DAY);
+        self.days.drain(..self.days.len().saturating_sub(KEPT));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(number: u32) -> Timestamp {
+        "2026-01-01T00:00:00Z".parse::<Timestamp>().unwrap().plus(DAY * number)
+    }
+
+    #[test]
+    fn silence_is_told_once_after_three_usual_gaps_and_its_end_once() {
+        let mut weekly = Silence::default();
+        weekly.begin([day(21), day(0), day(7), day(14), day(99)], day(21));
+        assert_eq!(weekly.usual_gap(), Some(DAY * 7));
+        assert_eq!(weekly.look(false, day(41)), None);
+        let told = SilenceNotice::Silent { last: day(21), usual_gap: DAY * 7 };
+        assert_eq!(weekly.look(false, day(42)), Some(told));
+        assert_eq!(weekly.look(false, day(60)), None, "once");
+        assert_eq!(weekly.look(true, day(61)), Some(SilenceNotice::Over));
+        assert_eq!(weekly.look(false, day(62)), None);
+    }
+
+    #[test]
+    fn an_hourly_source_is_left_three_days_and_one_without_a_rhythm_for_ever() {
+        let mut hourly = Silence::default();
+        hourly.begin((0..10).map(|number| day(number).plus(Duration::from_secs(3600))), day(10));
+        assert_eq!(hourly.look(false, day(12)), None);
+        assert!(hourly.look(false, day(13)).is_some());
+        let mut seldom = Silence::default();
+        seldom.begin([day(0), day(1)], day(1));
+        assert_eq!(seldom.look(false, day(1000)), None);
+        let mut burst = Silence::default();
+        burst.begin((0..20).map(|minute| day(0).plus(Duration::from_secs(60 * minute))), day(1));
+        assert_eq!(burst.look(false, day(30)), None, "many things of one day are one");
+    }
+
+    #[test]
+    fn a_source_that_had_stopped_before_we_came_is_no_news() {
+        let mut stopped = Silence::default();
+        stopped.begin((0..5).map(day), day(3000));
+        assert_eq!(stopped.noted_at, Some(day(3000)));
+        assert_eq!(stopped.look(false, day(3001)), None);
+        let stored = Silence::from_stored(stopped.stored().as_deref(), stopped.noted_at);
+        assert_eq!(stored, stopped);
+    }
+}

@@ -1,0 +1,211 @@
+//! Where a job stands: one state, decided from everything that is known of it.
+
+use serde::Serialize;
+
+use super::store::{JobState, Outcome};
+use super::view::State;
+use crate::phrase;
+use crate::phrase::Phrase;
+
+/// Where a job stands.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Standing {
+    /// The state.
+    pub state: State,
+    /// Why, where the word alone does not say it.
+    pub why: Option<Phrase>,
+    /// Whether it stays so until a person does something.
+    pub needs_you: bool,
+}
+
+impl Standing {
+    /// A state that says it all.
+    pub fn new(state: State) -> Self {
+        Self { state, why: None, needs_you: false }
+    }
+
+    /// The same for a reason.
+    pub fn because(self, why: Phrase) -> Self {
+        Self { why: Some(why), ..self }
+    }
+
+    /// The same, which a person has to do something about.
+    pub fn needing_you(self) -> Self {
+        Self { needs_you: true, ..self }
+    }
+
+    /// In words.
+    pub fn phrase(&self) -> Phrase {
+        let state = self.state.phrase();
+        match &self.why {
+            Some(why) => phrase!("{state}: {why}", "{state}：{why}", state, why),
+            None => state,
+        }
+    }
+}
+
+/// What is known of a job.
+#[derive(Clone, Debug, Default)]
+pub struct Known<'a> {
+    /// Whether the config names it.
+    pub is_configured: bool,
+    /// Whether it runs by itself.
+    pub is_enabled: bool,
+    /// Whether somebody runs it at this moment.
+    pub is_running: bool,
+    /// The database that runs it now.
+    pub moved_to: Option<&'a str>,
+    /// Why it is paused.
+    pub paused: Option<&'a Phrase>,
+    /// What has to be set before it can do its work.
+    pub needs_setup: Option<&'a str>,
+    /// What is remembered of its runs.
+    pub state: Option<&'a JobState>,
+    /// Messages of it that wait for a person.
+    pub held: i64,
+    /// What its pipeline knows beyond that.
+    pub own: Option<Standing>,
+    /// Whether it would start now.
+    pub is_due: bool,
+}
+
+/// Decides where a job stands: what is going on first, then what a person has to do, then what comes next.
+pub fn decide(known: Known<'_>) -> Standing {
+    let outcome = known.state.and_then(|state| state.last_outcome);
+    let failures = known.state.map_or(0, |state| state.failures_in_a_row);
+    if known.is_running {
+        return Standing::new(State::Running);
+    }
+    if !known.is_configured {
+        return Standing::new(State::Disabled).because(phrase!("not in the config", "設定にありません"));
+    }
+    if !known.is_enabled {
+        return Standing::new(State::Disabled);
+    }
+    if let Some(to) = known.moved_to {
+        let why = phrase!("everything was moved to {to}", "すべて {to} に移行済みです", to);
+        return Standing::new(State::Paused).because(why);
+    }
+    if let Some(why) = known.paused {
+        return Standing::new(State::Paused).because(why.clone());
+    }
+    if let Some(why) = known.needs_setup {
+        return Standing::new(State::Setup).because(Phrase::verbatim(why)).needing_you();
+    }
+    match outcome {
+        Some(Outcome::Failed) if failures > 1 => {
+            return Standing::new(State::Failing)
+                .because(phrase!("×{failures}", "×{failures}", failures))
+                .needing_you();
+        }
+        Some(Outcome::Failed) => return Standing::new(State::Failing).needing_you(),
+        Some(Outcome::Partly) => {
+            return Standing::new(State::Failing).because(Outcome::Partly.phrase()).needing_you();
+        }
+        _ => {}
+    }
+    if known.held > 0 {
+        return Standing::new(State::Approval);
+    }
+    let Some(state) = known.state.filter(|state| state.last_run_at.is_some()) else {
+        return Standing::new(State::New);
+    };
+    if state.is_unfinished() {
+        let why = phrase!("its last run was cut off", "前回の実行は途中で終わりました");
+        return Standing::new(State::Due).because(why);
+    }
+    if let Some(own) = known.own {
+        return own;
+    }
+    match outcome {
+        Some(Outcome::Waiting) => Standing::new(State::Waiting),
+        _ if known.is_due => Standing::new(State::Due),
+        _ => Standing::new(State::Ok),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ran(outcome: Option<Outcome>, failures_in_a_row: i64) -> JobState {
+        JobState {
+            job_name: "x".into(),
+            last_success_at: None,
+            last_run_at: Some("2026-01-15T00:00:00Z".parse().unwrap()),
+            last_outcome: outcome,
+            last_message: None,
+            failures_in_a_row,
+            retry_at: None,
+        }
+    }
+
+    fn known(state: Option<&JobState>) -> Known<'_> {
+        Known { is_configured: true, is_enabled: true, state, ..Known::default() }
+    }
+
+    #[test]
+    fn the_last_run_decides_when_nothing_else_does() {
+        for (outcome, failures, words) in [
+            (Some(Outcome::Success), 0, "OK"),
+            (Some(Outcome::Waiting), 0, "Waiting"),
+            (Some(Outcome::Partly), 0, "Failing: partly failed"),
+            (Some(Outcome::Failed), 1, "Failing"),
+            (Some(Outcome::Failed), 3, "Failing: ×3"),
+            (Some(Outcome::Interrupted), 0, "Due: its last run was cut off"),
+            (None, 0, "Due: its last run was cut off"),
+        ] {
+            let state = ran(outcome, failures);
+            assert_eq!(decide(known(Some(&state))).phrase(), words, "{outcome:?}");
+        }
+        assert_eq!(decide(known(None)).phrase(), "Not run yet");
+        let fine = ran(Some(Outcome::Success), 0);
+        assert_eq!(decide(Known { is_due: true, ..known(Some(&fine)) }).phrase(), "Due");
+    }
+
+    #[test]
+    fn what_goes_on_comes_before_what_a_person_has_to_do_and_that_before_the_schedule() {
+        let (failed, holiday) = (ran(Some(Outcome::Failed), 2), Phrase::verbatim("holiday"));
+        let mut known = Known {
+            is_running: true,
+            is_enabled: false,
+            moved_to: Some("sqlite:b"),
+            paused: Some(&holiday),
+            needs_setup: Some("KEY is not set"),
+            held: 1,
+            own: Some(Standing::new(State::Done)),
+            ..known(Some(&failed))
+        };
+        let mut seen = Vec::new();
+        let mut note = |known: &Known<'_>| seen.push(decide(known.clone()).phrase().to_string());
+        note(&known);
+        known.is_running = false;
+        note(&known);
+        known.is_enabled = true;
+        note(&known);
+        known.moved_to = None;
+        note(&known);
+        known.paused = None;
+        note(&known);
+        known.needs_setup = None;
+        note(&known);
+        let fine = ran(Some(Outcome::Success), 0);
+        known.state = Some(&fine);
+        note(&known);
+        known.held = 0;
+        note(&known);
+        assert_eq!(
+            seen,
+            [
+                "Running",
+                "Disabled",
+                "Paused: everything was moved to sqlite:b",
+                "Paused: holiday",
+                "Needs setup: KEY is not set",
+                "Failing: ×2",
+                "Needs approval",
+                "All collected",
+            ]
+        );
+    }
+}

@@ -1,0 +1,168 @@
+//! What the operator is told: each cause once, its end once, and never to readers; on both databases.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tsuzuki::app::App;
+use tsuzuki::channel::outbox;
+use tsuzuki::demo::faults::Fault;
+use tsuzuki::demo::webhook::WebhookServer;
+use tsuzuki::engine::alert::{self, AlertKind};
+use tsuzuki::engine::{Failure, Progress, Report, RunContext, Runner, Selection};
+use tsuzuki::ledger::{Subject, pause};
+
+use crate::books_world::{parse, send};
+use crate::databases::{Fixture, test_start};
+use crate::outbox::add_to_hook;
+use crate::running::job;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// A channel `hook` of readers, a channel `ops` of operators, and a job.
+struct World {
+    readers: WebhookServer,
+    operators: WebhookServer,
+    app: App,
+}
+
+impl World {
+    async fn new(fixture: &Fixture, alert: &str) -> Self {
+        let (readers, operators) =
+            (WebhookServer::start().await.unwrap(), WebhookServer::start().await.unwrap());
+        let channel = |name: &str, server: &WebhookServer| {
+            format!(
+                "[channel.{name}]\nkind = \"webhook\"\nurl = \"{}\"\nallow_private = [\"127.0.0.1\"]\n",
+                server.url
+            )
+        };
+        let text = format!(
+            "[app]\nlanguage = \"en\"\ntimezone = \"UTC\"\nalert = {alert}\n{}{}\
+             [[job]]\nname = \"blogs\"\nkind = \"blogs\"\ndeliver = [\"hook\"]\nblog = [{{ id = \"a\", url = \"https://a.example\" }}]\n",
+            channel("hook", &readers),
+            channel("ops", &operators)
+        );
+        let app = App::new(&parse(&text), fixture.db.clone()).unwrap();
+        Self { readers, operators, app }
+    }
+
+    /// What a run does after its jobs: sends, looks for what is wrong, sends that; answers what the operators have heard.
+    async fn told(&self) -> Vec<String> {
+        send(&self.app).await;
+        self.app.announcer().update().await.unwrap();
+        send(&self.app).await;
+        headlines(&self.operators)
+    }
+}
+
+fn headlines(server: &WebhookServer) -> Vec<String> {
+    let headline =
+        |body: &str| serde_json::from_str::<serde_json::Value>(body).unwrap()["data"]["headline"].clone();
+    server.posts().iter().map(|post| headline(&post.body).as_str().unwrap().to_owned()).collect()
+}
+
+/// Fails for the first five hours.
+fn fails_at_first(ctx: &RunContext) -> Result<Report, Failure> {
+    match ctx.clock.now() < test_start().plus(HOUR * 5) {
+        true => Err(Failure::Failed("no route".into())),
+        false => Ok(Report::new("fine".into())),
+    }
+}
+
+on_both_databases! {
+    async fn a_job_that_keeps_failing_is_told_once_and_once_when_it_works_again(fixture) {
+        let world = World::new(&fixture, "[\"ops\"]").await;
+        let (failing, _) = job("blogs", fails_at_first, Duration::ZERO);
+        let runner = Runner::new(fixture.db.clone(), Progress::default());
+        let mut heard = Vec::new();
+        for _ in 0..7 {
+            runner.run(vec![failing.clone()], Selection::Forced, &CancellationToken::new()).await;
+            heard.push(world.told().await.len());
+            fixture.clock.advance(HOUR);
+        }
+        assert_eq!(heard, [0, 0, 1, 1, 1, 2, 2]);
+        assert_eq!(world.told().await, [
+            "tsuzuki: job blogs: failed 3 times in a row: no route",
+            "tsuzuki: over: job blogs: failed 5 times in a row: no route",
+        ]);
+        assert!(world.readers.posts().is_empty());
+    }
+
+    async fn what_stays_refused_until_somebody_acts_is_told_at_once(fixture) {
+        let world = World::new(&fixture, "[\"ops\"]").await;
+        let (refused, _) = job("blogs", |_| Err(Failure::Credentials("the token is refused".into())), Duration::ZERO);
+        let runner = Runner::new(fixture.db.clone(), Progress::default());
+        for _ in 0..3 {
+            runner.run(vec![refused.clone()], Selection::Forced, &CancellationToken::new()).await;
+            assert_eq!(world.told().await.len(), 1, "{:?}", headlines(&world.operators));
+        }
+    }
+
+    async fn a_locked_channel_is_told_by_another_one_and_by_itself_never(fixture) {
+        let world = World::new(&fixture, "[\"hook\", \"ops\"]").await;
+        add_to_hook(&fixture.db, "a").await;
+        world.readers.script.next(Fault::Status(401, vec![]));
+        let told = world.told().await;
+        assert!(told.len() == 1 && told[0].starts_with("tsuzuki: channel hook: paused: ") && told[0].contains("401"), "{told:?}");
+        assert_eq!(world.told().await.len(), 1, "once");
+        fixture.db.write(|tx| outbox::resume_channel(tx, "hook", tx.now())).await.unwrap();
+        let told = world.told().await;
+        assert!(told.len() == 2 && told[1].starts_with("tsuzuki: over: channel hook"), "{told:?}");
+        assert_eq!(world.told().await.len(), 2);
+        assert_eq!(world.readers.posts().len(), 1, "the message that waited, and nothing about its channel");
+    }
+
+    async fn messages_that_wait_for_approval_are_told_once_however_many_come(fixture) {
+        let world = World::new(&fixture, "[\"ops\"]").await;
+        for subject in ["a", "b"] {
+            crate::outbox::hold_for_hook(&fixture.db, subject).await;
+            assert_eq!(world.told().await, [
+                "tsuzuki: job blogs: 1 message on hold until you decide"
+            ]);
+        }
+        fixture.db.write(|tx| outbox::approve_job(tx, "blogs", tx.now())).await.unwrap();
+        assert_eq!(world.told().await.len(), 2);
+    }
+
+    async fn a_provider_that_is_used_up_every_day_is_told_once_until_it_recovers(fixture) {
+        let world = World::new(&fixture, "[\"ops\"]").await;
+        let provider = Subject::provider("gemini");
+        let pause_for = |length: Duration| {
+            let name = provider.clone();
+            fixture.db.write(move |tx| {
+                let now = tx.now();
+                pause::put(tx, &name, Some(now.plus(length)), &"used up for today".into(), now)
+            })
+        };
+        pause_for(HOUR / 6).await.unwrap();
+        assert!(world.told().await.is_empty(), "ten minutes are everyday life");
+        pause_for(HOUR * 6).await.unwrap();
+        assert_eq!(world.told().await, ["tsuzuki: provider gemini: paused until 2026-01-15 06:02 +00:00: used up for today"]);
+        fixture.clock.advance(HOUR * 6 + HOUR / 2);
+        assert_eq!(world.told().await.len(), 1, "it may be refused again with the next request");
+        pause_for(HOUR * 6).await.unwrap();
+        assert_eq!(world.told().await.len(), 1, "the same cause");
+        fixture.clock.advance(HOUR * 8);
+        assert_eq!(world.told().await.len(), 2);
+    }
+
+    async fn several_processes_tell_a_cause_once(fixture) {
+        let world = World::new(&fixture, "[\"ops\"]").await;
+        fixture.db.write(|tx| alert::raise(tx, AlertKind::Silent, &Subject::new("feed", "x"), &"silent".into(), tx.now())).await.unwrap();
+        let others: Vec<_> = (0..4).map(|_| world.app.announcer()).collect();
+        let queued = futures_util::future::join_all(others.iter().map(tsuzuki::engine::alert::Announcer::update)).await;
+        assert_eq!(queued.into_iter().map(Result::unwrap).sum::<usize>(), 1);
+        assert_eq!(world.told().await, ["tsuzuki: feed x: silent"]);
+    }
+
+    async fn without_channels_alerts_are_kept_and_what_is_over_is_forgotten(fixture) {
+        let world = World::new(&fixture, "[]").await;
+        let feed = || Subject::new("feed", "x");
+        fixture.db.write(move |tx| alert::raise(tx, AlertKind::Silent, &feed(), &"silent".into(), tx.now())).await.unwrap();
+        assert!(world.told().await.is_empty());
+        let open = fixture.db.read(alert::list_open).await.unwrap();
+        assert_eq!((open.len(), open[0].kind(), open[0].subject()), (1, Some(AlertKind::Silent), feed()));
+        fixture.db.write(move |tx| alert::clear(tx, AlertKind::Silent, &feed(), tx.now())).await.unwrap();
+        let named = World::new(&fixture, "[\"ops\"]").await;
+        assert!(named.told().await.is_empty(), "nobody was told that it began");
+    }
+}
