@@ -24,6 +24,10 @@ CREATE TABLE items (
   is_held INTEGER NOT NULL DEFAULT 0,
   -- 1 when a person wants it looked at again: the model is asked even if its answer is known.
   bypass_cache INTEGER NOT NULL DEFAULT 0,
+  -- What the feed says about it, for posts that no model writes.
+  excerpt TEXT,
+  -- 1 when it is posted with its title alone: the model finds it not worth a summary, and the job posts it all the same.
+  is_short INTEGER NOT NULL DEFAULT 0,
   -- The summary as posted, and what the model said about it last.
   summary TEXT,
   verdict TEXT
@@ -57,8 +61,14 @@ CREATE TABLE press_feeds (
   not_before TEXT,
   -- How many entries it had when its body was last read whole.
   entry_count INTEGER,
-  -- When it answered that it is gone for good (410), and when the channels of the job were told.
+  -- When it answered that it is gone for good (410).
   gone_at TEXT,
-  gone_told_at TEXT,
+  -- Where permanent redirects lead, in how many readings in a row, and the address that was adopted.
+  moved_to TEXT,
+  moved_count INTEGER NOT NULL DEFAULT 0,
+  adopted_url TEXT,
+  -- The last days with something new, as JSON, and since when it is known to be silent.
+  news_days TEXT,
+  silent_at TEXT,
   PRIMARY KEY (job_name, feed_url)
 );

@@ -54,6 +54,10 @@ pub struct Content {
     pub names_feed: bool,
     /// Where the sitemap is; `None` for a site without one.
     pub sitemap: Option<String>,
+    /// Whether the sitemap says when its pages changed.
+    pub lastmods: bool,
+    /// A header that every request must have, with its value.
+    pub wants: Option<(String, String)>,
     /// Whether the page links to the articles.
     pub links: bool,
     /// How the page looks; another number is another design.
@@ -99,6 +103,8 @@ impl Content {
             feed: Some("/feed.xml".into()),
             names_feed: true,
             sitemap: Some("/sitemap.xml".into()),
+            lastmods: false,
+            wants: None,
             links: true,
             design: 0,
             permalinks: false,
@@ -182,7 +188,11 @@ impl Content {
     fn sitemap(&self, base: &str) -> String {
         let mut map = String::from("<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">");
         for article in &self.articles {
-            let _ = write!(map, "<url><loc>{}</loc></url>", self.link(base, article));
+            let lastmod = match self.lastmods {
+                true => format!("<lastmod>{}</lastmod>", article.published),
+                false => String::new(),
+            };
+            let _ = write!(map, "<url><loc>{}</loc>{lastmod}</url>", self.link(base, article));
         }
         map.push_str("</urlset>");
         map
@@ -281,6 +291,11 @@ fn text(headers: &HeaderMap, name: &header::HeaderName) -> Option<String> {
 
 fn respond(server: &Server, path: &str, known: Option<&str>, headers: &HeaderMap) -> Response<Body> {
     let content = &server.content;
+    if let Some((name, value)) = &content.wants
+        && headers.get(name).is_none_or(|found| found != value)
+    {
+        return Response::builder().status(401).body(Body::empty()).unwrap_or_default();
+    }
     if let Some((status, to)) = content.redirects.get(path) {
         return Response::builder()
             .status(*status)

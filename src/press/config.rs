@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::decide::{Limits, NotValuable};
-use crate::config::value::{ByteSize, HttpUrl, Span, checked};
-use crate::config::{Job, Problems};
+use crate::config::value::{ByteSize, HttpUrl, Pattern, Patterns, Several, Span, checked};
+use crate::config::{Job, NO_LLM, Problems};
 use crate::llm::LlmSet;
 use crate::parse::html;
 
@@ -13,10 +13,17 @@ use crate::parse::html;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Keys {
-    /// The feed.
-    pub feed: HttpUrl,
-    /// The `[llm.NAME]` to ask; default: the only one there is.
+    /// The feed, or a list of feeds.
+    pub feed: Several<HttpUrl>,
+    /// The `[llm.NAME]` to ask, or `"none"`: every entry is posted with its title and an excerpt. Default: the only one there is.
     pub llm: Option<String>,
+    /// Only entries that match one of these are looked at: a word in title or excerpt, `/…/` for a regular expression, an address
+    /// with `*`.
+    #[serde(default)]
+    pub include: Vec<Pattern>,
+    /// Entries that match one of these are left out before the model is asked.
+    #[serde(default)]
+    pub exclude: Vec<Pattern>,
     /// A CSS selector of the main block of a page; default: detected.
     pub content: Option<String>,
     /// The endings of files that belong to a page.
@@ -34,7 +41,8 @@ pub struct Keys {
     /// How many steps a run takes; a step is one screening or one summary.
     #[serde(default = "one", deserialize_with = "read_items_per_run")]
     pub items_per_run: u32,
-    /// What becomes of an item that is not worth a summary: `"defer"` (look again later) or `"close"`.
+    /// What becomes of an item that is not worth a summary: `"defer"` (look again later), `"close"`, or `"post_title"` (post
+    /// title and link).
     #[serde(default)]
     pub not_valuable: NotValuable,
     /// Posts title and link of an item that the model has no usable summary for, instead of putting it off.
@@ -120,30 +128,32 @@ fn read_summary_chars<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Resu
 }
 
 impl Keys {
-    /// Reads a job's table and checks what serde cannot know; answers the name of its LLM, too.
-    pub fn read(job: &Job, llms: &LlmSet) -> Result<(Self, String), Problems> {
+    /// Reads a job's table and checks what serde cannot know; answers the name of its LLM, too, if it has one.
+    pub fn read(job: &Job, llms: &LlmSet) -> Result<(Self, Option<String>), Problems> {
         let mut keys: Self = job.section.keys().cloned()?;
         let mut problems = Problems::default();
         let section = &job.section;
         let names: Vec<&str> = llms.names().collect();
         let llm = match (&keys.llm, names.as_slice()) {
-            (Some(name), known) if known.contains(&name.as_str()) => name.clone(),
+            (Some(name), _) if name == NO_LLM => None,
+            (Some(name), known) if known.contains(&name.as_str()) => Some(name.clone()),
             (Some(name), known) => {
                 problems.push(section.unknown_name("llm", "LLM", name, known.iter().copied()));
-                String::new()
+                None
             }
-            (None, [only]) => (*only).to_owned(),
+            (None, [only]) => Some((*only).to_owned()),
             (None, []) => {
                 let problem =
                     section.problem("llm", "a press job needs a model to ask, and the file defines none");
-                problems.push(problem.with_hint("add `[llm.gemini]` with `kind` and `api_key`"));
-                String::new()
+                let hint = "add `[llm.gemini]` with `kind` and `api_key`, or write `llm = \"none\"` to post titles and excerpts";
+                problems.push(problem.with_hint(hint));
+                None
             }
             (None, known) => {
                 let problem = section.problem("llm", "which model is to be asked?");
                 problems
                     .push(problem.with_hint(format!("write `llm = \"{}\"`", known.join("\"` or `llm = \""))));
-                String::new()
+                None
             }
         };
         if let Some(selector) = &keys.content
@@ -160,6 +170,11 @@ impl Keys {
             *extension = extension.trim_start_matches('.').to_ascii_lowercase();
         }
         if problems.is_empty() { Ok((keys, llm)) } else { Err(problems) }
+    }
+
+    /// Which entries are looked at.
+    pub fn patterns(&self) -> Patterns {
+        Patterns { include: self.include.clone(), exclude: self.exclude.clone() }
     }
 
     /// How patient the job is.

@@ -28,6 +28,7 @@ event_codes! {
     ItemCode on ITEM;
     Baseline = "baseline", "was there at the first run: recorded, not sent", "初回からあったため記録のみ（通知なし）";
     Rewritten = "rewritten", "an old entry at a new address: recorded, not sent", "既存の記事のアドレス変更のため記録のみ（通知なし）";
+    Filtered = "filtered", "left out by `include` or `exclude`; no model was asked", "`include`・`exclude` の条件により対象外（モデルには問い合わせなし）";
     Found = "found", "found in the feed", "フィードで発見";
     Worth = "worth", "worth a post", "投稿する価値あり";
     NotValuable = "not_valuable", "not worth a post", "投稿する価値なし";
@@ -37,7 +38,7 @@ event_codes! {
     DownloadFailed = "download_failed", "could not be fetched", "取得に失敗";
     LargeFileSkipped = "large_file_skipped", "its files are too large", "ファイルが大きすぎるため対象外";
     ModelFailed = "model_failed", "the model gave no usable answer", "モデルの回答を使えず";
-    Queued = "queued", "summarised and queued", "要約し、投稿待ちに登録";
+    Queued = "queued", "queued for posting", "投稿待ちに登録";
     Posted = "posted", "posted", "投稿済み";
     PostFailed = "post_failed", "the post failed", "投稿に失敗";
     AlreadyPosted = "already_posted", "had been posted before", "すでに投稿済み";
@@ -53,5 +54,9 @@ event_codes! {
     /// What happens to a press job.
     FeedCode on "job";
     Gone = "feed_gone", "its feed is gone for good; paused", "フィードが消滅したため一時停止";
+    Moved = "feed_moved", "its feed has moved for good and is read at the new address", "フィードが恒久的に移転したため、新しいアドレスで読み込みます";
+    MovedBack = "feed_moved_back", "the address that its feed had moved to is lost; the one in the config is read again", "移転先のアドレスが失われたため、設定のアドレスに戻します";
+    Silent = "feed_silent", "its feed has brought nothing new for much longer than usual", "フィードの新着が普段よりはるかに長く途絶えています";
+    SilenceOver = "feed_silence_over", "its feed brings something new again", "フィードの新着が再開しました";
     Changed = "feed_changed", "its feed has another address and is read again", "フィードのアドレスが変わったため再開";
 }

@@ -26,16 +26,14 @@ mod post;
 mod preview;
 mod report;
 mod screen;
+mod step;
 pub mod store;
 mod summarize;
 pub mod view;
 mod workspace;
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
-
-use serde_json::{Value as Json, json};
 
 pub use collect::{Collected, item_title, item_url};
 pub use config::Keys;
@@ -43,27 +41,29 @@ pub use model::{Item, Reason, Status};
 pub use workspace::Workspace;
 
 use crate::channel::outbox::Topics;
-use crate::config::value::FirstRun;
+use crate::config::value::{FirstRun, HttpUrl};
 use crate::config::{Job, Problems};
-use crate::db::{self, Db};
+use crate::db::{self, Db, Tx};
 use crate::engine::job::Boxed;
+use crate::engine::preview::Asking;
+use crate::engine::view::{Fact, View};
 use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext, Update};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::Subject;
-use crate::llm::{AskError, AskOptions, Llm, PauseReason, Purpose, Unavailable};
+use crate::llm::{AskOptions, Llm};
+use crate::parse::url::Url;
 use crate::phrase;
-use crate::phrase::Phrase;
+use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
-use decide::{Event, Limits};
+use decide::Limits;
 use report::ReportBuilder;
+use step::{Seen, Step, no_answer, overtaken, until_stopped};
 
 /// The kind, as in the config file.
 pub const KIND: &str = "press";
 /// How often a job runs by default.
 pub const EVERY: Duration = Duration::from_secs(5 * 60);
-/// How many pages that turn out unchanged a run looks at beside its steps.
-const FREE_VISITS: u32 = 20;
 /// Whose messages ours are.
 pub const TOPIC: &str = "press.post";
 
@@ -72,7 +72,8 @@ pub const TOPIC: &str = "press.post";
 pub struct Press {
     name: JobName,
     keys: Keys,
-    llm: String,
+    /// The model to ask; `None` when titles and excerpts are posted.
+    llm: Option<String>,
     deliver: Vec<String>,
     first_run: FirstRun,
     hold_above: u32,
@@ -92,35 +93,6 @@ pub enum Only {
     Screen,
     /// Summarise and queue `items_per_run` items.
     Post,
-}
-
-/// What a step came to.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Step {
-    /// A page, a file or an answer could not be had, as the line says; the item is tried again.
-    Failed(Phrase),
-    /// The page of an item that waits for it is as it was.
-    Unchanged,
-    /// An item has moved on, as the line says.
-    Moved(Phrase),
-    /// Channels could not make a message of an item.
-    NotRendered {
-        /// What became of the item.
-        line: Phrase,
-        /// Which channels, and why.
-        problems: Vec<Phrase>,
-        /// Whether others have a message of it.
-        is_queued: bool,
-    },
-    /// The provider is paused; no item was touched.
-    Waiting {
-        /// Until when.
-        until: Timestamp,
-        /// Why.
-        why: Phrase,
-    },
-    /// There is nothing to do now.
-    Nothing,
 }
 
 /// Makes a job of its table.
@@ -172,22 +144,44 @@ impl Press {
     }
 
     async fn collect_into(&self, ctx: &RunContext, report: &mut ReportBuilder) -> Result<(), Failure> {
-        if gone::rests(self, ctx).await? {
-            report.lines.push(phrase!(
-                "the feed is not read: {why}",
-                "フィードは読み込みません：{why}",
-                why = gone::words(&self.name)
-            ));
-        } else {
-            ctx.progress.report(&ctx.job, Update::Now(format!("reading {}", self.keys.feed)));
-            match until_stopped(ctx, collect::collect(self, ctx)).await? {
-                Ok(collected) => report.well(collected.phrase()),
-                // The items that we have do not depend on the feed being there.
-                Err(why) => report.problems.push(why),
+        gone::wake(self, ctx).await?;
+        for feed in self.feeds() {
+            ctx.check_stop()?;
+            if gone::rests(self, ctx, feed).await? {
+                report.lines.push(self.of_feed(
+                    feed,
+                    phrase!(
+                        "the feed is not read: {why}",
+                        "フィードは読み込みません：{why}",
+                        why = gone::words(&self.name)
+                    ),
+                ));
+            } else {
+                ctx.progress.report(&ctx.job, Update::Now(format!("reading {feed}")));
+                match until_stopped(ctx, collect::collect(self, ctx, feed)).await? {
+                    Ok(collected) => {
+                        report.new_count += collected.added as u64;
+                        report.well(self.of_feed(feed, collected.phrase()));
+                    }
+                    // The items that we have do not depend on the feed being there.
+                    Err(why) => report.problems.push(self.of_feed(feed, why)),
+                }
             }
         }
-        report.problems.extend(until_stopped(ctx, gone::tell(self, ctx)).await?);
         Ok(())
+    }
+
+    /// The feeds of the config, in its order.
+    fn feeds(&self) -> impl Iterator<Item = &Url> {
+        self.keys.feed.iter().map(HttpUrl::url)
+    }
+
+    /// What is said about a feed, naming it where there are several.
+    fn of_feed(&self, feed: &Url, said: Phrase) -> Phrase {
+        match self.feeds().count() {
+            1 => said,
+            _ => phrase!("{feed}: {said}", "{feed}：{said}", feed = Value::link(feed.as_str()), said),
+        }
     }
 
     async fn step_into(
@@ -229,127 +223,6 @@ impl Press {
         }
     }
 
-    async fn take_steps(
-        &self,
-        ctx: &RunContext,
-        only: Option<Only>,
-        report: &mut ReportBuilder,
-    ) -> Result<(), Failure> {
-        let (mut steps, mut unchanged) = (0, 0);
-        while steps < self.keys.items_per_run {
-            ctx.check_stop()?;
-            steps += 1;
-            match self.step(ctx, only).await? {
-                Step::Moved(line) => report.step_well(line),
-                Step::Failed(line) => report.failed_steps.push(line),
-                Step::Unchanged => {
-                    unchanged += 1;
-                    // It cost one page; those that wait are not to keep new ones waiting.
-                    if unchanged <= FREE_VISITS {
-                        steps -= 1;
-                    }
-                }
-                Step::NotRendered { line, problems, is_queued } => {
-                    report.lines.push(line);
-                    report.problems.extend(problems);
-                    report.any_step_well |= is_queued;
-                }
-                Step::Waiting { until, why } => {
-                    report.lines.push(phrase!(
-                        "waiting until {until}: {why}",
-                        "{until} まで待機：{why}",
-                        until,
-                        why
-                    ));
-                    report.waiting_until = Some(until);
-                    break;
-                }
-                Step::Nothing => break,
-            }
-        }
-        if unchanged > 0 {
-            report.well(phrase!("{unchanged page} unchanged", "変化のないページ {unchanged} 件", unchanged));
-        }
-        Ok(())
-    }
-
-    /// Takes one step: one summary if an item is pending, else one screening.
-    async fn step(&self, ctx: &RunContext, only: Option<Only>) -> Result<Step, Failure> {
-        loop {
-            let (name, now) = (self.name.clone(), ctx.now());
-            let picked = ctx
-                .db
-                .read(move |tx| {
-                    if only != Some(Only::Screen)
-                        && let Some(item) = store::find_pending(tx, &name)?
-                    {
-                        return Ok(Some(item));
-                    }
-                    if only == Some(Only::Post) { Ok(None) } else { store::find_to_screen(tx, &name, now) }
-                })
-                .await?;
-            let Some(item) = picked else { return Ok(Step::Nothing) };
-            if decide::retries_exhausted(&item, &self.limits()) {
-                let detail = json!({ "last": item.reason.map(Reason::word) });
-                self.finish(ctx, &item, Event::LimitReached, detail, None).await?;
-                continue;
-            }
-            ctx.progress.report(&ctx.job, Update::Now(item.title.clone()));
-            let purpose = if item.status == Status::Pending { Purpose::Summary } else { Purpose::Screen };
-            // Nothing is fetched for a provider that cannot be asked.
-            if let Some(obstacle) = self.llm()?.find_obstacle(&self.name, purpose, &[]).await? {
-                return summarize::without_model(self, ctx, &item, obstacle).await;
-            }
-            return match purpose {
-                Purpose::Summary => until_stopped(ctx, summarize::one(self, ctx, item)).await,
-                Purpose::Screen => until_stopped(ctx, screen::one(self, ctx, item)).await,
-            };
-        }
-    }
-
-    /// Decides what becomes of `item` by `event`, and writes it with its story.
-    async fn finish(
-        &self,
-        ctx: &RunContext,
-        item: &Item,
-        event: Event,
-        detail: Json,
-        seen: Option<Seen>,
-    ) -> Result<Step, Failure> {
-        let Some(to) = decide::after(item, event, Some(&self.limits()), ctx.now()) else {
-            return Ok(Step::Nothing);
-        };
-        let line = phrase!(
-            "{event}: {title}",
-            "{event}：{title}",
-            event = event.code().phrase(),
-            title = &item.title
-        );
-        let item = item.clone();
-        let took = ctx
-            .write(move |tx| {
-                let took = match event {
-                    Event::Unchanged => store::put(tx, &item, &to)?,
-                    _ => store::apply(tx, &item, &to, event.code(), &detail)?,
-                };
-                if took && let Some(seen) = &seen {
-                    store::put_verdict(tx, item.id, &seen.page_hash, seen.verdict.as_deref())?;
-                }
-                // One that is worth it is asked about once more, for its summary.
-                if took && matches!(event, Event::NotWorth | Event::NotReady) {
-                    store::mark_answered(tx, item.id)?;
-                }
-                Ok(took)
-            })
-            .await?;
-        Ok(match event {
-            _ if !took => Step::Moved(overtaken()),
-            Event::DownloadFailed | Event::ModelFailed => Step::Failed(line),
-            Event::Unchanged => Step::Unchanged,
-            _ => Step::Moved(line),
-        })
-    }
-
     /// That `content` names a block that a page has not.
     fn block_warning(&self, page: &str) -> Phrase {
         let content = self.keys.content.as_deref().unwrap_or_default();
@@ -366,19 +239,24 @@ impl Press {
     }
 
     fn llm(&self) -> Result<&Llm, Failure> {
-        let missing = || {
-            Failure::Config(phrase!(
-                "there is no [llm.{name}]",
-                "[llm.{name}] がありません",
-                name = &self.llm
-            ))
-        };
-        self.env.llms.find(&self.llm).ok_or_else(missing)
+        let name = self.llm_name();
+        let missing =
+            || Failure::Config(phrase!("there is no [llm.{name}]", "[llm.{name}] がありません", name));
+        self.env.llms.find(name).ok_or_else(missing)
+    }
+
+    fn llm_name(&self) -> &str {
+        self.llm.as_deref().unwrap_or_default()
     }
 
     /// That the model cannot be asked because of its key, naming the table of the config that has it.
     fn locked(&self, why: &Phrase) -> Failure {
-        Failure::Credentials(phrase!("[llm.{name}]: {why}", "[llm.{name}]：{why}", name = &self.llm, why))
+        Failure::Credentials(phrase!(
+            "[llm.{name}]: {why}",
+            "[llm.{name}]：{why}",
+            name = self.llm_name(),
+            why
+        ))
     }
 
     /// That the model cannot be asked in the way that the config says.
@@ -386,7 +264,7 @@ impl Press {
         Failure::Config(phrase!(
             "[llm.{name}]: {why}; hint: `tsuzuki doctor` says which models there are; what else is sent stands in that table",
             "[llm.{name}]：{why}。使えるモデルは `tsuzuki doctor` で確認できます",
-            name = &self.llm,
+            name = self.llm_name(),
             why
         ))
     }
@@ -402,41 +280,6 @@ impl Press {
     }
 }
 
-/// What was seen of an item's page, to be remembered with what was decided.
-#[derive(Clone, Debug)]
-struct Seen {
-    page_hash: String,
-    verdict: Option<String>,
-}
-
-/// An answer that is none: the step waits, the run fails, or the item is to blame.
-fn no_answer(press: &Press, error: AskError) -> Result<Result<Step, String>, Failure> {
-    match error {
-        AskError::Resting(Unavailable { why, because: PauseReason::Locked, .. }) => Err(press.locked(&why)),
-        AskError::Resting(Unavailable { why, because: PauseReason::Refused, .. }) => Err(press.refused(&why)),
-        AskError::Resting(Unavailable { until, why, .. }) => Ok(Ok(Step::Waiting { until, why })),
-        AskError::Rejected { why } => Ok(Err(why)),
-        AskError::Db(error) => Err(error.into()),
-    }
-}
-
-/// That another process was faster.
-fn overtaken() -> Phrase {
-    phrase!("somebody else has changed the item meanwhile", "その間に別の処理が記事を更新しました")
-}
-
-/// Runs `work` until it is done or the run is to stop; what was not written is as if it had not happened.
-async fn until_stopped<T>(
-    ctx: &RunContext,
-    work: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    tokio::select! {
-        biased;
-        () = ctx.stop.cancelled() => Err(Failure::Interrupted),
-        done = work => done,
-    }
-}
-
 impl Collector for Press {
     fn run<'a>(&'a self, ctx: &'a RunContext) -> Boxed<'a, Result<Report, Failure>> {
         match self.only {
@@ -447,28 +290,50 @@ impl Collector for Press {
 
     fn check(&self) -> Boxed<'_, Vec<Check>> {
         Box::pin(async {
-            let feed = self.keys.feed.url();
-            let fetcher = &self.env.fetcher;
-            let feed = fetcher.reach("feed", feed, &self.allow_private, Wanted::Document).await;
-            let page = if feed.is_fine { preview::check_page(self).await } else { None };
-            [Some(feed), page].into_iter().flatten().collect()
+            let mut checks = Vec::new();
+            for feed in self.feeds() {
+                let fetcher = &self.env.fetcher;
+                let reached = fetcher.reach("feed", feed, &self.allow_private, Wanted::Document).await;
+                let page = if reached.is_fine { preview::check_page(self, feed).await } else { None };
+                checks.extend([Some(reached), page].into_iter().flatten());
+            }
+            checks
         })
     }
 
     fn relies_on(&self) -> Vec<Subject> {
-        vec![Subject::provider(&self.llm), events::feed(&self.name)]
+        self.llm.as_deref().map(Subject::provider).into_iter().chain([events::feed(&self.name)]).collect()
+    }
+
+    fn list_facts(&self, tx: &mut Tx<'_>, name: &JobName, _: Timestamp) -> db::Result<Vec<Fact>> {
+        let silent = store::list_silent(tx, name)?.into_iter();
+        let of_today = silent.filter(|(url, _)| self.feeds().any(|feed| feed.as_str() == url));
+        Ok(of_today.filter_map(|(url, silence)| view::silent_fact(&url, &silence)).collect())
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
         Box::pin(async {
-            let (item, page) = preview::preview(self, db, self.env.clock.now()).await?;
-            let mut notes = vec![phrase!(
-                "only the newest page is read, and the model is not asked",
-                "最新のページだけを読み、モデルには問い合わせません"
-            )];
-            notes.extend(page);
-            Ok(Preview { items: vec![item], notes })
+            let mut shown = Preview::default();
+            shown.notes.push(phrase!(
+                "only the newest page is read, and the model is not asked; `--item URL --ask` shows all of one item",
+                "最新のページだけを読み、モデルには問い合わせません。`--item URL --ask` で記事ひとつをすべて確認できます"
+            ));
+            for feed in self.feeds() {
+                let (item, page) = preview::preview(self, db, feed, self.env.clock.now()).await?;
+                shown.items.push(item);
+                shown.notes.extend(page);
+            }
+            Ok(shown)
         })
+    }
+
+    fn test_item<'a>(
+        &'a self,
+        db: &'a Db,
+        url: &'a str,
+        asking: Asking,
+    ) -> Boxed<'a, Result<Option<View>, Failure>> {
+        Box::pin(async move { preview::preview_item(self, db, url, asking).await.map(Some) })
     }
 
     fn only(&self, step: &str) -> Option<Arc<dyn Collector>> {

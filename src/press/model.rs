@@ -152,6 +152,10 @@ pub struct Item {
     pub page_hash: Option<String>,
     /// Whether its post waits for a person.
     pub is_held: bool,
+    /// What the feed says about it.
+    pub excerpt: Option<String>,
+    /// Whether it is posted with its title alone.
+    pub is_short: bool,
     /// The summary as queued for posting.
     pub summary: Option<String>,
     /// What the model said about it last.
@@ -167,6 +171,8 @@ pub enum Recorded {
     Baseline,
     /// The feed tells its old entries under new addresses.
     Rewritten,
+    /// `include` or `exclude` leave it out.
+    Filtered,
 }
 
 /// An entry of a feed that may become an item.
@@ -186,6 +192,8 @@ pub struct NewItem {
     pub url_key: Option<String>,
     /// Not to be looked at earlier.
     pub not_before: Option<Timestamp>,
+    /// What the feed says about it.
+    pub excerpt: Option<String>,
     /// Whether it is only recorded, and why.
     pub recorded: Option<Recorded>,
 }

@@ -127,22 +127,26 @@ async fn read_at(press: &Press, title: &str, url: &Url) -> Result<Page, fetch::E
     let content_type = head.content_type().map(str::to_owned);
     // Reading a large page takes a while and is no work for the threads that wait for sockets.
     let (selector, extensions) = (press.keys.content.clone(), press.keys.attachments.clone());
-    tokio::task::spawn_blocking(move || {
+    let broken =
+        |why: String| fetch::Error::Broken { host: url.host_str().unwrap_or_default().to_owned(), why };
+    let read = tokio::task::spawn_blocking(move || {
         read(&body, content_type.as_deref(), &head.final_url, selector.as_deref(), &extensions)
-    })
-    .await
-    .map_err(|_| fetch::Error::Broken { host: String::new(), why: "the page cannot be read".to_owned() })
+    });
+    read.await.map_err(|_| broken("the page cannot be read".to_owned()))?.map_err(broken)
 }
 
-/// Text and files of a page. Where `selector` matches nothing, both are those of the whole page.
+/// Text and files of a page, or why it has none. Where `selector` matches nothing, both are those of the whole page.
 fn read(
     body: &[u8],
     content_type: Option<&str>,
     url: &Url,
     selector: Option<&str>,
     extensions: &[String],
-) -> Page {
+) -> Result<Page, String> {
     let html = Html::read(body, content_type, Some(url));
+    if let Some(to) = html.refresh().and_then(|refresh| refresh.url.as_ref()).filter(|to| *to != url) {
+        return Err(format!("the page forwards its readers to {to}"));
+    }
     let block = selector.filter(|selector| html.has_block(selector).unwrap_or(false));
     let text = html.main_text(block).unwrap_or_default();
     let text = text.chars().take(MAX_TEXT_CHARS).collect();
@@ -151,7 +155,11 @@ fn read(
         let url = Url::parse(&file.href).ok()?;
         Some(Linked { url, name: file.title, extension: file.extension, bytes: None })
     });
-    Page::new(text, linked.collect(), selector.is_some() && block.is_none())
+    let page = Page::new(text, linked.collect(), selector.is_some() && block.is_none());
+    match page.text.trim().is_empty() && page.files.is_empty() {
+        true => Err("the page has no text; if it is drawn by JavaScript, that is not run".to_owned()),
+        false => Ok(page),
+    }
 }
 
 /// The ending of an address, if it is one of those that belong to files.
@@ -204,7 +212,7 @@ mod tests {
     fn read_with(selector: Option<&str>) -> Page {
         let (bytes, _, _) = encoding_rs::SHIFT_JIS.encode(HTML);
         let url = Url::parse("https://ministry.example/menu_news/s-news/1.html").unwrap();
-        read(&bytes, None, &url, selector, &["pdf".to_owned()])
+        read(&bytes, None, &url, selector, &["pdf".to_owned()]).unwrap()
     }
 
     #[test]

@@ -31,6 +31,11 @@ pub(super) enum Text {
         /// What it cost.
         tokens: u64,
     },
+    /// What the publisher says: the job asks no model.
+    Excerpt {
+        /// The excerpt.
+        text: String,
+    },
     /// None, and why.
     None {
         /// Why.
@@ -51,9 +56,9 @@ fn fill(template: &str, title: &str, summary: &str, published: &str) -> Result<S
     Template::new(template)?.render(&values).map(|text| text.trim().to_owned())
 }
 
-fn notice(press: &Press, item: &Item, told: &Text) -> Result<Notice, String> {
+pub(super) fn notice(press: &Press, item: &Item, told: &Text) -> Result<Notice, String> {
     let summary = match told {
-        Text::Summary { text, .. } => text.as_str(),
+        Text::Summary { text, .. } | Text::Excerpt { text } => text.as_str(),
         Text::None { .. } => "",
     };
     let title = text::one_line(&item.title);
@@ -107,6 +112,7 @@ pub(super) async fn queue(
         Text::Summary { text, is_cached, tokens } => {
             (Some(text.clone()), json!({ "cached": is_cached, "tokens": tokens, "messages": rendered.len() }))
         }
+        Text::Excerpt { text } => (Some(text.clone()), json!({ "messages": rendered.len() })),
         Text::None { why } => (None, json!({ "without_summary": why, "messages": rendered.len() })),
     };
     let (job, item, now) = (press.name.clone(), item.clone(), ctx.now());

@@ -10,6 +10,8 @@ use crate::time::Timestamp;
 pub(super) struct ReportBuilder {
     pub(super) lines: Vec<Phrase>,
     pub(super) problems: Vec<Phrase>,
+    /// Items that were found.
+    pub(super) new_count: u64,
     pub(super) waiting_until: Option<Timestamp>,
     /// Steps that failed.
     pub(super) failed_steps: Vec<Phrase>,
@@ -51,7 +53,8 @@ impl ReportBuilder {
             (true, false) => phrase!("nothing was done", "何も処理できませんでした"),
             (false, _) => Phrase::list(self.lines),
         };
-        let ReportBuilder { problems, waiting_until, any_step_well, went_well, .. } = self;
-        Report { problems, waiting_until, all_failed: !went_well && !any_step_well, ..Report::new(summary) }
+        let ReportBuilder { problems, new_count, waiting_until, any_step_well, went_well, .. } = self;
+        let all_failed = !went_well && !any_step_well;
+        Report { problems, new_count, waiting_until, all_failed, ..Report::new(summary) }
     }
 }

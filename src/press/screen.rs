@@ -8,10 +8,16 @@ use super::{Failure, Press, RunContext, Seen, Step, no_answer, page};
 use crate::fail;
 use crate::ledger::event::EventCode as _;
 use crate::llm::Worth;
+use crate::phrase;
 use crate::phrase::Phrase;
 
 /// Screens one item. An unchanged page whose verdict is known costs nothing but its fetch.
 pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<Step, Failure> {
+    if press.llm.is_none() {
+        let why =
+            phrase!("no model is asked (`llm = \"none\"`)", "モデルに問い合わせない設定（`llm = \"none\"`）");
+        return press.finish(ctx, &item, Event::Worth, json!({ "why": why.to_stored() }), None).await;
+    }
     let page = match page::fetch(press, &item).await {
         Ok(page) => page,
         Err(error) => {

@@ -10,11 +10,22 @@ use super::post::{self, Text};
 use super::workspace::Workspace;
 use super::{Failure, Press, RunContext, Seen, Step, no_answer, page};
 use crate::fail;
-use crate::llm::{AskError, Document, PauseReason, Purpose, Unavailable};
+use crate::llm::{self, AskError, Document, PauseReason, Purpose, Unavailable};
 use crate::phrase;
 
 /// Summarises one pending item and queues its post.
 pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<Step, Failure> {
+    if item.is_short {
+        let why = item.verdict.clone().unwrap_or_default();
+        return post::queue(press, ctx, &item, &Text::None { why }, None).await;
+    }
+    // What the feed says about it will do: nothing is fetched.
+    if press.llm.is_none()
+        && let Some(excerpt) = &item.excerpt
+    {
+        let text = Text::Excerpt { text: excerpt_of(press, excerpt) };
+        return post::queue(press, ctx, &item, &text, None).await;
+    }
     let page = match page::fetch(press, &item).await {
         Ok(page) => page,
         Err(error) => {
@@ -23,6 +34,10 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
         }
     };
     let seen = Seen { page_hash: page.hash.clone(), verdict: None };
+    if press.llm.is_none() {
+        let text = Text::Excerpt { text: excerpt_of(press, &page.text) };
+        return post::queue(press, ctx, &item, &text, Some(seen)).await;
+    }
     let llm = press.llm()?;
     let sizes: Vec<u64> = page.files.iter().map(|file| file.bytes.unwrap_or(0)).collect();
     if let Some(obstacle) = llm.find_obstacle(&press.name, Purpose::Summary, &sizes).await? {
@@ -77,6 +92,12 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
         },
     };
     post::queue(press, ctx, &item, &text, Some(seen)).await
+}
+
+/// The beginning of a text, as long as a summary may be.
+pub(super) fn excerpt_of(press: &Press, text: &str) -> String {
+    let max_chars = usize::try_from(press.keys.summary_chars).unwrap_or(usize::MAX);
+    llm::cut_at_sentence(&llm::plain(text), max_chars)
 }
 
 /// What to do when the model cannot be asked: wait, or post title and link if the job prefers that to waiting for a

@@ -1,16 +1,20 @@
 //! An item for people: where it stands, what became of its post, and how it got there.
 
+use std::time::Duration;
+
 use super::events::{self, ITEM};
 use super::model::{Item, Reason, Status};
 use super::store::{self, Delivery};
 use crate::channel::outbox::State as MessageState;
 use crate::db::{self, Tx};
 use crate::engine::Finder;
+use crate::engine::silence::Silence;
 use crate::engine::things::delivery;
-use crate::engine::view::{State, View};
+use crate::engine::view::{Fact, State, View};
 use crate::ledger::event::{self, Event};
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
+use crate::time::Timestamp;
 
 /// Everything that is known about an item.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -95,6 +99,23 @@ fn view(finder: &Finder, details: &ItemDetails) -> View {
         view.action(phrase!("skip it", "対象外にする"), format!("item skip {}", item.id));
     }
     view
+}
+
+/// That nothing new has come for much longer than usual.
+pub(super) fn silent_since(last: Timestamp, usual_gap: Duration) -> Phrase {
+    phrase!(
+        "nothing new since {last}; usually something comes every {usual_gap}",
+        "{last} 以降の新着なし（通常は {usual_gap} ごと）",
+        last,
+        usual_gap
+    )
+}
+
+/// What a job says of a feed that has fallen silent.
+pub(super) fn silent_fact(feed: &str, silence: &Silence) -> Option<Fact> {
+    let since = silent_since(silence.last()?, silence.usual_gap()?);
+    let value = phrase!("{feed}: {since}", "{feed}：{since}", feed = Value::link(feed), since);
+    Some(Fact { label: phrase!("silent", "沈黙中"), value: value.into() })
 }
 
 /// Where an item stands, in the words of people.

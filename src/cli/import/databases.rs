@@ -30,7 +30,7 @@ pub(super) async fn mic_bot(file: PathBuf, how: &How, times: &Times, context: &C
             .hint("name it with --job; a press job of that name should stand in the config file"));
     };
     let keys = job.and_then(|job| job.section.keys::<press::Keys>().ok());
-    let feed = keys.map(|keys| keys.feed.url().to_string());
+    let feed = keys.and_then(|keys| keys.feed.iter().next()).map(ToString::to_string);
     let (db, _dir) = open_db(how, context).await?;
     let report = import::mic_bot::import(&db, file, name, feed, options(how, times, context)?).await;
     Said { dry_run: how.dry_run, report: done(report, context)?, ..Said::default() }.print(context)

@@ -15,6 +15,7 @@ use crate::app;
 use crate::config::ScheduleSpec;
 use crate::config::value::Span;
 use crate::engine::commands;
+use crate::engine::preview::Asking;
 use crate::id::JobName;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
@@ -78,6 +79,12 @@ enum Command {
     Test {
         /// The job
         name: String,
+        /// Show all that would be made of this item: page, files, question to the model, and post
+        #[arg(long, value_name = "URL")]
+        item: Option<String>,
+        /// Ask the model about the item, too: this counts
+        #[arg(long, requires = "item")]
+        ask: bool,
     },
     /// See and reset how far a job has read
     #[command(subcommand)]
@@ -95,7 +102,11 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         Command::Rm { name, yes } => edit::remove(&name, yes, context),
         Command::Pause { name, span, reason } => pause(&name, span, reason, context).await,
         Command::Resume { name } => resume(&name, context).await,
-        Command::Test { name } => context.unless_stopped(test::run(&name, context)).await,
+        Command::Test { name, item: None, .. } => context.unless_stopped(test::run(&name, context)).await,
+        Command::Test { name, item: Some(item), ask } => {
+            let asking = if ask { Asking::Ask } else { Asking::No };
+            context.unless_stopped(test::run_item(&name, &item, asking, context)).await
+        }
         Command::Cursor(command) => cursor::run(command, context).await,
     }
 }

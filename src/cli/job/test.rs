@@ -1,10 +1,12 @@
 //! `job test`: one look at what a job watches, and what a run would find there.
 
-use super::super::{Context, Exit, Result};
+use super::super::view::render;
+use super::super::{Context, Error, Exit, Result};
 use super::no_such_job;
 use crate::app;
 use crate::db::Open;
 use crate::engine::Preview;
+use crate::engine::preview::Asking;
 use crate::phrase::Speech;
 use crate::text::{counted, one_line, shorten, width};
 
@@ -34,6 +36,28 @@ pub(super) async fn run(name: &str, context: &Context) -> Result {
             Exit::Partly
         }
     })
+}
+
+pub(super) async fn run_item(name: &str, url: &str, asking: Asking, context: &Context) -> Result {
+    let config = context.config().await?;
+    config.find_job(name).ok_or_else(|| no_such_job(name, config))?;
+    let app = match asking {
+        Asking::Ask => context.app(Open::Create).await?,
+        Asking::No => context.look().await?,
+    };
+    let job = app.jobs.iter().find(|job| job.name.as_str() == name);
+    let job = job.ok_or_else(|| no_such_job(name, config))?;
+    let Some(view) = job.collector.test_item(&app.env.db, url, asking).await? else {
+        return Err(Error::usage(format!("a {} job has no items that could be shown one by one", job.kind))
+            .hint(format!("`tsuzuki job test {name}` shows what it would find")));
+    };
+    match context.out.is_json() {
+        true => context.out.json(&view.data)?,
+        false => {
+            render(&view, &context.speech().await?).iter().try_for_each(|line| context.out.line(line))?;
+        }
+    }
+    Ok(Exit::Fine)
 }
 
 fn print(preview: &Preview, speech: &Speech, context: &Context) -> Result<()> {

@@ -1,128 +1,43 @@
-//! Reads the feed and records what is new; the first successful look only sets the baseline.
+//! Reads a feed and records what is new; the first successful look only sets the baseline.
 
-use std::collections::{HashMap, HashSet};
-use std::time::Duration;
+mod collected;
+mod entries;
+mod fetch;
 
 use serde_json::json;
 
-use super::config::Future;
-use super::events::{self, ItemCode};
+pub use collected::Collected;
+pub(super) use collected::{Held, left_out};
+pub(super) use entries::{Read, read_entries, url_key};
+pub use entries::{item_title, item_url};
+pub(super) use fetch::{Fetched, fetch_feed};
+
+use self::entries::mark_baseline;
+use self::fetch::{FeedAnswer, LONGEST_REST, left_alone_until, usable_validators};
+use super::events::{self, FeedCode, ItemCode};
 use super::model::{NewItem, Recorded};
 use super::store::{self, FeedState};
-use super::{Failure, Press, RunContext, gone};
+use super::{Failure, Press, RunContext, gone, view};
 use crate::channel::outbox;
 use crate::config::value::FirstRun;
 use crate::db::{self, Tx};
+use crate::engine::silence::SilenceNotice;
 use crate::fail;
-use crate::fetch::error::Why;
-use crate::fetch::{Error, Request, Response, Validators};
-use crate::hash::bounded_key;
+use crate::fetch::Moved;
 use crate::id::JobName;
-use crate::ledger::event;
-use crate::parse::feed::{self, Entry};
-use crate::parse::url::{Url, comparison_key, resolve_web};
+use crate::ledger::{Subject, event};
+use crate::parse::url::Url;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
-use crate::text;
 use crate::time::Timestamp;
 
-/// An entry dated further ahead than this is one of the future; less is a clock that differs.
-const AHEAD: Duration = Duration::from_secs(3600);
-/// The whole feed is read at least this often, whatever its validators say.
-const WHOLE_EVERY: Duration = Duration::from_secs(7 * 24 * 3600);
-/// No server is left alone for longer, whatever it asks for.
-const LONGEST_REST: Duration = Duration::from_secs(24 * 3600);
-/// A longer address cannot be indexed and is no address that anybody meant.
-const MAX_URL_BYTES: usize = 2000;
-/// The longest title that is kept, in columns.
-const MAX_TITLE: usize = 500;
-/// What we like to get.
-const ACCEPT: &str = "application/rss+xml, application/rdf+xml, application/atom+xml, application/feed+json, \
-                      application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5";
-
-/// What reading the feed brought.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Collected {
-    /// Whether the server said that nothing has changed.
-    pub is_unchanged: bool,
-    /// Items that are new.
-    pub added: usize,
-    /// Items that were recorded as known already.
-    pub baseline: usize,
-    /// Items that were recorded because the feed tells its old entries under new addresses.
-    pub rewritten: usize,
-    /// Entries left alone because their date lies ahead.
-    pub future: usize,
-    /// Entries without an address that can be used.
-    pub unusable: usize,
-    /// Why the posts of the new items wait for a person, if they do.
-    pub held: Option<Held>,
-}
-
-/// Why the posts of new items wait for a person.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
-    /// They are more than `hold_above`.
-    TooMany,
-    /// They are most of the feed.
-    MostOfTheFeed,
-}
-
-impl Held {
-    /// Why, for people.
-    pub(super) fn phrase(self) -> Phrase {
-        match self {
-            Held::TooMany => phrase!(
-                "their posts need approval: more than `hold_above` at once",
-                "確認待ち：一度に `hold_above` を超えました"
-            ),
-            Held::MostOfTheFeed => phrase!(
-                "their posts need approval: more than half of the feed at once",
-                "確認待ち：一度にフィードの半分を超えました"
-            ),
-        }
-    }
-}
-
-impl Collected {
-    /// In words.
-    pub(super) fn phrase(&self) -> Phrase {
-        if self.is_unchanged {
-            return phrase!("feed unchanged", "フィードに変化なし");
-        }
-        let (baseline, rewritten) = (self.baseline, self.rewritten);
-        let mut parts: Vec<Value> =
-            vec![phrase!("{count} new", "新着 {count} 件", count = self.added).into()];
-        if baseline > 0 {
-            parts.push(
-                phrase!("{baseline} recorded as known", "既知として記録 {baseline} 件", baseline).into(),
-            );
-        }
-        if rewritten > 0 {
-            parts.push(
-                phrase!("{rewritten} at a new address", "アドレス変更 {rewritten} 件", rewritten).into(),
-            );
-        }
-        parts.extend(left_out(self.future, self.unusable));
-        parts.extend(self.held.map(|held| Value::from(held.phrase())));
-        phrase!("{parts}", "{parts}", parts)
-    }
-}
-
-/// Entries that are no items, and why.
-pub(super) fn left_out(future: usize, unusable: usize) -> impl Iterator<Item = Value> {
-    let future =
-        (future > 0).then(|| phrase!("{future} dated in the future", "日付が未来のもの {future} 件", future));
-    let unusable = (unusable > 0).then(|| {
-        phrase!("{unusable} without a usable link", "有効なリンクのないもの {unusable} 件", unusable)
-    });
-    [future, unusable].into_iter().flatten().map(Value::from)
-}
-
-/// Reads the feed once. The outer error ends the run, the inner one is the feed's, as a sentence.
-pub(super) async fn collect(press: &Press, ctx: &RunContext) -> Result<Result<Collected, Phrase>, Failure> {
-    let feed_url = press.keys.feed.url().clone();
-    let (job, address) = (press.name.clone(), feed_url.to_string());
+/// Reads one feed once. The outer error ends the run, the inner one is the feed's, as a sentence.
+pub(super) async fn collect(
+    press: &Press,
+    ctx: &RunContext,
+    feed: &Url,
+) -> Result<Result<Collected, Phrase>, Failure> {
+    let (job, address) = (press.name.clone(), feed.to_string());
     let known = ctx.db.read(move |tx| store::find_feed(tx, &job, &address)).await?;
     if let Some(until) = left_alone_until(&known, ctx.now()) {
         return Ok(Err(unread(phrase!(
@@ -132,25 +47,27 @@ pub(super) async fn collect(press: &Press, ctx: &RunContext) -> Result<Result<Co
         ))));
     }
     let validators = usable_validators(&known, ctx.now());
-    let (validators, entries) = match fetch_feed(press, &validators).await {
-        Ok(Fetched::Unchanged(validators)) => {
-            let (job, address, now) = (press.name.clone(), feed_url.to_string(), ctx.now());
-            let state = FeedState { validators, ..known };
-            ctx.write(move |tx| store::put_feed(tx, &job, &address, &state, now)).await?;
+    let asked = known.adopted_url.as_ref().unwrap_or(feed);
+    let (answer, entries) = match fetch_feed(press, asked, &validators).await {
+        Ok(Fetched::Unchanged(answer)) => {
+            note_unchanged(press, ctx, feed, known, answer).await?;
             return Ok(Ok(Collected { is_unchanged: true, ..Collected::default() }));
         }
-        Ok(Fetched::Feed(validators, entries)) => (validators, entries),
+        Ok(Fetched::Feed(answer, entries)) => (answer, entries),
+        Ok(Fetched::Gone | Fetched::NotFound(_)) if known.adopted_url.is_some() => {
+            return Ok(Err(move_back(press, ctx, feed, asked).await?));
+        }
         Ok(Fetched::Gone) => {
-            gone::rest(press, ctx).await?;
+            gone::rest(press, ctx, feed).await?;
             return Ok(Err(unread(gone::words(&press.name))));
         }
         Ok(Fetched::Later(after, why)) => {
-            let (job, address) = (press.name.clone(), feed_url.to_string());
+            let (job, address) = (press.name.clone(), feed.to_string());
             let until = ctx.now().plus(after.min(LONGEST_REST));
             ctx.write(move |tx| store::put_not_before(tx, &job, &address, until)).await?;
             return Ok(Err(unread(why)));
         }
-        Err(why) => return Ok(Err(unread(why))),
+        Ok(Fetched::NotFound(why)) | Err(why) => return Ok(Err(unread(why))),
     };
     if let Some(had) = known.entry_count.filter(|had| *had > 0 && entries.is_empty()) {
         // Nothing is remembered of it: it is read whole until it has entries again.
@@ -160,154 +77,91 @@ pub(super) async fn collect(press: &Press, ctx: &RunContext) -> Result<Result<Co
             had
         )));
     }
-    let read = read_entries(&entries, press.keys.future, ctx.now());
-    let collected = write(press, ctx, feed_url.to_string(), validators, read).await?;
+    let read = read_entries(&entries, press.keys.future, &press.keys.patterns(), ctx.now());
+    let collected = write(press, ctx, feed, answer, read).await?;
     fail::point("press.collected");
     Ok(Ok(collected))
 }
 
+/// Nothing has changed, which may be news: the feed has moved, or has fallen silent.
+async fn note_unchanged(
+    press: &Press,
+    ctx: &RunContext,
+    feed: &Url,
+    known: FeedState,
+    answer: FeedAnswer,
+) -> Result<(), Failure> {
+    let (job, feed, now) = (press.name.clone(), feed.clone(), ctx.now());
+    ctx.write(move |tx| {
+        let mut state = FeedState { validators: answer.validators.clone(), ..known.clone() };
+        note_redirect(tx, &job, &feed, &mut state, answer.moved_to.as_ref(), now)?;
+        note_silence(tx, &job, &feed, state.silence.look(false, now), now)?;
+        store::put_feed(tx, &job, feed.as_str(), &state, now)
+    })
+    .await
+}
+
+/// Takes a new address for that of the feed when it is sure.
+fn note_redirect(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    feed: &Url,
+    state: &mut FeedState,
+    moved_to: Option<&Url>,
+    now: Timestamp,
+) -> db::Result<()> {
+    let Some(to) = state.moved.sight(moved_to) else { return Ok(()) };
+    let why = phrase!(
+        "{feed} → {to}; write the new address into the config",
+        "{feed} → {to}。設定のアドレスも変更してください",
+        feed = Value::link(feed.as_str()),
+        to = Value::link(to.as_str())
+    );
+    (state.moved, state.adopted_url) = (Moved::default(), Some(to));
+    let detail = json!({ "feed": feed.as_str(), "why": why.to_stored() });
+    event::add(tx, Some(job), &Subject::job(job), FeedCode::Moved, &detail, now)
+}
+
+/// The address that the feed had moved to is lost: the one of the config is asked again.
+async fn move_back(press: &Press, ctx: &RunContext, feed: &Url, lost: &Url) -> Result<Phrase, Failure> {
+    let (job, address, at, now) = (press.name.clone(), feed.to_string(), lost.to_string(), ctx.now());
+    ctx.write(move |tx| {
+        store::reset_adopted(tx, &job, &address)?;
+        let detail = json!({ "feed": address, "why": at });
+        event::add(tx, Some(&job), &Subject::job(&job), FeedCode::MovedBack, &detail, now)
+    })
+    .await?;
+    Ok(unread(phrase!(
+        "nothing is left at {lost}, where it had moved to; the address of the config is read next",
+        "移転先の {lost} には何もありません。次回は設定のアドレスを読み込みます",
+        lost = Value::link(lost.as_str())
+    )))
+}
+
+fn note_silence(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    feed: &Url,
+    notice: Option<SilenceNotice>,
+    now: Timestamp,
+) -> db::Result<()> {
+    let (code, why) = match notice {
+        None => return Ok(()),
+        Some(SilenceNotice::Over) => (FeedCode::SilenceOver, Phrase::verbatim(feed.as_str())),
+        Some(SilenceNotice::Silent { last, usual_gap }) => {
+            let since = view::silent_since(last, usual_gap);
+            (
+                FeedCode::Silent,
+                phrase!("{feed}: {since}", "{feed}：{since}", feed = Value::link(feed.as_str()), since),
+            )
+        }
+    };
+    let detail = json!({ "feed": feed.as_str(), "why": why.to_stored() });
+    event::add(tx, Some(job), &Subject::job(job), code, &detail, now)
+}
+
 fn unread(why: Phrase) -> Phrase {
     phrase!("the feed could not be read: {why}", "フィードを読めません：{why}", why)
-}
-
-/// What asking for a feed brought.
-pub(super) enum Fetched {
-    Unchanged(Validators),
-    Gone,
-    /// The server asks us to come back after a while, in these words.
-    Later(Duration, Phrase),
-    Feed(Validators, Vec<Entry>),
-}
-
-/// Asks for the feed.
-pub(super) async fn fetch_feed(press: &Press, validators: &Validators) -> Result<Fetched, Phrase> {
-    let request = Request::get(press.keys.feed.url().clone())
-        .accept(ACCEPT)
-        .validators(validators)
-        .allow_private(&press.allow_private);
-    let (head, body) = match press.env.fetcher.fetch(&request).await {
-        Ok(Response::Unchanged(head)) => return Ok(Fetched::Unchanged(head.validators)),
-        Ok(Response::Fetched(head, body)) => (head, body),
-        Err(Error::Gone) => return Ok(Fetched::Gone),
-        Err(error @ Error::Later { after, why: Why::Asked(_), .. }) => {
-            return Ok(Fetched::Later(after, error.told().into()));
-        }
-        Err(error) => return Err(error.told().into()),
-    };
-    fail::point("press.feed_fetched");
-    let context = feed::Context {
-        url: Some(head.final_url.clone()),
-        content_type: head.content_type().map(str::to_owned),
-        zone: Some(press.env.app.timezone.time_zone().clone()),
-        ..feed::Context::default()
-    };
-    let feed = feed::parse(&body, &context).map_err(|refused| refused.to_string())?;
-    Ok(Fetched::Feed(head.validators, feed.entries))
-}
-
-/// Until when the server wants to be left alone, if that is not over; a clock that was ahead does not count.
-fn left_alone_until(known: &FeedState, now: Timestamp) -> Option<Timestamp> {
-    known.not_before.filter(|until| now < *until && *until <= now.plus(LONGEST_REST))
-}
-
-/// What to ask by; nothing, when the whole feed is due.
-fn usable_validators(known: &FeedState, now: Timestamp) -> Validators {
-    let is_due = known.last_read_at.is_none_or(|read| read > now || now.since(read) >= WHOLE_EVERY)
-        || known.read_again_at.is_some_and(|again| again <= now);
-    if is_due { Validators::default() } else { known.validators.clone() }
-}
-
-/// The address by which an item is known; `None` when it is none that can be used.
-pub fn item_url(link: &str) -> Option<String> {
-    resolve_web(None, link).map(String::from).filter(|url| url.len() <= MAX_URL_BYTES)
-}
-
-/// The address of an item for comparisons: without scheme, fragment and tracking parameters.
-pub(super) fn url_key(url: &str) -> Option<String> {
-    Url::parse(url).ok().map(|url| bounded_key(comparison_key(&url)))
-}
-
-/// The title that is kept of an item: on one line, not too long, never empty.
-pub fn item_title(title: &str, url: &str) -> String {
-    match text::one_line(title) {
-        title if title.is_empty() => url.to_owned(),
-        title => text::shorten(&title, MAX_TITLE),
-    }
-}
-
-/// The entries of a feed as items, in its order.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Read {
-    pub(super) items: Vec<NewItem>,
-    pub(super) future: usize,
-    pub(super) unusable: usize,
-    entry_count: u32,
-    read_again_at: Option<Timestamp>,
-}
-
-pub(super) fn read_entries(entries: &[Entry], future: Future, now: Timestamp) -> Read {
-    let entry_count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
-    let mut read = Read { entry_count, ..Read::default() };
-    let mut seen = HashSet::new();
-    for entry in entries {
-        let Some(url) = entry.link.as_deref().and_then(item_url) else {
-            read.unusable += 1;
-            continue;
-        };
-        if !seen.insert(url.clone()) {
-            continue;
-        }
-        let date = entry.date();
-        let ahead = date.filter(|date| *date > now.plus(AHEAD));
-        let (published_at, not_before) = match (ahead, future) {
-            (Some(date), Future::Ignore) => {
-                read.future += 1;
-                read.read_again_at = Some(read.read_again_at.map_or(date, |at| at.min(date)));
-                continue;
-            }
-            (Some(date), Future::Wait) => (date, Some(date)),
-            (Some(_), Future::Now) => (now, None),
-            (None, _) => (date.unwrap_or(now), None),
-        };
-        let title = item_title(entry.title.as_deref().unwrap_or_default(), &url);
-        read.items.push(NewItem {
-            url_key: url_key(&url),
-            url,
-            title,
-            published_at,
-            entry_key: bounded_key(entry.key().to_owned()),
-            has_id: entry.key().starts_with("id:"),
-            not_before,
-            recorded: None,
-        });
-    }
-    drop_shared_keys(&mut read.items);
-    read
-}
-
-/// Entries that one document tells apart are not one, however alike their addresses are.
-fn drop_shared_keys(items: &mut [NewItem]) {
-    let mut counts: HashMap<String, usize> = HashMap::new();
-    for key in items.iter().filter_map(|item| item.url_key.clone()) {
-        *counts.entry(key).or_default() += 1;
-    }
-    for item in items {
-        item.url_key = item.url_key.take().filter(|key| counts.get(key) == Some(&1));
-    }
-}
-
-/// Marks what the first look only records.
-fn mark_baseline(items: &mut [NewItem], first_run: FirstRun) {
-    let announced = match first_run {
-        FirstRun::All => return,
-        FirstRun::Baseline => 0,
-        FirstRun::Latest(number) => usize::try_from(number).unwrap_or(usize::MAX),
-    };
-    let mut newest: Vec<usize> = (0..items.len()).collect();
-    newest.sort_by_key(|index| std::cmp::Reverse(items[*index].published_at));
-    for index in newest.into_iter().skip(announced) {
-        items[index].recorded = Some(Recorded::Baseline);
-    }
 }
 
 /// What of a feed is new to a job.
@@ -375,40 +229,52 @@ fn is_any_told(tx: &mut Tx<'_>, job: &JobName, items: &[NewItem]) -> db::Result<
 async fn write(
     press: &Press,
     ctx: &RunContext,
-    feed_url: String,
-    validators: Validators,
+    feed: &Url,
+    answer: FeedAnswer,
     read: Read,
 ) -> Result<Collected, Failure> {
-    let (job, first_run, hold_above, now) =
-        (press.name.clone(), press.first_run, press.hold_above, ctx.now());
+    let (job, feed, first_run, hold_above, now) =
+        (press.name.clone(), feed.clone(), press.first_run, press.hold_above, ctx.now());
     ctx.write(move |tx| {
-        let new = find_new(tx, &job, &feed_url, &read.items, first_run, hold_above)?;
-        let (held, found_since) = (new.held, store::find_last_success(tx, &job, &feed_url)?);
-        let is_held = held.is_some();
-        let mut collected =
-            Collected { future: read.future, unusable: read.unusable, held, ..Collected::default() };
+        let new = find_new(tx, &job, feed.as_str(), &read.items, first_run, hold_above)?;
+        let known = store::find_feed(tx, &job, feed.as_str())?;
+        let is_held = new.held.is_some();
+        let mut collected = Collected {
+            future: read.future,
+            unusable: read.unusable,
+            held: new.held,
+            ..Collected::default()
+        };
         for item in &new.items {
-            if !store::add(tx, &job, item, is_held, found_since, now)? {
+            if !store::add(tx, &job, item, is_held, known.last_success_at, now)? {
                 continue;
             }
             let (count, code) = match item.recorded {
                 Some(Recorded::Baseline) => (&mut collected.baseline, ItemCode::Baseline),
                 Some(Recorded::Rewritten) => (&mut collected.rewritten, ItemCode::Rewritten),
+                Some(Recorded::Filtered) => (&mut collected.filtered, ItemCode::Filtered),
                 None => (&mut collected.added, ItemCode::Found),
             };
             *count += 1;
             let detail = json!({ "title": item.title, "published_at": item.published_at, "held": is_held });
             event::add(tx, Some(&job), &events::item(&item.url), code, &detail, now)?;
         }
-        let state = FeedState {
-            validators: validators.clone(),
+        let mut state = FeedState {
+            validators: answer.validators.clone(),
             first_success_at: new.first_success_at.or(Some(now)),
             last_read_at: Some(now),
             read_again_at: read.read_again_at,
             entry_count: Some(read.entry_count),
-            ..FeedState::default()
+            ..known
         };
-        store::put_feed(tx, &job, &feed_url, &state, now)?;
+        note_redirect(tx, &job, &feed, &mut state, answer.moved_to.as_ref(), now)?;
+        if new.first_success_at.is_none() {
+            state.silence.begin(read.items.iter().map(|item| item.published_at), now);
+        } else {
+            let is_news = collected.added + collected.filtered > 0;
+            note_silence(tx, &job, &feed, state.silence.look(is_news, now), now)?;
+        }
+        store::put_feed(tx, &job, feed.as_str(), &state, now)?;
         Ok(collected)
     })
     .await

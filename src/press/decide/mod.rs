@@ -80,13 +80,15 @@ impl Limits {
 
 /// What becomes of an item that is not worth a summary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum NotValuable {
     /// It is put off, as in the seed: the page may change.
     #[default]
     Defer,
     /// It is closed at once.
     Close,
+    /// It is posted with its title alone.
+    PostTitle,
 }
 
 /// What an item becomes. `last_checked_at` becomes now, always.
@@ -160,6 +162,7 @@ pub fn after(item: &Item, event: Event, limits: Option<&Limits>, now: Timestamp)
         (Unprocessed | Deferred, Event::NotWorth) => Some(match limits.map(|limits| limits.not_valuable) {
             Some(NotValuable::Defer) | None => put_off(Reason::NotValuable),
             Some(NotValuable::Close) => over(Reason::NotValuable, item.retry_count.saturating_add(1)),
+            Some(NotValuable::PostTitle) => on_its_way(Pending, item.retry_count),
         }),
         (Unprocessed | Deferred, Event::NotReady) => Some(put_off(Reason::PageNotReady)),
 

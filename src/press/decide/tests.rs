@@ -27,6 +27,8 @@ fn item(status: Status, retry_count: u32) -> Item {
         page_hash: None,
         is_held: false,
         bypass_cache: false,
+        excerpt: None,
+        is_short: false,
         summary: None,
         verdict: None,
     }

@@ -1,9 +1,11 @@
 //! The SQL of `press_feeds`: what is remembered about a feed.
 
-use crate::db::{self, Tx};
-use crate::fetch::Validators;
+use url::Url;
+
+use crate::db::{self, Row, Tx};
+use crate::engine::silence::Silence;
+use crate::fetch::{Moved, Validators};
 use crate::id::JobName;
-use crate::press::gone::Gone;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -24,35 +26,66 @@ pub struct FeedState {
     pub not_before: Option<Timestamp>,
     /// When it was last read, or had not changed; written as now.
     pub last_success_at: Option<Timestamp>,
+    /// Where permanent redirects lead.
+    pub moved: Moved,
+    /// The address that it has moved to for good.
+    pub adopted_url: Option<Url>,
+    /// How often it brings something, and whether it has fallen silent.
+    pub silence: Silence,
 }
 
-/// What is remembered about a feed; nothing, if we have never read it.
+fn read_url(row: &Row<'_>, column: &str) -> db::Result<Option<Url>> {
+    Ok(row.get::<Option<String>>(column)?.and_then(|url| url.parse().ok()))
+}
+
+macro_rules! columns {
+    () => {
+        "etag, last_modified, validated_url, first_success_at, last_read_at, read_again_at, entry_count,
+         last_success_at, not_before, moved_to, moved_count, adopted_url, news_days, silent_at"
+    };
+}
+
+/// What is remembered about a feed; nothing, if we have never read it. One that we know under the address that it had moved from is
+/// the same.
 pub fn find_feed(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<FeedState> {
-    let found = tx.find(
-        sql!(
-            "SELECT etag, last_modified, validated_url, first_success_at, last_read_at, read_again_at,
-               entry_count, last_success_at, not_before
-             FROM press_feeds WHERE job_name = ?1 AND feed_url = ?2"
-        ),
+    let known = tx.find(
+        sql!(concat!("SELECT ", columns!(), " FROM press_feeds WHERE job_name = ?1 AND feed_url = ?2")),
         params![job, feed_url],
-        |row| {
-            let url: Option<String> = row.get("validated_url")?;
-            Ok(FeedState {
-                validators: Validators {
-                    etag: row.get("etag")?,
-                    last_modified: row.get("last_modified")?,
-                    url: url.and_then(|url| url.parse().ok()),
-                },
-                first_success_at: row.get("first_success_at")?,
-                last_read_at: row.get("last_read_at")?,
-                read_again_at: row.get("read_again_at")?,
-                entry_count: row.get("entry_count")?,
-                last_success_at: row.get("last_success_at")?,
-                not_before: row.get("not_before")?,
-            })
-        },
+        read_feed,
     )?;
-    Ok(found.unwrap_or_default())
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let moved = tx.find(
+        sql!(concat!(
+            "SELECT ",
+            columns!(),
+            " FROM press_feeds WHERE job_name = ?1 AND adopted_url = ?2 ORDER BY feed_url LIMIT 1"
+        )),
+        params![job, feed_url],
+        read_feed,
+    )?;
+    Ok(moved.map(|state| FeedState { adopted_url: None, ..state }).unwrap_or_default())
+}
+
+fn read_feed(row: &Row<'_>) -> db::Result<FeedState> {
+    let days: Option<String> = row.get("news_days")?;
+    Ok(FeedState {
+        validators: Validators {
+            etag: row.get("etag")?,
+            last_modified: row.get("last_modified")?,
+            url: read_url(row, "validated_url")?,
+        },
+        first_success_at: row.get("first_success_at")?,
+        last_read_at: row.get("last_read_at")?,
+        read_again_at: row.get("read_again_at")?,
+        entry_count: row.get("entry_count")?,
+        last_success_at: row.get("last_success_at")?,
+        not_before: row.get("not_before")?,
+        moved: Moved { to: read_url(row, "moved_to")?, count: row.get("moved_count")? },
+        adopted_url: read_url(row, "adopted_url")?,
+        silence: Silence::from_stored(days.as_deref(), row.get("silent_at")?),
+    })
 }
 
 /// When a feed was last read, or had not changed.
@@ -73,33 +106,66 @@ pub fn put_feed(
     state: &FeedState,
     now: Timestamp,
 ) -> db::Result<()> {
-    let url = state.validators.url.as_ref().map(ToString::to_string);
     tx.execute(
         sql!(
             "INSERT INTO press_feeds (job_name, feed_url, etag, last_modified, validated_url, first_success_at,
-               last_success_at, last_read_at, read_again_at, entry_count)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+               last_success_at, last_read_at, read_again_at, entry_count, moved_to, moved_count, adopted_url, news_days,
+               silent_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
              ON CONFLICT (job_name, feed_url) DO UPDATE SET etag = excluded.etag,
                last_modified = excluded.last_modified, validated_url = excluded.validated_url,
                first_success_at = COALESCE(press_feeds.first_success_at, excluded.first_success_at),
                last_success_at = excluded.last_success_at, last_read_at = excluded.last_read_at,
-               read_again_at = excluded.read_again_at, entry_count = excluded.entry_count, gone_at = NULL, gone_told_at = NULL,
-               not_before = NULL"
+               read_again_at = excluded.read_again_at, entry_count = excluded.entry_count, gone_at = NULL,
+               not_before = NULL, moved_to = excluded.moved_to, moved_count = excluded.moved_count,
+               adopted_url = excluded.adopted_url, news_days = excluded.news_days, silent_at = excluded.silent_at"
         ),
         params![
             job,
             feed_url,
             state.validators.etag,
             state.validators.last_modified,
-            url,
+            state.validators.url.as_ref().map(Url::as_str),
             state.first_success_at,
             now,
             state.last_read_at,
             state.read_again_at,
-            state.entry_count
+            state.entry_count,
+            state.moved.to.as_ref().map(Url::as_str),
+            state.moved.count,
+            state.adopted_url.as_ref().map(Url::as_str),
+            state.silence.stored(),
+            state.silence.noted_at
         ],
     )?;
     Ok(())
+}
+
+/// Forgets the address that a feed had moved to.
+pub fn reset_adopted(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "UPDATE press_feeds SET adopted_url = NULL, moved_to = NULL, moved_count = 0
+             WHERE job_name = ?1 AND feed_url = ?2"
+        ),
+        params![job, feed_url],
+    )?;
+    Ok(())
+}
+
+/// Feeds of a job that have fallen silent.
+pub fn list_silent(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Vec<(String, Silence)>> {
+    tx.list(
+        sql!(
+            "SELECT feed_url, news_days, silent_at FROM press_feeds
+             WHERE job_name = ?1 AND silent_at IS NOT NULL ORDER BY feed_url"
+        ),
+        params![job],
+        |row| {
+            let days: Option<String> = row.get(1)?;
+            Ok((row.get(0)?, Silence::from_stored(days.as_deref(), row.get(2)?)))
+        },
+    )
 }
 
 /// Remembers until when the server of a feed wants to be left alone.
@@ -115,54 +181,31 @@ pub fn put_not_before(tx: &mut Tx<'_>, job: &JobName, feed_url: &str, until: Tim
 }
 
 /// Whether a feed is gone for good, as far as we know.
-pub fn find_gone(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<Option<Gone>> {
-    tx.find(
-        sql!(
-            "SELECT gone_at, gone_told_at FROM press_feeds
-             WHERE job_name = ?1 AND feed_url = ?2 AND gone_at IS NOT NULL"
-        ),
+pub fn is_gone(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<bool> {
+    let gone = tx.find(
+        sql!("SELECT gone_at FROM press_feeds WHERE job_name = ?1 AND feed_url = ?2 AND gone_at IS NOT NULL"),
         params![job, feed_url],
-        |row| Ok(Gone { gone_at: row.get(0)?, is_announced: row.get::<Option<Timestamp>>(1)?.is_some() }),
-    )
+        |row| row.get::<Timestamp>(0),
+    )?;
+    Ok(gone.is_some())
 }
 
-/// Remembers that a feed is gone for good; nobody was told yet.
+/// Remembers that a feed is gone for good.
 pub fn mark_gone(tx: &mut Tx<'_>, job: &JobName, feed_url: &str, now: Timestamp) -> db::Result<()> {
     tx.execute(
         sql!(
             "INSERT INTO press_feeds (job_name, feed_url, gone_at) VALUES (?1, ?2, ?3)
-             ON CONFLICT (job_name, feed_url) DO UPDATE SET gone_at = excluded.gone_at, gone_told_at = NULL"
+             ON CONFLICT (job_name, feed_url) DO UPDATE SET gone_at = excluded.gone_at"
         ),
         params![job, feed_url, now],
     )?;
     Ok(())
 }
 
-/// Notes that the end of a feed is told; `false` when somebody else was first.
-pub fn mark_gone_announced(
-    tx: &mut Tx<'_>,
-    job: &JobName,
-    feed_url: &str,
-    gone_at: Timestamp,
-    now: Timestamp,
-) -> db::Result<bool> {
-    let marked = tx.execute(
-        sql!(
-            "UPDATE press_feeds SET gone_told_at = ?4
-             WHERE job_name = ?1 AND feed_url = ?2 AND gone_at = ?3 AND gone_told_at IS NULL"
-        ),
-        params![job, feed_url, gone_at, now],
-    )?;
-    Ok(marked == 1)
-}
-
 /// Forgets that feeds of a job are gone; answers how many were.
 pub fn reset_gone(tx: &mut Tx<'_>, job: &JobName) -> db::Result<u64> {
     tx.execute(
-        sql!(
-            "UPDATE press_feeds SET gone_at = NULL, gone_told_at = NULL
-             WHERE job_name = ?1 AND gone_at IS NOT NULL"
-        ),
+        sql!("UPDATE press_feeds SET gone_at = NULL WHERE job_name = ?1 AND gone_at IS NOT NULL"),
         params![job],
     )
 }

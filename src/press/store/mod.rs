@@ -2,24 +2,25 @@
 
 mod feed;
 mod import;
-
-use serde_json::Value as Json;
+mod messages;
+mod new;
+mod transition;
 
 pub use export::list_after;
 pub use feed::{
-    FeedState, find_feed, find_gone, find_last_success, mark_gone, mark_gone_announced, put_feed,
-    put_not_before, reset_gone,
+    FeedState, find_feed, find_last_success, is_gone, list_silent, mark_gone, put_feed, put_not_before,
+    reset_adopted, reset_gone,
 };
 pub use import::{ImportedItem, add_feed, add_imported, find_first_created};
+pub use messages::{Delivery, Messages, find_messages, list_deliveries};
+pub use new::{add, find_found_since, is_announced, is_known};
+pub use transition::{apply, mark_answered, mark_ask_anew, mark_short, note, put, put_summary, put_verdict};
 
 use super::TOPIC;
-use super::decide::{LONGEST_WAIT, Transition};
-use super::events::{self, ItemCode};
-use super::model::{Item, NewItem, Reason, Status};
+use super::decide::LONGEST_WAIT;
+use super::model::{Item, Reason, Status};
 use crate::db::{self, Row, Tx};
 use crate::id::JobName;
-use crate::ledger::event;
-use crate::ledger::event::EventCode as _;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
@@ -28,7 +29,7 @@ crate::migration!(1, "press", "../../../migrations/0001_press.sql");
 macro_rules! columns {
     () => {
         "id, job_name, url, title, published_at, status, reason, retry_count, created_at, last_checked_at, not_before,
-         page_hash, is_held, summary, verdict, bypass_cache, deferred_since"
+         page_hash, is_held, summary, verdict, bypass_cache, deferred_since, excerpt, is_short"
     };
 }
 
@@ -62,88 +63,9 @@ fn read(row: &Row<'_>) -> db::Result<Item> {
         verdict: row.get("verdict")?,
         bypass_cache: row.get("bypass_cache")?,
         deferred_since: row.get("deferred_since")?,
+        excerpt: row.get("excerpt")?,
+        is_short: row.get("is_short")?,
     })
-}
-
-/// Adds an item unless its address is known; `true` if it was new.
-///
-/// What is only recorded is over at once (3/0); all others start unprocessed (0) with no tries.
-pub fn add(
-    tx: &mut Tx<'_>,
-    job: &JobName,
-    item: &NewItem,
-    is_held: bool,
-    found_since: Option<Timestamp>,
-    now: Timestamp,
-) -> db::Result<bool> {
-    let (status, reason) = match item.recorded {
-        Some(_) => (Status::Processed, Some(Reason::None.code())),
-        None => (Status::Unprocessed, None),
-    };
-    let added = tx.execute(
-        sql!(
-            "INSERT INTO items (url, title, published_at, status, reason, retry_count, created_at, last_checked_at,
-               job_name, not_before, entry_key, is_held, found_since, url_key)
-             VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (job_name, url) DO NOTHING"
-        ),
-        params![
-            item.url,
-            item.title,
-            item.published_at,
-            status.code(),
-            reason,
-            now,
-            job,
-            item.not_before,
-            item.entry_key,
-            is_held,
-            found_since,
-            item.url_key
-        ],
-    )?;
-    Ok(added == 1)
-}
-
-/// When the feed had last been read before the item was found in it, as far as that is known.
-pub fn find_found_since(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Timestamp>> {
-    let found =
-        tx.find(sql!("SELECT found_since FROM items WHERE id = ?1"), params![id], |row| row.get(0))?;
-    Ok(found.flatten())
-}
-
-/// Whether the job knows an entry: by its address, else by the id that the feed gives it, else by its address for
-/// comparisons.
-pub fn is_known(tx: &mut Tx<'_>, job: &JobName, item: &NewItem) -> db::Result<bool> {
-    if tx.count(sql!("SELECT 1 FROM items WHERE job_name = ?1 AND url = ?2"), params![job, item.url])? == 1 {
-        return Ok(true);
-    }
-    if item.has_id
-        && tx.count(
-            sql!("SELECT 1 FROM items WHERE job_name = ?1 AND entry_key = ?2 LIMIT 1"),
-            params![job, item.entry_key],
-        )? == 1
-    {
-        return Ok(true);
-    }
-    let Some(url_key) = &item.url_key else { return Ok(false) };
-    let found = tx.count(
-        sql!("SELECT 1 FROM items WHERE job_name = ?1 AND url_key = ?2 LIMIT 1"),
-        params![job, url_key],
-    )?;
-    Ok(found == 1)
-}
-
-/// Whether the job knows an item of that title and date, at whatever address.
-pub fn is_announced(tx: &mut Tx<'_>, job: &JobName, item: &NewItem) -> db::Result<bool> {
-    // All states there are, so that the index by state and date serves.
-    let found = tx.count(
-        sql!(
-            "SELECT 1 FROM items
-             WHERE job_name = ?1 AND status IN (0, 1, 2, 3) AND published_at = ?2 AND title = ?3 LIMIT 1"
-        ),
-        params![job, item.published_at, item.title],
-    )?;
-    Ok(found == 1)
 }
 
 /// The item to summarise next: the pending one that was published first and has no message under way.
@@ -297,141 +219,4 @@ pub fn count(tx: &mut Tx<'_>, job: &JobName, status: Status) -> db::Result<i64> 
         sql!("SELECT CAST(COUNT(*) AS BIGINT) FROM items WHERE job_name = ?1 AND status = ?2"),
         params![job, status.code()],
     )
-}
-
-/// Writes a decided transition and its event; `false` if somebody else has changed the item meanwhile.
-pub fn apply(
-    tx: &mut Tx<'_>,
-    item: &Item,
-    to: &Transition,
-    code: ItemCode,
-    detail: &Json,
-) -> db::Result<bool> {
-    if !put(tx, item, to)? {
-        return Ok(false);
-    }
-    note(tx, item, code, detail, to.last_checked_at)?;
-    if to.reason == Some(Reason::RetryLimitExceeded) && code != ItemCode::WaitOver {
-        let last = serde_json::json!({ "retry_count": to.retry_count, "last": code.word() });
-        note(tx, item, ItemCode::RetryLimitExceeded, &last, to.last_checked_at)?;
-    }
-    Ok(true)
-}
-
-/// Writes a decided transition; `false` if somebody else has changed the item meanwhile.
-pub fn put(tx: &mut Tx<'_>, item: &Item, to: &Transition) -> db::Result<bool> {
-    let changed = tx.execute(
-        sql!(
-            "UPDATE items SET status = ?1, reason = ?2, retry_count = ?3, last_checked_at = ?4, not_before = ?5,
-               deferred_since = ?6
-             WHERE id = ?7 AND status = ?8 AND retry_count = ?9"
-        ),
-        params![
-            to.status.code(),
-            to.reason.map(Reason::code),
-            to.retry_count,
-            to.last_checked_at,
-            to.not_before,
-            to.deferred_since,
-            item.id,
-            item.status.code(),
-            item.retry_count
-        ],
-    )?;
-    Ok(changed == 1)
-}
-
-/// Adds an event about an item.
-pub fn note(tx: &mut Tx<'_>, item: &Item, code: ItemCode, detail: &Json, now: Timestamp) -> db::Result<()> {
-    let job: Option<JobName> = item.job_name.parse().ok();
-    event::add(tx, job.as_ref(), &events::item(&item.url), code, detail, now)
-}
-
-/// Remembers what the page was and what the model said about it.
-pub fn put_verdict(tx: &mut Tx<'_>, id: i64, page_hash: &str, verdict: Option<&str>) -> db::Result<()> {
-    tx.execute(
-        sql!("UPDATE items SET page_hash = ?2, verdict = COALESCE(?3, verdict) WHERE id = ?1"),
-        params![id, page_hash, verdict],
-    )?;
-    Ok(())
-}
-
-/// Has the model asked about an item although its answer may be known, until it has answered.
-pub fn mark_ask_anew(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
-    tx.execute(sql!("UPDATE items SET bypass_cache = 1 WHERE id = ?1"), params![id])?;
-    Ok(())
-}
-
-/// Notes that the model has answered anew, and that this was all it was to be asked.
-pub fn mark_answered(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
-    tx.execute(sql!("UPDATE items SET bypass_cache = 0 WHERE id = ?1 AND bypass_cache = 1"), params![id])?;
-    Ok(())
-}
-
-/// Keeps the summary that is being posted; `false` if the item is no longer pending.
-pub fn put_summary(tx: &mut Tx<'_>, item: &Item, summary: Option<&str>, now: Timestamp) -> db::Result<bool> {
-    let changed = tx.execute(
-        sql!(
-            "UPDATE items SET summary = ?1, last_checked_at = ?2, bypass_cache = 0
-             WHERE id = ?3 AND status = 2 AND retry_count = ?4"
-        ),
-        params![summary, now, item.id, item.retry_count],
-    )?;
-    Ok(changed == 1)
-}
-
-/// How the other messages about an item stand: whether one is under way, and whether one was sent.
-pub fn find_messages(tx: &mut Tx<'_>, job: &str, url: &str, except: i64) -> db::Result<Messages> {
-    let states = tx.list(
-        sql!("SELECT state FROM outbox WHERE topic = ?1 AND subject = ?2 AND job_name = ?3 AND id <> ?4"),
-        params![TOPIC, url, job, except],
-        |row| row.get::<String>(0),
-    )?;
-    Ok(Messages {
-        any_open: states
-            .iter()
-            .any(|state| matches!(state.as_str(), "ready" | "sending" | "unknown" | "held")),
-        any_sent: states.iter().any(|state| state == "sent"),
-    })
-}
-
-/// A message about an item, as people are told.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Delivery {
-    /// Its number.
-    pub id: i64,
-    /// The channel it goes through.
-    pub channel: String,
-    /// Where it stands.
-    pub state: String,
-    /// What went wrong last, or why it waits.
-    pub last_error: Option<String>,
-}
-
-/// The messages about an item, oldest first.
-pub fn list_deliveries(tx: &mut Tx<'_>, job: &str, url: &str) -> db::Result<Vec<Delivery>> {
-    tx.list(
-        sql!(
-            "SELECT id, channel, state, last_error FROM outbox
-             WHERE topic = ?1 AND subject = ?2 AND job_name = ?3"
-        ),
-        params![TOPIC, url, job],
-        |row| {
-            Ok(Delivery {
-                id: row.get(0)?,
-                channel: row.get(1)?,
-                state: row.get(2)?,
-                last_error: row.get(3)?,
-            })
-        },
-    )
-}
-
-/// How the messages about an item stand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Messages {
-    /// One is under way.
-    pub any_open: bool,
-    /// One was sent.
-    pub any_sent: bool,
 }

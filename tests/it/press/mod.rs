@@ -5,8 +5,14 @@ mod commands;
 mod crash;
 mod feeds;
 mod held_back;
+mod ministry;
+mod month;
+mod moved;
 mod pages;
 mod providers;
+mod reasons;
+mod see_before;
+mod silence;
 mod story;
 mod waiting;
 

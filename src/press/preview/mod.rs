@@ -1,6 +1,10 @@
 //! A look at the feed as a run would read it; nothing is written, and no model is asked.
 
+mod item;
+
 use serde_json::json;
+
+pub(super) use item::preview as preview_item;
 
 use super::collect::{Fetched, fetch_feed, find_new, left_out, read_entries};
 use super::model::{NewItem, Status};
@@ -10,6 +14,7 @@ use crate::engine::preview::MAX_NAMED;
 use crate::engine::{Plan, PreviewItem};
 use crate::fetch::{self, Check, Validators};
 use crate::llm::Purpose;
+use crate::parse::url::Url;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::text;
@@ -19,22 +24,23 @@ use crate::time::Timestamp;
 pub(super) async fn preview(
     press: &Press,
     db: &Db,
+    feed: &Url,
     now: Timestamp,
 ) -> Result<(PreviewItem, Option<Phrase>), Failure> {
-    let failed = |why: Phrase| Ok((PreviewItem::failed(press.keys.feed.to_string(), why), None));
-    let address = press.keys.feed.to_string();
-    let entries = match fetch_feed(press, &Validators::default()).await {
+    let address = feed.to_string();
+    let failed = |why: Phrase| Ok((PreviewItem::failed(&address, why), None));
+    let entries = match fetch_feed(press, feed, &Validators::default()).await {
         Ok(Fetched::Feed(_, entries)) => entries,
         Ok(Fetched::Unchanged(_)) => Vec::new(),
         Ok(Fetched::Gone) => return failed(fetch::Error::Gone.told().into()),
-        Ok(Fetched::Later(_, why)) | Err(why) => return failed(why),
+        Ok(Fetched::Later(_, why) | Fetched::NotFound(why)) | Err(why) => return failed(why),
     };
-    let read = read_entries(&entries, press.keys.future, now);
+    let read = read_entries(&entries, press.keys.future, &press.keys.patterns(), now);
     let page = match newest_page(&read.items) {
         Some(url) => Some(preview_page(press, url).await),
         None => None,
     };
-    let (job, feed, items) = (press.name.clone(), press.keys.feed.url().to_string(), read.items);
+    let (job, feed, items) = (press.name.clone(), address.clone(), read.items);
     let (first_run, hold_above) = (press.first_run, press.hold_above);
     let found = db.read(move |tx| find_new(tx, &job, &feed, &items, first_run, hold_above)).await?;
     let (is_first, held) = (found.first_success_at.is_none(), found.held);
@@ -75,26 +81,28 @@ pub(super) async fn preview(
 
 /// What a run would do now.
 pub(super) async fn plan(press: &Press, db: &Db, now: Timestamp) -> db::Result<Plan> {
-    let (name, feed) = (press.name.clone(), press.keys.feed.url().to_string());
-    let (gone, pending, to_screen, waiting) = db
+    let name = press.name.clone();
+    let feeds: Vec<String> = press.feeds().map(Url::to_string).collect();
+    let (feeds, pending, to_screen, waiting) = db
         .read(move |tx| {
-            let gone = store::find_gone(tx, &name, &feed)?;
+            let find_gone = |feed: &String| Ok((feed.clone(), store::is_gone(tx, &name, feed)?));
+            let feeds = feeds.iter().map(find_gone).collect::<db::Result<Vec<_>>>()?;
             let waiting =
                 store::count(tx, &name, Status::Unprocessed)? + store::count(tx, &name, Status::Deferred)?;
             let pending = store::find_pending(tx, &name)?;
-            Ok((gone, pending, store::find_to_screen(tx, &name, now)?, waiting))
+            Ok((feeds, pending, store::find_to_screen(tx, &name, now)?, waiting))
         })
         .await?;
-    let feed = press.keys.feed.to_string();
-    let mut steps = vec![match gone {
-        None => phrase!("read {feed}", "{feed} を読み込む", feed),
-        Some(_) => phrase!(
+    let read = |(feed, is_gone): (String, bool)| match is_gone {
+        false => phrase!("read {feed}", "{feed} を読み込む", feed),
+        true => phrase!(
             "skip {feed}: {why}",
             "{feed} は読み込まない：{why}",
             feed,
             why = gone::words(&press.name)
         ),
-    }];
+    };
+    let mut steps: Vec<Phrase> = feeds.into_iter().map(read).collect();
     match (pending, to_screen) {
         (Some(item), _) if !press.deliver.is_empty() => {
             steps.push(phrase!("summarise and post: {title}", "要約して投稿：{title}", title = &item.title));
@@ -113,7 +121,8 @@ pub(super) async fn plan(press: &Press, db: &Db, now: Timestamp) -> db::Result<P
             waiting
         )),
     }
-    if let Ok(llm) = press.llm()
+    if press.llm.is_some()
+        && let Ok(llm) = press.llm()
         && let Some(obstacle) = llm.find_obstacle(&press.name, Purpose::Screen, &[]).await?
     {
         steps.push(phrase!(
@@ -127,13 +136,12 @@ pub(super) async fn plan(press: &Press, db: &Db, now: Timestamp) -> db::Result<P
 }
 
 /// Whether `content` names a block that the newest page has; nothing, if the config has no `content`.
-pub(super) async fn check_page(press: &Press) -> Option<Check> {
+pub(super) async fn check_page(press: &Press, feed: &Url) -> Option<Check> {
     press.keys.content.as_ref()?;
-    let entries = match fetch_feed(press, &Validators::default()).await {
-        Ok(Fetched::Feed(_, entries)) => entries,
-        Ok(Fetched::Unchanged(_) | Fetched::Gone | Fetched::Later(..)) | Err(_) => return None,
+    let Ok(Fetched::Feed(_, entries)) = fetch_feed(press, feed, &Validators::default()).await else {
+        return None;
     };
-    let read = read_entries(&entries, press.keys.future, press.env.clock.now());
+    let read = read_entries(&entries, press.keys.future, &press.keys.patterns(), press.env.clock.now());
     let told = preview_page(press, newest_page(&read.items)?).await;
     Some(if told.is_fine {
         Check::fine("page", told.words.to_string())

@@ -1,0 +1,96 @@
+//! What reading a feed brought, counted, and in words.
+
+use crate::phrase;
+use crate::phrase::{Phrase, Value};
+
+/// What reading the feed brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Whether the server said that nothing has changed.
+    pub is_unchanged: bool,
+    /// Items that are new.
+    pub added: usize,
+    /// Items that were recorded as known already.
+    pub baseline: usize,
+    /// Items that were recorded because the feed tells its old entries under new addresses.
+    pub rewritten: usize,
+    /// Items that `include` and `exclude` leave out.
+    pub filtered: usize,
+    /// Entries left alone because their date lies ahead.
+    pub future: usize,
+    /// Entries without an address that can be used.
+    pub unusable: usize,
+    /// Why the posts of the new items wait for a person, if they do.
+    pub held: Option<Held>,
+}
+
+/// Why the posts of new items wait for a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// They are more than `hold_above`.
+    TooMany,
+    /// They are most of the feed.
+    MostOfTheFeed,
+}
+
+impl Held {
+    /// Why, for people.
+    pub(in crate::press) fn phrase(self) -> Phrase {
+        match self {
+            Held::TooMany => phrase!(
+                "their posts need approval: more than `hold_above` at once",
+                "確認待ち：一度に `hold_above` を超えました"
+            ),
+            Held::MostOfTheFeed => phrase!(
+                "their posts need approval: more than half of the feed at once",
+                "確認待ち：一度にフィードの半分を超えました"
+            ),
+        }
+    }
+}
+
+impl Collected {
+    /// In words.
+    pub(in crate::press) fn phrase(&self) -> Phrase {
+        if self.is_unchanged {
+            return phrase!("feed unchanged", "フィードに変化なし");
+        }
+        let (baseline, rewritten) = (self.baseline, self.rewritten);
+        let mut parts: Vec<Value> =
+            vec![phrase!("{count} new", "新着 {count} 件", count = self.added).into()];
+        if baseline > 0 {
+            parts.push(
+                phrase!("{baseline} recorded as known", "既知として記録 {baseline} 件", baseline).into(),
+            );
+        }
+        if rewritten > 0 {
+            parts.push(
+                phrase!("{rewritten} at a new address", "アドレス変更 {rewritten} 件", rewritten).into(),
+            );
+        }
+        if self.filtered > 0 {
+            let filtered = self.filtered;
+            parts.push(
+                phrase!(
+                    "{filtered} left out by `include` or `exclude`",
+                    "`include`・`exclude` により対象外 {filtered} 件",
+                    filtered
+                )
+                .into(),
+            );
+        }
+        parts.extend(left_out(self.future, self.unusable));
+        parts.extend(self.held.map(|held| Value::from(held.phrase())));
+        phrase!("{parts}", "{parts}", parts)
+    }
+}
+
+/// Entries that are no items, and why.
+pub(in crate::press) fn left_out(future: usize, unusable: usize) -> impl Iterator<Item = Value> {
+    let future =
+        (future > 0).then(|| phrase!("{future} dated in the future", "日付が未来のもの {future} 件", future));
+    let unusable = (unusable > 0).then(|| {
+        phrase!("{unusable} without a usable link", "有効なリンクのないもの {unusable} 件", unusable)
+    });
+    [future, unusable].into_iter().flatten().map(Value::from)
+}

@@ -1,0 +1,86 @@
+//! Asks for a feed, by what is known of it.
+
+use std::time::Duration;
+
+use super::super::Press;
+use super::super::store::FeedState;
+use crate::fail;
+use crate::fetch::error::Why;
+use crate::fetch::{Error, Head, Request, Response, Validators};
+use crate::parse::feed::{self, Entry};
+use crate::parse::url::Url;
+use crate::phrase::Phrase;
+use crate::time::Timestamp;
+
+/// The whole feed is read at least this often, whatever its validators say.
+pub(super) const WHOLE_EVERY: Duration = Duration::from_secs(7 * 24 * 3600);
+/// No server is left alone for longer, whatever it asks for.
+pub(super) const LONGEST_REST: Duration = Duration::from_secs(24 * 3600);
+/// What we like to get.
+const ACCEPT: &str = "application/rss+xml, application/rdf+xml, application/atom+xml, application/feed+json, \
+                      application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5";
+
+/// What asking for a feed brought.
+pub(in crate::press) enum Fetched {
+    Unchanged(FeedAnswer),
+    Gone,
+    /// There is nothing at the address, in these words.
+    NotFound(Phrase),
+    /// The server asks us to come back after a while, in these words.
+    Later(Duration, Phrase),
+    Feed(FeedAnswer, Vec<Entry>),
+}
+
+/// What the server said about a feed that could be read.
+pub(in crate::press) struct FeedAnswer {
+    pub(in crate::press) validators: Validators,
+    /// Where permanent redirects led.
+    pub(in crate::press) moved_to: Option<Url>,
+}
+
+impl From<Head> for FeedAnswer {
+    fn from(head: Head) -> Self {
+        Self { validators: head.validators, moved_to: head.permanent_url }
+    }
+}
+
+/// Asks for the feed at `url`.
+pub(in crate::press) async fn fetch_feed(
+    press: &Press,
+    url: &Url,
+    validators: &Validators,
+) -> Result<Fetched, Phrase> {
+    let request =
+        Request::get(url.clone()).accept(ACCEPT).validators(validators).allow_private(&press.allow_private);
+    let (head, body) = match press.env.fetcher.fetch(&request).await {
+        Ok(Response::Unchanged(head)) => return Ok(Fetched::Unchanged(head.into())),
+        Ok(Response::Fetched(head, body)) => (head, body),
+        Err(Error::Gone) => return Ok(Fetched::Gone),
+        Err(error @ Error::NotFound) => return Ok(Fetched::NotFound(error.told().into())),
+        Err(error @ Error::Later { after, why: Why::Asked(_), .. }) => {
+            return Ok(Fetched::Later(after, error.told().into()));
+        }
+        Err(error) => return Err(error.told().into()),
+    };
+    fail::point("press.feed_fetched");
+    let context = feed::Context {
+        url: Some(head.final_url.clone()),
+        content_type: head.content_type().map(str::to_owned),
+        zone: Some(press.env.app.timezone.time_zone().clone()),
+        ..feed::Context::default()
+    };
+    let feed = feed::parse(&body, &context).map_err(|refused| refused.to_string())?;
+    Ok(Fetched::Feed(head.into(), feed.entries))
+}
+
+/// Until when the server wants to be left alone, if that is not over; a clock that was ahead does not count.
+pub(super) fn left_alone_until(known: &FeedState, now: Timestamp) -> Option<Timestamp> {
+    known.not_before.filter(|until| now < *until && *until <= now.plus(LONGEST_REST))
+}
+
+/// What to ask by; nothing, when the whole feed is due.
+pub(super) fn usable_validators(known: &FeedState, now: Timestamp) -> Validators {
+    let is_due = known.last_read_at.is_none_or(|read| read > now || now.since(read) >= WHOLE_EVERY)
+        || known.read_again_at.is_some_and(|again| again <= now);
+    if is_due { Validators::default() } else { known.validators.clone() }
+}

@@ -1,0 +1,215 @@
+//! The steps of a run: which item is next, what is done with it, and what becomes of it.
+
+use std::future::Future;
+
+use serde_json::{Value as Json, json};
+
+use super::decide::{self, Event};
+use super::model::{Item, Reason, Status};
+use super::report::ReportBuilder;
+use super::{Only, Press, screen, store, summarize};
+use crate::engine::{Failure, RunContext, Update};
+use crate::llm::{AskError, PauseReason, Purpose, Unavailable};
+use crate::phrase;
+use crate::phrase::Phrase;
+use crate::time::Timestamp;
+
+/// How many pages that turn out unchanged a run looks at beside its steps.
+const FREE_VISITS: u32 = 20;
+
+/// What a step came to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Step {
+    /// A page, a file or an answer could not be had, as the line says; the item is tried again.
+    Failed(Phrase),
+    /// The page of an item that waits for it is as it was.
+    Unchanged,
+    /// An item has moved on, as the line says.
+    Moved(Phrase),
+    /// Channels could not make a message of an item.
+    NotRendered {
+        /// What became of the item.
+        line: Phrase,
+        /// Which channels, and why.
+        problems: Vec<Phrase>,
+        /// Whether others have a message of it.
+        is_queued: bool,
+    },
+    /// The provider is paused; no item was touched.
+    Waiting {
+        /// Until when.
+        until: Timestamp,
+        /// Why.
+        why: Phrase,
+    },
+    /// There is nothing to do now.
+    Nothing,
+}
+
+impl Press {
+    pub(super) async fn take_steps(
+        &self,
+        ctx: &RunContext,
+        only: Option<Only>,
+        report: &mut ReportBuilder,
+    ) -> Result<(), Failure> {
+        let (mut steps, mut unchanged) = (0, 0);
+        while steps < self.keys.items_per_run {
+            ctx.check_stop()?;
+            steps += 1;
+            match self.step(ctx, only).await? {
+                Step::Moved(line) => report.step_well(line),
+                Step::Failed(line) => report.failed_steps.push(line),
+                Step::Unchanged => {
+                    unchanged += 1;
+                    // It cost one page; those that wait are not to keep new ones waiting.
+                    if unchanged <= FREE_VISITS {
+                        steps -= 1;
+                    }
+                }
+                Step::NotRendered { line, problems, is_queued } => {
+                    report.lines.push(line);
+                    report.problems.extend(problems);
+                    report.any_step_well |= is_queued;
+                }
+                Step::Waiting { until, why } => {
+                    report.lines.push(phrase!(
+                        "waiting until {until}: {why}",
+                        "{until} まで待機：{why}",
+                        until,
+                        why
+                    ));
+                    report.waiting_until = Some(until);
+                    break;
+                }
+                Step::Nothing => break,
+            }
+        }
+        if unchanged > 0 {
+            report.well(phrase!("{unchanged page} unchanged", "変化のないページ {unchanged} 件", unchanged));
+        }
+        Ok(())
+    }
+
+    /// Takes one step: one summary if an item is pending, else one screening.
+    async fn step(&self, ctx: &RunContext, only: Option<Only>) -> Result<Step, Failure> {
+        loop {
+            let (name, now) = (self.name.clone(), ctx.now());
+            let picked = ctx
+                .db
+                .read(move |tx| {
+                    if only != Some(Only::Screen)
+                        && let Some(item) = store::find_pending(tx, &name)?
+                    {
+                        return Ok(Some(item));
+                    }
+                    if only == Some(Only::Post) { Ok(None) } else { store::find_to_screen(tx, &name, now) }
+                })
+                .await?;
+            let Some(item) = picked else { return Ok(Step::Nothing) };
+            if decide::retries_exhausted(&item, &self.limits()) {
+                let detail = json!({ "last": item.reason.map(Reason::word) });
+                self.finish(ctx, &item, Event::LimitReached, detail, None).await?;
+                continue;
+            }
+            ctx.progress.report(&ctx.job, Update::Now(item.title.clone()));
+            let purpose = if item.status == Status::Pending { Purpose::Summary } else { Purpose::Screen };
+            // Nothing is fetched for a provider that cannot be asked.
+            if self.asks_about(&item)
+                && let Some(obstacle) = self.llm()?.find_obstacle(&self.name, purpose, &[]).await?
+            {
+                return summarize::without_model(self, ctx, &item, obstacle).await;
+            }
+            return match purpose {
+                Purpose::Summary => until_stopped(ctx, summarize::one(self, ctx, item)).await,
+                Purpose::Screen => until_stopped(ctx, screen::one(self, ctx, item)).await,
+            };
+        }
+    }
+
+    /// Whether the next step of an item asks a model.
+    fn asks_about(&self, item: &Item) -> bool {
+        self.llm.is_some() && !(item.is_short && item.status == Status::Pending)
+    }
+
+    /// Decides what becomes of `item` by `event`, and writes it with its story.
+    pub(super) async fn finish(
+        &self,
+        ctx: &RunContext,
+        item: &Item,
+        event: Event,
+        detail: Json,
+        seen: Option<Seen>,
+    ) -> Result<Step, Failure> {
+        let Some(to) = decide::after(item, event, Some(&self.limits()), ctx.now()) else {
+            return Ok(Step::Nothing);
+        };
+        let line = phrase!(
+            "{event}: {title}",
+            "{event}：{title}",
+            event = event.code().phrase(),
+            title = &item.title
+        );
+        let item = item.clone();
+        let took = ctx
+            .write(move |tx| {
+                let took = match event {
+                    Event::Unchanged => store::put(tx, &item, &to)?,
+                    _ => store::apply(tx, &item, &to, event.code(), &detail)?,
+                };
+                if took && let Some(seen) = &seen {
+                    store::put_verdict(tx, item.id, &seen.page_hash, seen.verdict.as_deref())?;
+                }
+                // One that is worth it is asked about once more, for its summary.
+                if took && matches!(event, Event::NotWorth | Event::NotReady) {
+                    store::mark_answered(tx, item.id)?;
+                }
+                if took && event == Event::NotWorth && to.status == Status::Pending {
+                    store::mark_short(tx, item.id)?;
+                }
+                Ok(took)
+            })
+            .await?;
+        Ok(match event {
+            _ if !took => Step::Moved(overtaken()),
+            Event::DownloadFailed | Event::ModelFailed => Step::Failed(line),
+            Event::Unchanged => Step::Unchanged,
+            _ => Step::Moved(line),
+        })
+    }
+}
+
+/// What was seen of an item's page, to be remembered with what was decided.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) page_hash: String,
+    pub(super) verdict: Option<String>,
+}
+
+/// An answer that is none: the step waits, the run fails, or the item is to blame.
+pub(super) fn no_answer(press: &Press, error: AskError) -> Result<Result<Step, String>, Failure> {
+    match error {
+        AskError::Resting(Unavailable { why, because: PauseReason::Locked, .. }) => Err(press.locked(&why)),
+        AskError::Resting(Unavailable { why, because: PauseReason::Refused, .. }) => Err(press.refused(&why)),
+        AskError::Resting(Unavailable { until, why, .. }) => Ok(Ok(Step::Waiting { until, why })),
+        AskError::Rejected { why } => Ok(Err(why)),
+        AskError::Db(error) => Err(error.into()),
+    }
+}
+
+/// That another process was faster.
+pub(super) fn overtaken() -> Phrase {
+    phrase!("somebody else has changed the item meanwhile", "その間に別の処理が記事を更新しました")
+}
+
+/// Runs `work` until it is done or the run is to stop; what was not written is as if it had not happened.
+pub(super) async fn until_stopped<T>(
+    ctx: &RunContext,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::select! {
+        biased;
+        () = ctx.stop.cancelled() => Err(Failure::Interrupted),
+        done = work => done,
+    }
+}

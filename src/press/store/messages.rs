@@ -1,0 +1,61 @@
+//! The messages about an item, in the outbox.
+
+use super::super::TOPIC;
+use crate::db::{self, Tx};
+use crate::{params, sql};
+
+/// How the other messages about an item stand: whether one is under way, and whether one was sent.
+pub fn find_messages(tx: &mut Tx<'_>, job: &str, url: &str, except: i64) -> db::Result<Messages> {
+    let states = tx.list(
+        sql!("SELECT state FROM outbox WHERE topic = ?1 AND subject = ?2 AND job_name = ?3 AND id <> ?4"),
+        params![TOPIC, url, job, except],
+        |row| row.get::<String>(0),
+    )?;
+    Ok(Messages {
+        any_open: states
+            .iter()
+            .any(|state| matches!(state.as_str(), "ready" | "sending" | "unknown" | "held")),
+        any_sent: states.iter().any(|state| state == "sent"),
+    })
+}
+
+/// A message about an item, as people are told.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Delivery {
+    /// Its number.
+    pub id: i64,
+    /// The channel it goes through.
+    pub channel: String,
+    /// Where it stands.
+    pub state: String,
+    /// What went wrong last, or why it waits.
+    pub last_error: Option<String>,
+}
+
+/// The messages about an item, oldest first.
+pub fn list_deliveries(tx: &mut Tx<'_>, job: &str, url: &str) -> db::Result<Vec<Delivery>> {
+    tx.list(
+        sql!(
+            "SELECT id, channel, state, last_error FROM outbox
+             WHERE topic = ?1 AND subject = ?2 AND job_name = ?3"
+        ),
+        params![TOPIC, url, job],
+        |row| {
+            Ok(Delivery {
+                id: row.get(0)?,
+                channel: row.get(1)?,
+                state: row.get(2)?,
+                last_error: row.get(3)?,
+            })
+        },
+    )
+}
+
+/// How the messages about an item stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Messages {
+    /// One is under way.
+    pub any_open: bool,
+    /// One was sent.
+    pub any_sent: bool,
+}
