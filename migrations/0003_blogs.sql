@@ -33,7 +33,15 @@ CREATE TABLE blog_state (
   warned_at TEXT,
   not_before TEXT,
   -- Feeds that its page names and that are not read, as JSON.
-  other_feeds TEXT
+  other_feeds TEXT,
+  -- The last days with something new, as JSON, and since when it is known to be silent.
+  news_days TEXT,
+  silent_at TEXT,
+  -- The date of the newest entry of its feed, when the sitemap beside a feed that has stopped was last read, and since when that
+  -- feed does not decide.
+  feed_newest_at TEXT,
+  looked_beside_at TEXT,
+  feed_stopped_at TEXT
 );
 CREATE INDEX idx_blog_state_job ON blog_state (job_name);
 

@@ -1,8 +1,11 @@
-//! What a person may do with a change that is held: let it go, or decide against it.
+//! What a person may do: let a change go that is held, or decide against it; leave a blog alone.
 
+use super::events::{BlogEvent, subject};
 use super::view;
 use crate::channel::outbox::{self, Answer, Topics};
 use crate::db::{self, Tx};
+use crate::ledger::{event, pause};
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// Lets the held messages of a change go; `None` when there is no such change.
@@ -13,6 +16,18 @@ pub fn approve(tx: &mut Tx<'_>, id: i64, now: Timestamp) -> db::Result<Option<Ve
 /// Decides against the held messages of a change; `None` when there is no such change.
 pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Result<Option<Vec<Answer>>> {
     each_delivery(tx, id, |tx, delivery| outbox::skip(tx, delivery, topics, now))
+}
+
+/// Leaves a blog alone until a person resumes it, or its settings change.
+pub fn pause(
+    tx: &mut Tx<'_>,
+    blog_id: &str,
+    until: Option<Timestamp>,
+    why: &Phrase,
+    now: Timestamp,
+) -> db::Result<()> {
+    pause::put(tx, &subject(blog_id), until, why, now)?;
+    event::record(tx, None, &subject(blog_id), &BlogEvent::Paused, now)
 }
 
 /// Only messages of a held change: those of a digest tell other changes, too.

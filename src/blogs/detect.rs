@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::config::Blog;
+use super::config::{Blog, EntryText};
 use super::home::{Home, same_site};
 use super::model::{Found, bounded_key, url_key};
 use crate::hash;
@@ -16,6 +16,8 @@ use crate::text;
 const TITLE_COLUMNS: usize = 200;
 /// Longer addresses are nobody's article.
 const LONGEST_URL: usize = 2_000;
+/// Characters of a text that are kept for a message.
+const TEXT_CHARS: usize = 4_000;
 
 /// The entries of a feed that count, in its order.
 pub fn feed_entries(feed: Feed, blog: &Blog) -> Vec<Found> {
@@ -52,7 +54,7 @@ fn feed_entry(mut entry: feed::Entry, blog: &Blog) -> Option<Found> {
         Some(key) => (Some(key), entry.link.take()),
         None => {
             let url = entry.link.as_deref().and_then(|link| resolve_web(Some(&blog.url), link));
-            if !blog.patterns.admit(url.as_ref()) {
+            if !is_admitted(&entry, url.as_ref(), blog) {
                 return None;
             }
             let url = url.filter(|url| url.as_str().len() <= LONGEST_URL);
@@ -63,9 +65,35 @@ fn feed_entry(mut entry: feed::Entry, blog: &Blog) -> Option<Found> {
         url_key,
         title: entry.title.as_deref().map(title).filter(|title| !title.is_empty()),
         published_at: entry.date(),
+        text: text_of(&entry, blog.text),
         key: bounded_key(entry.into_key()),
         url,
     })
+}
+
+/// Whether texts of entries matter, which are passed over otherwise.
+pub fn wants_texts(blog: &Blog) -> bool {
+    blog.text != EntryText::None || !blog.patterns.are_addresses()
+}
+
+fn is_admitted(entry: &feed::Entry, url: Option<&Url>, blog: &Blog) -> bool {
+    if blog.patterns.are_addresses() {
+        return blog.patterns.admit(&[], url);
+    }
+    let texts = entry.summary.iter().chain(&entry.content).map(feed::Content::text);
+    let texts: Vec<String> = entry.title.clone().into_iter().chain(texts).collect();
+    blog.patterns.admit(&texts.iter().map(String::as_str).collect::<Vec<_>>(), url)
+}
+
+/// What a message about the entry says besides its title.
+fn text_of(entry: &feed::Entry, wanted: EntryText) -> Option<String> {
+    let content = match wanted {
+        EntryText::None => return None,
+        EntryText::Summary => entry.summary_or_content(),
+        EntryText::Content => entry.content.first().or(entry.summary.as_ref()),
+    };
+    let text: String = content?.text().chars().take(TEXT_CHARS).collect();
+    (!text.is_empty()).then_some(text)
 }
 
 /// The key of an entry's address, if it can be told without reading the address.
@@ -130,7 +158,9 @@ impl<'a> List<'a> {
     fn add(&mut self, url: &Url, text: Option<&str>, date: Option<crate::time::Timestamp>) {
         let patterns = &self.blog.patterns;
         let usual = !patterns.include.is_empty() || !is_furniture(url);
-        let wanted = same_site(url, &self.blog.url) && usual && patterns.admit(Some(url));
+        let texts = text.map(|text| [text]);
+        let texts = texts.as_ref().map_or(&[][..], |texts| &texts[..]);
+        let wanted = same_site(url, &self.blog.url) && usual && patterns.admit(texts, Some(url));
         if !wanted || url.as_str().len() > LONGEST_URL {
             return;
         }
@@ -155,6 +185,7 @@ impl<'a> List<'a> {
                     url: Some(url.as_str().to_owned()),
                     title,
                     published_at: date,
+                    text: None,
                 });
             }
         }
@@ -204,24 +235,9 @@ fn is_furniture(url: &Url) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blogs::model::Detector;
-    use crate::blogs::patterns::Patterns;
-    use crate::fetch::AllowPrivate;
 
     fn blog(url: &str) -> Blog {
-        Blog {
-            id: "b".into(),
-            url: url.parse().unwrap(),
-            detect: Detector::ALL.to_vec(),
-            feed: None,
-            sitemap: None,
-            selector: None,
-            patterns: Patterns::default(),
-            every: None,
-            confirm: true,
-            allow_private: AllowPrivate::none(),
-            settings_hash: String::new(),
-        }
+        Blog::at("b", url.parse().unwrap())
     }
 
     fn urls(found: &[Found]) -> Vec<&str> {
@@ -251,7 +267,7 @@ mod tests {
         blog.selector = Some("main".into());
         let page = Html::from_text(html, Some(&blog.url));
         assert_eq!(urls(&page_entries(&page, &blog).unwrap()), ["https://blog.example/b"]);
-        blog.patterns.include = vec!["/tag/*".into()];
+        blog.patterns.include = vec!["/tag/*".parse().unwrap()];
         assert_eq!(
             urls(&page_entries(&page, &blog).unwrap()),
             ["https://blog.example/tag/a"],

@@ -4,6 +4,8 @@
 //! are written in one transaction: a crash before it leaves the change untold for the next run, a crash after it leaves
 //! it told. Nothing is lost, nothing is told twice.
 
+use std::collections::BTreeMap;
+
 use super::config::Blog;
 use super::decide::Code;
 use super::store::{self, ChangeRow};
@@ -42,9 +44,9 @@ pub(super) async fn queue(ctx: &RunContext, blogs: &Blogs) -> Result<Vec<Phrase>
             return Ok(problems);
         }
         let mut digests = Vec::new();
-        for (subject, held, changes, notice) in notices(unannounced, blogs) {
+        for ChangeNotice { subject, held, changes, notice, deliver } in notices(unannounced, blogs) {
             let news = notice.into();
-            let (rendered, failed) = blogs.channels.render(&blogs.deliver, &blogs.channel_env, &news).await;
+            let (rendered, failed) = blogs.channels.render(&deliver, &blogs.channel_env, &news).await;
             problems.extend(failed.iter().map(|failed| Phrase::verbatim(failed.to_string())));
             let ids = changes.iter().map(|change| change.id).collect();
             digests.push(Digest { subject, held, ids, rendered, failed });
@@ -54,26 +56,52 @@ pub(super) async fn queue(ctx: &RunContext, blogs: &Blogs) -> Result<Vec<Phrase>
     }
 }
 
-type ChangeNotice = (String, bool, Vec<ChangeRow>, Notice);
+/// What one message tells, and whom.
+struct ChangeNotice {
+    subject: String,
+    held: bool,
+    changes: Vec<ChangeRow>,
+    notice: Notice,
+    deliver: Vec<String>,
+}
 
 fn notices(unannounced: Vec<ChangeRow>, blogs: &Blogs) -> Vec<ChangeNotice> {
-    let language = blogs.language;
     let (fresh, trouble): (Vec<_>, Vec<_>) =
         unannounced.into_iter().partition(|change| change.code == Code::New);
     let (held, fresh): (Vec<_>, Vec<_>) = fresh.into_iter().partition(|change| change.held);
-    let mut told: Vec<ChangeNotice> = Vec::new();
-    for change in held {
-        let change = vec![change];
-        told.push((subject("change", &change), true, change.clone(), message::news(&change, language)));
-    }
-    if !fresh.is_empty() {
-        let notice = message::news(&fresh, language);
-        told.push((subject("digest", &fresh), false, fresh, notice));
+    let news = |word: &str, held: bool, changes: Vec<ChangeRow>| {
+        let deliver = changes.first().map_or(&blogs.deliver, |change| blogs.deliver_of(&change.blog_id));
+        ChangeNotice {
+            subject: subject(word, &changes),
+            held,
+            notice: message::news(&changes, |id| blogs.find(id), blogs.language),
+            deliver: deliver.clone(),
+            changes,
+        }
+    };
+    let mut told: Vec<ChangeNotice> =
+        held.into_iter().map(|change| news("change", true, vec![change])).collect();
+    if blogs.rules.digest {
+        // One digest for each set of channels.
+        let mut groups: BTreeMap<Vec<String>, Vec<ChangeRow>> = BTreeMap::new();
+        for change in fresh {
+            groups.entry(blogs.deliver_of(&change.blog_id).clone()).or_default().push(change);
+        }
+        told.extend(groups.into_values().map(|changes| news("digest", false, changes)));
+    } else {
+        told.extend(fresh.into_iter().map(|change| news("change", false, vec![change])));
     }
     if !trouble.is_empty() {
         let address = |id: &str| blogs.find(id).map(|blog: &Blog| blog.url.clone());
-        let notice = message::health(&trouble, address, language);
-        told.push((subject("health", &trouble), false, trouble, notice));
+        let notice = message::health(&trouble, address, blogs.language);
+        let deliver = blogs.deliver.clone();
+        told.push(ChangeNotice {
+            subject: subject("health", &trouble),
+            held: false,
+            changes: trouble,
+            notice,
+            deliver,
+        });
     }
     told
 }

@@ -1,8 +1,11 @@
 //! What happens to a blog.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::model::Detector;
+use crate::engine::silence::SilenceNotice;
 use crate::ledger::Subject;
 use crate::ledger::event::EventDetail;
 use crate::phrase;
@@ -99,6 +102,33 @@ pub enum BlogEvent {
     Gone(Failing),
     /// A person resumed it.
     Resumed,
+    /// A person paused it.
+    Paused,
+    /// Its feed has stopped while its sitemap grows.
+    FeedStopped {
+        /// The date of the newest entry of the feed.
+        newest: Option<Timestamp>,
+    },
+    /// It has brought nothing new for much longer than usual.
+    Silent {
+        /// When it brought something last.
+        last: Timestamp,
+        /// How long it usually takes.
+        usual_gap_secs: u64,
+    },
+    /// It brings something new again.
+    SilenceOver,
+}
+
+impl From<SilenceNotice> for BlogEvent {
+    fn from(notice: SilenceNotice) -> Self {
+        match notice {
+            SilenceNotice::Silent { last, usual_gap } => {
+                BlogEvent::Silent { last, usual_gap_secs: usual_gap.as_secs() }
+            }
+            SilenceNotice::Over => BlogEvent::SilenceOver,
+        }
+    }
 }
 
 /// What a search has found.
@@ -240,6 +270,23 @@ impl EventDetail for BlogEvent {
                 phrase!("gone, paused: {error}", "消滅のため一時停止：{error}", error = &failing.error)
             }
             BlogEvent::Resumed => phrase!("resumed", "再開"),
+            BlogEvent::Paused => phrase!("paused by hand", "手動で一時停止"),
+            BlogEvent::FeedStopped { newest: Some(newest) } => phrase!(
+                "the feed has stopped (newest entry {newest}) while the sitemap grows",
+                "サイトマップは増えていますが、フィードは止まっています（最新の記事：{newest}）",
+                newest = *newest
+            ),
+            BlogEvent::FeedStopped { newest: None } => phrase!(
+                "the feed has stopped while the sitemap grows",
+                "サイトマップは増えていますが、フィードは止まっています"
+            ),
+            BlogEvent::Silent { last, usual_gap_secs } => phrase!(
+                "nothing new since {last}; usually something comes every {gap}",
+                "{last} 以降の新着なし（通常は {gap} ごと）",
+                last = *last,
+                gap = Duration::from_secs(*usual_gap_secs)
+            ),
+            BlogEvent::SilenceOver => phrase!("something new again", "新着が再開"),
         }
     }
 }

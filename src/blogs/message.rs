@@ -1,5 +1,6 @@
 //! What blogs have to tell, in words: one notice for what is new, one for what is wrong.
 
+use super::config::Blog;
 use super::decide::{Code, Detail};
 use super::model::Found;
 use super::store::ChangeRow;
@@ -11,16 +12,23 @@ use crate::text::{Language, and_more, counted, untitled};
 const MAX_NAMED: usize = 200;
 
 /// The notice that names the new entries of `changes`, grouped by blog in the order of `changes`.
-pub fn news(changes: &[ChangeRow], language: Language) -> Notice {
+///
+/// `find` knows what the config says of a blog.
+pub fn news<'a>(
+    changes: &'a [ChangeRow],
+    find: impl Fn(&str) -> Option<&'a Blog>,
+    language: Language,
+) -> Notice {
     let blogs = count_blogs(changes);
+    let title = |id: &'a str| find(id).map_or(id, |blog| blog.title.as_str());
     let all: Vec<(&str, &Found)> = changes
         .iter()
-        .flat_map(|change| change.detail.entries.iter().map(|entry| (change.blog_id.as_str(), entry)))
+        .flat_map(|change| change.detail.entries.iter().map(|entry| (title(&change.blog_id), entry)))
         .collect();
     let total: usize = changes.iter().map(|change| change.detail.count()).sum();
     let headline = match (all.as_slice(), changes) {
         ([(blog, entry)], _) if total == 1 => format!("{blog}: {}", name_of(entry, language)),
-        (_, [only, ..]) if blogs == 1 => headline_of_one(&only.blog_id, total, language),
+        (_, [only, ..]) if blogs == 1 => headline_of_one(title(&only.blog_id), total, language),
         _ => headline_of_many(total, blogs, language),
     };
     let mut notice = Notice::new(headline, language);
@@ -37,7 +45,14 @@ pub fn news(changes: &[ChangeRow], language: Language) -> Notice {
             note: (blogs > 1).then(|| (*blog).to_owned()),
         })
         .collect();
-    let mut remarks: Vec<String> = changes.iter().filter_map(|change| remark(change, language)).collect();
+    for blog in changes.iter().filter_map(|change| find(&change.blog_id)) {
+        notice
+            .tags
+            .extend(blog.tags.iter().filter(|tag| !notice.tags.contains(tag)).cloned().collect::<Vec<_>>());
+    }
+    let texts = all.iter().filter_map(|(_, entry)| entry.text.clone()).filter(|_| all.len() == 1);
+    let remarks = changes.iter().filter_map(|change| remark(change, language));
+    let mut remarks: Vec<String> = texts.chain(remarks).collect();
     if total > notice.entries.len() {
         remarks.push(and_more(total - notice.entries.len(), language));
     }
@@ -165,6 +180,7 @@ mod tests {
             url: Some(url.into()),
             title: title.map(str::to_owned),
             published_at: None,
+            text: None,
         }
     }
 
@@ -188,17 +204,17 @@ mod tests {
     #[test]
     fn one_entry_is_the_headline_and_several_are_counted() {
         let one = [new("a", vec![entry(Some("Hello"), "https://a.example/hello")])];
-        let notice = news(&one, Language::En);
+        let notice = news(&one, |_| None, Language::En);
         assert_eq!(notice.headline, "a: Hello");
         assert_eq!(notice.link.unwrap().as_str(), "https://a.example/hello");
         let two = [new(
             "a",
             vec![entry(Some("x"), "https://a.example/x"), entry(Some("y"), "https://a.example/y")],
         )];
-        assert_eq!(news(&two, Language::En).headline, "a: 2 new entries");
-        assert_eq!(news(&two, Language::Ja).headline, "a: 新着 2 件");
+        assert_eq!(news(&two, |_| None, Language::En).headline, "a: 2 new entries");
+        assert_eq!(news(&two, |_| None, Language::Ja).headline, "a: 新着 2 件");
         let both = [two[0].clone(), new("b", vec![entry(None, "https://b.example/my-first_post.html")])];
-        let notice = news(&both, Language::Ja);
+        let notice = news(&both, |_| None, Language::Ja);
         assert_eq!(notice.headline, "新着 3 件（2 ブログ）");
         assert_eq!(notice.entries[2].title, "my first post", "an address names what has no title");
         assert_eq!(notice.entries[2].note.as_deref(), Some("b"));
@@ -207,7 +223,7 @@ mod tests {
     #[test]
     fn a_long_list_says_how_many_more_there_are() {
         let entries = (0..250).map(|n| entry(Some("t"), &format!("https://a.example/{n}"))).collect();
-        let notice = news(&[new("a", entries)], Language::En);
+        let notice = news(&[new("a", entries)], |_| None, Language::En);
         assert_eq!((notice.entries.len(), notice.summary.as_str()), (200, "and 50 more"));
     }
 

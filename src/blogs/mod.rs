@@ -11,6 +11,7 @@
 //! A check is `probe` (ask and read, writes nothing), `decide` (pure), `store` (write it all at once). `round` does
 //! that for every blog of the job at the same time, `digest` makes messages of what was found.
 
+mod access;
 pub mod commands;
 pub mod config;
 pub mod decide;
@@ -19,10 +20,10 @@ mod digest;
 pub mod entry;
 pub mod events;
 pub mod home;
+pub mod listing;
 pub mod message;
 pub mod model;
 mod opml;
-pub mod patterns;
 pub mod pipeline;
 pub mod preview;
 pub mod probe;
@@ -86,6 +87,7 @@ impl Blogs {
     /// Reads the table of a job.
     pub fn new(job: &file::Job, env: &JobEnv) -> Result<Self, Problems> {
         let (blogs, rules) = config::read(job)?;
+        config::check_channels(job, &env.channels)?;
         let agent = env.app.user_agent.clone().unwrap_or_else(|| env!("CARGO_PKG_NAME").to_owned());
         Ok(Self {
             prober: Prober {
@@ -107,6 +109,11 @@ impl Blogs {
     /// The blog with that id.
     pub fn find(&self, id: &str) -> Option<&Blog> {
         self.blogs.iter().find(|blog| blog.id == id)
+    }
+
+    /// The channels that hear what is new on a blog.
+    fn deliver_of(&self, id: &str) -> &Vec<String> {
+        self.find(id).and_then(|blog| blog.deliver.as_ref()).unwrap_or(&self.deliver)
     }
 
     /// All blogs, in the order of the file.
@@ -136,6 +143,7 @@ impl Blogs {
         };
         let (all_failed, is_incomplete) = (tally.all_failed(), tally.waiting > 0);
         let unnamed = tally.failed - tally.problems.len();
+        let new_count = tally.entries as u64;
         problems.extend(tally.problems);
         if unnamed > 0 {
             problems.push(phrase!(
@@ -144,7 +152,7 @@ impl Blogs {
                 count = unnamed
             ));
         }
-        Ok(Report { problems, all_failed, is_incomplete, ..Report::new(summary) })
+        Ok(Report { problems, new_count, all_failed, is_incomplete, ..Report::new(summary) })
     }
 }
 

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::engine::silence::Silence;
 use crate::fetch::Validators;
+pub use crate::fetch::{Moved, SURE_AFTER};
 pub use crate::hash::bounded_key;
 use crate::parse::url::{Url, comparison_key};
 use crate::phrase;
@@ -151,9 +153,7 @@ pub struct State {
     /// Keys of links that were seen once and wait to be seen again; with a fingerprint, a list that waits.
     pub unconfirmed: Option<Unconfirmed>,
     /// Where permanent redirects lead.
-    pub moved_to: Option<Url>,
-    /// In how many checks they led there.
-    pub moved_count: u32,
+    pub moved: Moved,
     /// Failures since the last success.
     pub failures_in_a_row: u32,
     /// The first of them.
@@ -162,6 +162,14 @@ pub struct State {
     pub warned_at: Option<Timestamp>,
     /// The server asked us to stay away until then.
     pub not_before: Option<Timestamp>,
+    /// How often it brings something, and whether it has fallen silent.
+    pub silence: Silence,
+    /// The date of the newest entry of its feed.
+    pub feed_newest_at: Option<Timestamp>,
+    /// When the sitemap beside a feed that has stopped was last read.
+    pub looked_beside_at: Option<Timestamp>,
+    /// The feed has stopped while the site goes on, so that it does not decide; since when.
+    pub feed_stopped_at: Option<Timestamp>,
 }
 
 /// The first keys of a feed, as they are stored: read only when a list is compared with them, which most checks
@@ -235,6 +243,9 @@ pub struct Found {
     pub title: Option<String>,
     /// When it was published, as far as that is said.
     pub published_at: Option<Timestamp>,
+    /// Its text, where messages are to have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 impl Found {
@@ -282,6 +293,10 @@ pub struct Sighting {
     pub sitemap_search: Option<Option<Url>>,
     /// Where permanent redirects of the deciding document lead.
     pub moved_to: Option<Url>,
+    /// The sitemap beside a feed that has stopped, if it was read.
+    pub beside: Option<Reading>,
+    /// A feed that had stopped was looked at, and has nothing newer.
+    pub still_stopped: bool,
 }
 
 /// What a document said.

@@ -26,9 +26,12 @@ pub(super) async fn render(config: &Config, db: Option<&Db>, job: Option<&str>) 
                 None => left_out += 1,
                 Some(url) => feeds.push(opml::Feed {
                     url,
-                    title: Some(blog.id.clone()),
+                    title: Some(blog.title.clone().unwrap_or_else(|| blog.id.clone())),
                     page: Some(blog.url.as_str().to_owned()),
-                    folders: vec![of.name.as_str().into()],
+                    folders: match &blog.folder {
+                        Some(folder) => folder.split('/').map(|part| part.trim().into()).collect(),
+                        None => vec![of.name.as_str().into()],
+                    },
                 }),
             }
         }

@@ -157,9 +157,12 @@ impl Blogs {
             Ok(Reading::Unchanged { detector, .. }) => (Some(*detector), Vec::new(), 0),
             Err(_) => (None, Vec::new(), 0),
         };
-        let new =
-            decision.changes.into_iter().find(|change| change.code == Code::New).map(|change| change.detail);
-        let new = new.unwrap_or_default();
+        let new = decision.changes.into_iter().filter(|change| change.code == Code::New);
+        let (mut news, mut held_because) = (Vec::new(), None);
+        for change in new {
+            news.extend(change.detail.entries);
+            held_because = held_because.or(change.detail.held_because);
+        }
         let text = |url: Option<Url>| url.map(String::from);
         Ok(Seen {
             blog_id: blog.id.clone(),
@@ -171,8 +174,8 @@ impl Blogs {
             unchanged: decision.check.skipped,
             entries,
             first,
-            new: new.entries,
-            held_because: new.held_because,
+            new: news,
+            held_because,
             error: decision.check.error_message,
         })
     }

@@ -257,7 +257,8 @@ impl Round {
             }
             fail::point("blogs.writing");
             tally.checked += 1;
-            if state.last_success_at.is_none() && sighting.outcome.is_ok() && !decision.check.changed {
+            let is_read = sighting.outcome.is_ok() && decision.check.error_message.is_none();
+            if state.last_success_at.is_none() && is_read && !decision.check.changed {
                 tally.first += 1;
                 tally.recorded += count_entries(sighting);
             }
@@ -279,12 +280,15 @@ pub fn decide_check(
     state: &State,
     sighting: &Sighting,
 ) -> db::Result<decide::Decision> {
-    let seen = match &sighting.outcome {
+    let mut seen = match &sighting.outcome {
         Ok(Reading::Entries { entries, .. }) if decide::needs_memory(state, sighting) => {
             store::find_seen(tx, &blog.id, entries)?
         }
         _ => decide::Seen::default(),
     };
+    if let Some(Reading::Entries { entries, .. }) = &sighting.beside {
+        seen.extend(store::find_seen(tx, &blog.id, entries)?);
+    }
     Ok(decide::decide_check(blog, rules, state, sighting, &seen))
 }
 
@@ -299,6 +303,8 @@ fn crashed(now: Timestamp) -> Sighting {
         other_feeds: Vec::new(),
         sitemap_search: None,
         moved_to: None,
+        beside: None,
+        still_stopped: false,
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::config::Blog;
 use super::decide::{self, Code};
-use super::events::{BLOG, subject};
+use super::events::{BLOG, BlogEvent, subject};
 use super::model::Detector;
 use super::store::{self, ChangeRow, CheckRow, Delivery};
 use super::{TOPIC, config};
@@ -15,8 +15,10 @@ use crate::db::{self, Tx};
 use crate::engine::Finder;
 use crate::engine::finder::read_address;
 use crate::engine::pipeline::Left;
+use crate::engine::silence::Silence;
 use crate::engine::view::{Fact, Line, State, View};
 use crate::id::JobName;
+use crate::ledger::event::EventDetail as _;
 use crate::ledger::{event, pause};
 use crate::parse::url::{Url, comparison_key};
 use crate::phrase;
@@ -53,6 +55,10 @@ pub struct BlogDetails {
     pub not_before: Option<Timestamp>,
     /// Why it is left alone.
     pub paused: Option<Phrase>,
+    /// When it brought something last, if it has been silent for much longer than usual, and how long it usually takes.
+    pub silent: Option<(Timestamp, u64)>,
+    /// Since when its feed does not decide, because it has stopped while the site goes on.
+    pub feed_stopped_at: Option<Timestamp>,
     /// Links that were seen once and wait to be seen again.
     pub unconfirmed: usize,
     /// The newest checks, newest first.
@@ -85,6 +91,8 @@ pub fn find_details(
         last_change_at: state.last_change_at,
         failures_in_a_row: state.failures_in_a_row,
         paused: pause::find(tx, &subject(blog_id), now)?.map(|pause| pause.reason),
+        silent: silent_since(&state.silence),
+        feed_stopped_at: state.feed_stopped_at,
         unconfirmed: match state.unconfirmed {
             Some(super::model::Unconfirmed::Links(keys)) => keys.len(),
             _ => 0,
@@ -104,6 +112,12 @@ pub fn list_waiting(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<Vec<(String, 
         .filter(|(.., checked_at)| is_past(*checked_at))
         .map(|(id, job, until, _)| (id, job, until))
         .collect())
+}
+
+/// When a silent source brought something last, and its usual gap in seconds.
+pub(super) fn silent_since(silence: &Silence) -> Option<(Timestamp, u64)> {
+    silence.noted_at?;
+    Some((silence.last()?, silence.usual_gap()?.as_secs()))
 }
 
 /// A change with what became of its messages.
@@ -240,12 +254,26 @@ fn view(finder: &Finder, blog: &BlogDetails) -> View {
             .map(|at| phrase!("not before {at}: its server asked for it", "{at} 以降（サーバーの指示）", at)),
     );
     view.fact(phrase!("last change", "最終更新"), blog.last_change_at);
+    if let Some((last, gap)) = blog.silent {
+        let event = BlogEvent::Silent { last, usual_gap_secs: gap };
+        view.fact(phrase!("silent", "沈黙中"), event.phrase());
+    }
+    view.fact(
+        phrase!("stopped feed", "止まったフィード"),
+        blog.feed_stopped_at.map(|at| {
+            phrase!(
+                "not read since {at}: the site goes on without it",
+                "{at} から不使用（サイトは更新中）",
+                at
+            )
+        }),
+    );
     if blog.failures_in_a_row > 0 {
         view.fact(phrase!("failures in a row", "連続失敗"), blog.failures_in_a_row);
     }
     if let Some(why) = &blog.paused {
         view.fact(phrase!("paused", "一時停止"), why);
-        view.action(phrase!("check it again", "確認を再開する"), format!("change resume {id}"));
+        view.action(phrase!("check it again", "確認を再開する"), format!("blog resume {id}"));
     }
     if blog.unconfirmed > 0 {
         let count = blog.unconfirmed;

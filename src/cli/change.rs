@@ -2,12 +2,12 @@
 
 use clap::Subcommand;
 
-use super::names::{refuse_unknown, refuse_unknown_if_given};
+use super::names::refuse_unknown_if_given;
 use super::{Column, Context, Error, Exit, Result};
 use crate::app;
 use crate::blogs::commands;
 use crate::blogs::decide::Code;
-use crate::blogs::store::{self, Filter};
+use crate::blogs::store::Filter;
 use crate::blogs::view::{self, Listed};
 use crate::channel::outbox::{Answer, State};
 use crate::text::counted;
@@ -67,7 +67,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         Command::Show { id } => show(id, context).await,
         Command::Approve { id } => decide(id, Choice::Approve, context).await,
         Command::Skip { id } => decide(id, Choice::Skip, context).await,
-        Command::Resume { blog } => resume(blog, context).await,
+        Command::Resume { blog } => super::blog::resume(&blog, context).await,
     }
 }
 
@@ -165,18 +165,6 @@ async fn decide(ids: Vec<i64>, choice: Choice, context: &Context) -> Result {
         context.out.note(format!("change {id}: {word} {}", counted(done, "message")));
     }
     Ok(Exit::Fine)
-}
-
-async fn resume(blog: String, context: &Context) -> Result {
-    let (id, now) = (blog.clone(), context.clock.now());
-    let db = context.db().await?;
-    refuse_unknown("blog", &blog, db, context).await?;
-    if db.write(move |tx| store::resume(tx, &id, now)).await? {
-        context.out.note(format!("`{blog}` is checked again with the next run"));
-        return Ok(Exit::Fine);
-    }
-    Err(Error::failed(format!("the blog `{blog}` is not paused"))
-        .hint(format!("`tsuzuki why {blog}` explains what happened")))
 }
 
 fn missing(id: i64) -> Error {

@@ -1,5 +1,6 @@
 //! The command line: one file per noun, data to stdout, everything else to stderr.
 
+mod blog;
 mod book;
 mod branch;
 mod bulk;
@@ -168,7 +169,7 @@ enum Command {
     Book(book::Args),
     /// Show, preview, try or forget mail
     Mail(mail::Args),
-    /// List and end the links to prompts
+    /// Make, list and end what lets programs in, and the links to prompts
     Token(token::Args),
     /// List, show, retry and skip what press jobs have found
     Item(item::Args),
@@ -180,6 +181,8 @@ enum Command {
     Project(project::Args),
     /// List, add and remove branches
     Branch(branch::Args),
+    /// List, show, add, remove and pause blogs
+    Blog(blog::Args),
     /// List what blogs brought, and decide about what is held
     Change(change::Args),
     /// List messages on their way out; retry, approve or skip them
@@ -284,6 +287,7 @@ fn dispatch(command: Command, context: &Context) -> Pin<Box<dyn Future<Output = 
         Command::Book(args) => Box::pin(book::run(args, context)),
         Command::Mail(args) => Box::pin(mail::run(args, context)),
         Command::Token(args) => Box::pin(token::run(args, context)),
+        Command::Blog(args) => Box::pin(blog::run(args, context)),
         Command::Change(args) => Box::pin(change::run(args, context)),
         Command::Delivery(args) => Box::pin(delivery::run(args, context)),
         Command::Post(args) => Box::pin(post::run(args, context)),

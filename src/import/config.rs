@@ -30,7 +30,8 @@ pub fn add_blogs(
 
 fn pairs_of(blog: &NewBlog) -> Pairs {
     let mut pairs: Pairs = vec![("id", blog.id.as_str().into()), ("url", blog.url.as_str().into())];
-    let spare = [("feed", &blog.feed), ("sitemap", &blog.sitemap)];
+    let spare =
+        [("title", &blog.title), ("folder", &blog.folder), ("feed", &blog.feed), ("sitemap", &blog.sitemap)];
     pairs.extend(spare.into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?.into()))));
     pairs
 }

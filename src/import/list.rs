@@ -16,6 +16,8 @@ pub struct Candidate {
     pub id: Option<String>,
     /// What it is called.
     pub title: Option<String>,
+    /// The folder it stands in.
+    pub folder: Option<String>,
     /// Its page.
     pub page: Option<String>,
     /// Its feed.
@@ -31,6 +33,12 @@ pub struct NewBlog {
     pub id: String,
     /// Its page.
     pub url: String,
+    /// What it is called, if its id does not say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The folder it stands in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     /// Its feed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feed: Option<String>,
@@ -65,6 +73,7 @@ pub struct Chosen {
 pub fn of_opml(list: opml::List) -> Vec<Candidate> {
     let candidate = |feed: opml::Feed| Candidate {
         title: feed.title,
+        folder: (!feed.folders.is_empty()).then(|| feed.folders.join("/")),
         page: feed.page,
         feed: Some(feed.url),
         ..Candidate::default()
@@ -128,8 +137,16 @@ pub fn choose(candidates: &[Candidate], known: &[Known]) -> Chosen {
             None => free_id(&base_id(candidate.title.as_deref(), &page), &ids),
         };
         ids.insert(id.clone());
-        let text = |url: Option<Url>| url.map(String::from);
-        chosen.new.push(NewBlog { id, url: page.into(), feed: text(feed), sitemap: text(sitemap) });
+        let address = |url: Option<Url>| url.map(String::from);
+        let title = candidate.title.as_deref().map(text::one_line);
+        chosen.new.push(NewBlog {
+            title: title.filter(|title| !title.is_empty() && *title != id),
+            folder: candidate.folder.as_deref().map(text::one_line),
+            id,
+            url: page.into(),
+            feed: address(feed),
+            sitemap: address(sitemap),
+        });
     }
     chosen
 }

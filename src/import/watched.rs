@@ -38,6 +38,7 @@ pub fn parse(text: &str) -> Result<(Vec<Candidate>, Vec<String>), String> {
         found.push(Candidate {
             id: id.map(str::to_owned).or_else(|| text(&["id", "blog_id"])),
             title: text(&["name", "title"]),
+            folder: None,
             page: Some(url),
             feed: text(&["feed_url", "feed"]),
             sitemap: text(&["sitemap_url", "sitemap"]),

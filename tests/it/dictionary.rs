@@ -78,6 +78,7 @@ const MAY_NAME_PIPELINES: &[&str] = &[
     "src/cli/book.rs",
     "src/cli/mail/",
     "src/cli/token.rs",
+    "src/cli/blog.rs",
     "src/cli/change.rs",
     "src/cli/bulk.rs",
     "src/cli/commits.rs",

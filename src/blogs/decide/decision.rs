@@ -34,6 +34,16 @@ pub enum Record {
     These(Vec<Found>),
 }
 
+impl Record {
+    /// Adds more; what is read as a whole takes only what it reads.
+    pub(super) fn add(&mut self, more: impl IntoIterator<Item = Found>) {
+        match self {
+            Record::These(entries) => entries.extend(more),
+            Record::All => {}
+        }
+    }
+}
+
 /// A row of `check_history`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Check {
@@ -160,6 +170,13 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// Adds what the memory has of other entries.
+    pub fn extend(&mut self, more: Seen) {
+        self.keys.extend(more.keys);
+        self.url_keys.extend(more.url_keys);
+        self.renamed.extend(more.renamed);
+    }
+
     /// Whether the entry was seen, under any of its keys or at its address.
     pub fn knows(&self, entry: &Found) -> bool {
         self.keys.contains(&entry.key)

@@ -3,23 +3,19 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::{
-    Change, Code, Detail, Next, Record, SURE_AFTER, Seen, adopt_settings, same_settings, unconfirmed_links,
-};
+use super::beside::newest_of;
+use super::news::{News, first_news, proven_new, tell};
+use super::{Next, Record, SURE_AFTER, Seen, adopt_settings, same_settings, unconfirmed_links};
 use crate::blogs::config::{Blog, Rules};
 use crate::blogs::detect;
 use crate::blogs::events::BlogEvent;
 use crate::blogs::model::{
     Detector, Found, RECENT_KEYS, RecentKeys, State, Trouble, TroubleKind, Unconfirmed,
 };
-use crate::channel::outbox;
-use crate::config::value::FirstRun;
 use crate::time::Timestamp;
 
 /// Dates in feeds are those of a draft, or of a wrong zone; this much is forgiven.
-const DATE_SLACK: Duration = Duration::from_secs(24 * 60 * 60);
-/// Entries of one change that are kept with it; a site that rewrites itself may have tens of thousands.
-const KEPT: usize = 500;
+pub(super) const DATE_SLACK: Duration = Duration::from_secs(24 * 60 * 60);
 /// Below this many addresses a list is too short to be called shrunken or rewritten.
 const SHORT_LIST: usize = 4;
 
@@ -111,19 +107,25 @@ pub(super) fn read(
         true => Vec::new(),
         false => entries.iter().filter(|entry| !seen.knows(entry)).collect(),
     };
-    let mut news = News { entries: Vec::new(), held_because: None, gap: false };
+    let mut news = News::new(Vec::new());
     let mut waiting: Vec<String> = Vec::new();
     match mode {
         Mode::First => {
             news.entries = first_news(entries, rules.first_run);
+            if detector == Detector::Feed {
+                next.state.silence.begin(entries.iter().filter_map(|entry| entry.published_at), next.now);
+            }
             let (entries, told) = (entries.len(), news.entries.len());
             next.events.push(BlogEvent::Baseline { detector, entries, told });
         }
         Mode::Careful(since) => {
-            if detector == Detector::Feed {
-                news.entries =
-                    unseen.iter().filter(|entry| is_after(entry, since)).map(|e| (*e).clone()).collect();
-            }
+            news.entries = match detector {
+                Detector::Feed => {
+                    unseen.iter().filter(|entry| is_after(entry, since)).map(|e| (*e).clone()).collect()
+                }
+                Detector::Sitemap => proven_new(entries, &unseen, since, next.now),
+                Detector::Html => Vec::new(),
+            };
             let (entries, told) = (entries.len(), news.entries.len());
             next.events.push(BlogEvent::NewBaseline { detector, entries, told });
         }
@@ -149,19 +151,12 @@ pub(super) fn read(
             }
         },
     }
-    if outbox::should_hold(news.entries.len(), rules.hold_above, !matches!(mode, Mode::First)) {
-        news.held_because =
-            Some(format!("{} new entries at once, more than {}", news.entries.len(), rules.hold_above));
+    if !matches!(mode, Mode::First) {
+        news = news.unless_too_many(rules);
     }
     record(next, &mode, entries, &unseen, &waiting, seen);
     remember(next, blog, detector, entries, total, waiting);
-    tell(next, detector, news);
-}
-
-struct News {
-    entries: Vec<Found>,
-    held_because: Option<String>,
-    gap: bool,
+    tell(next, detector, rules, news);
 }
 
 /// Whether the state alone shows that nothing is new.
@@ -183,29 +178,13 @@ pub(super) fn is_plainly_known(state: &State, detector: Detector, entries: &[Fou
 
 fn sitemap_changed(next: &Next, state: &State) -> bool {
     match (&state.sitemap_url, &next.state.sitemap_url) {
-        (Some(before), Some(now)) => {
-            !super::same_address(before, now) && next.state.moved_to == state.moved_to
-        }
+        (Some(before), Some(now)) => !super::same_address(before, now) && next.state.moved == state.moved,
         (before, now) => before.is_some() != now.is_some(),
     }
 }
 
 fn is_after(entry: &Found, since: Timestamp) -> bool {
     entry.published_at.is_some_and(|at| at > since.minus(DATE_SLACK))
-}
-
-fn first_news(entries: &[Found], first_run: FirstRun) -> Vec<Found> {
-    match first_run {
-        FirstRun::Baseline => Vec::new(),
-        FirstRun::All => entries.to_vec(),
-        FirstRun::Latest(count) => {
-            let mut newest: Vec<&Found> = entries.iter().collect();
-            if newest.iter().all(|entry| entry.published_at.is_some()) {
-                newest.sort_by_key(|entry| std::cmp::Reverse(entry.published_at));
-            }
-            newest.into_iter().take(count as usize).cloned().collect()
-        }
-    }
 }
 
 /// When nothing of what a feed had is left, either entries were missed or the feed was rewritten: dates tell which.
@@ -264,7 +243,7 @@ fn record(
     next.record = Record::These(record);
 }
 
-fn remember(
+pub(super) fn remember(
     next: &mut Next,
     blog: &Blog,
     detector: Detector,
@@ -279,6 +258,7 @@ fn remember(
             let recent: Vec<&str> =
                 entries.iter().take(RECENT_KEYS).map(|entry| entry.key.as_str()).collect();
             state.recent_entry_keys = RecentKeys::new(&recent);
+            state.feed_newest_at = newest_of(entries, next.now);
             state.url_count = total;
         }
         Detector::Sitemap | Detector::Html => {
@@ -289,30 +269,4 @@ fn remember(
         }
     }
     adopt_settings(state, blog);
-}
-
-fn tell(next: &mut Next, detector: Detector, mut news: News) {
-    if news.entries.is_empty() {
-        return;
-    }
-    next.check.changed = true;
-    next.state.last_change_at = Some(next.now);
-    let first =
-        news.entries.iter().take(5).map(|entry| entry.url.clone().or(Some(entry.key.clone()))).collect();
-    let (entries, held) = (news.entries.len(), news.held_because.clone());
-    next.events.push(BlogEvent::New { detector, entries, first, held });
-    let more = news.entries.len().saturating_sub(KEPT);
-    news.entries.truncate(KEPT);
-    next.changes.push(Change {
-        code: Code::New,
-        held: news.held_because.is_some(),
-        detail: Detail {
-            entries: news.entries,
-            more,
-            detector: Some(detector),
-            held_because: news.held_because,
-            gap: news.gap,
-            ..Detail::default()
-        },
-    });
 }

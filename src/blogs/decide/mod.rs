@@ -1,16 +1,20 @@
 //! What a check means: given what is remembered and what was seen, what is new, what is wrong, what to remember. Pure.
 
+mod beside;
 mod decision;
 mod list;
+mod news;
 mod trouble;
 
 use std::collections::HashSet;
 use std::time::Duration;
 
+pub use self::beside::{has_resumed, should_look_beside};
 pub use self::decision::{Change, Check, Code, Decision, Detail, Record, Seen};
 use super::config::{Blog, Rules};
 use super::events::{BlogEvent, Discovery, Loss};
-use super::model::{Detector, Reading, Sighting, State, Unconfirmed};
+pub use super::model::SURE_AFTER;
+use super::model::{Detector, Moved, Reading, Sighting, State, Unconfirmed};
 use crate::config::value::Span;
 use crate::parse::url::{Url, comparison_key};
 use crate::time::Timestamp;
@@ -19,8 +23,6 @@ use crate::time::Timestamp;
 pub const FULL_READ_EVERY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// After this long a feed or sitemap that was not found is searched for again.
 pub const SEARCH_EVERY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// Sightings of a permanent redirect, or failures of a lost document, before we act on them.
-pub const SURE_AFTER: u32 = 3;
 
 /// Where a detector looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,10 +64,10 @@ pub fn waits_until(state: &State, now: Timestamp) -> Option<Timestamp> {
 
 /// Whether the blog is to be checked now.
 pub fn due(blog: &Blog, state: Option<&State>, rest: Rest, now: Timestamp) -> Due {
-    let Some(state) = state else { return Due::Now };
-    if rest == Rest::Paused && same_settings(blog, state) {
+    if rest == Rest::Paused && state.is_none_or(|state| same_settings(blog, state)) {
         return Due::NotNow;
     }
+    let Some(state) = state else { return Due::Now };
     if let Some(until) = waits_until(state, now) {
         return Due::NotBefore(until);
     }
@@ -100,6 +102,12 @@ pub fn target(blog: &Blog, state: &State, detector: Detector, now: Timestamp) ->
         Some(at) => at <= now || at.since(now) > SEARCH_EVERY,
         None => known.is_none(),
     };
+    if detector == Detector::Feed && beside::is_stopped(blog, state) {
+        return match known {
+            Some(url) if search_is_due => Target::At(url.clone()),
+            _ => Target::Nowhere,
+        };
+    }
     match known {
         _ if search_is_due || !same_settings(blog, state) => Target::Search,
         Some(url) => Target::At(url.clone()),
@@ -135,7 +143,8 @@ pub fn decide_check(blog: &Blog, rules: &Rules, state: &State, sighting: &Sighti
             if next.state.known != *known {
                 next.state.known.clone_from(known);
             }
-            next.succeed(*detector);
+            let decider = next.look_beside(blog, rules, state, sighting, seen).unwrap_or(*detector);
+            next.succeed(decider);
             next.finish(state, now)
         }
         Ok(Reading::Entries { detector, entries, known, total }) => {
@@ -152,7 +161,8 @@ pub fn decide_check(blog: &Blog, rules: &Rules, state: &State, sighting: &Sighti
                     let mut next = Next::new(blog, state, sighting, Check::default());
                     next.state.known.clone_from(known);
                     list::read(&mut next, blog, rules, state, (*detector, entries.as_slice(), *total), seen);
-                    next.succeed(*detector);
+                    let decider = next.look_beside(blog, rules, state, sighting, seen).unwrap_or(*detector);
+                    next.succeed(decider);
                     next.state.last_full_read_at = Some(now);
                     next.finish(state, now)
                 }
@@ -184,6 +194,9 @@ impl Next {
             events: Vec::new(),
         };
         next.note_searches(sighting);
+        if sighting.still_stopped {
+            next.state.next_feed_discovery_at = Some(next.now.plus(SEARCH_EVERY));
+        }
         next.note_redirect(blog, sighting);
         next
     }
@@ -234,16 +247,7 @@ impl Next {
         else {
             return;
         };
-        let Some(to) = &sighting.moved_to else {
-            (state.moved_to, state.moved_count) = (None, 0);
-            return;
-        };
-        let again = state.moved_to.as_ref() == Some(to);
-        state.moved_count = if again { state.moved_count.saturating_add(1) } else { 1 };
-        state.moved_to = Some(to.clone());
-        if state.moved_count != SURE_AFTER {
-            return;
-        }
+        let Some(to) = state.moved.sight(sighting.moved_to.as_ref()) else { return };
         let (named, known) = match detector {
             Detector::Feed => (blog.feed.is_some(), &mut state.feed_url),
             Detector::Sitemap => (blog.sitemap.is_some(), &mut state.sitemap_url),
@@ -251,16 +255,37 @@ impl Next {
         };
         let event = BlogEvent::Moved { what: *detector, to: to.as_str().to_owned(), adopted: !named };
         if !named {
-            *known = Some(to.clone());
-            (state.moved_to, state.moved_count) = (None, 0);
+            *known = Some(to);
+            state.moved = Moved::default();
         }
         self.events.push(event);
+    }
+
+    /// What the sitemap beside a feed that has stopped means; answers who decides instead of the feed, if so.
+    fn look_beside(
+        &mut self,
+        blog: &Blog,
+        rules: &Rules,
+        state: &State,
+        sighting: &Sighting,
+        seen: &Seen,
+    ) -> Option<Detector> {
+        let Some(Reading::Entries { detector, entries, known, .. }) = &sighting.beside else { return None };
+        beside::read(self, blog, rules, state, (entries, known), seen).then_some(*detector)
     }
 
     /// The blog could be read: whatever was wrong is over.
     fn succeed(&mut self, detector: Detector) {
         let now = self.now;
         let state = &mut *self.state;
+        if detector == Detector::Feed {
+            state.feed_stopped_at = None;
+        }
+        if state.last_success_at.is_some()
+            && let Some(notice) = state.silence.look(self.check.changed, now)
+        {
+            self.events.push(notice.into());
+        }
         if state.decided_by.is_some_and(|before| before != detector) {
             self.events.push(BlogEvent::DetectorChanged { before: state.decided_by, now: detector });
         }

@@ -80,6 +80,7 @@ fn remembered(key: &str) -> Found {
         url: url.map(String::from),
         title: None,
         published_at: None,
+        text: None,
     }
 }
 

@@ -22,6 +22,8 @@ use super::decide::{Check, Decision, Record};
 use super::events::{BLOG, BlogEvent, subject};
 use super::model::{Detector, Known, Reading, RecentKeys, Sighting, State};
 use crate::db::{self, Row, Tx};
+use crate::engine::silence::Silence;
+use crate::fetch::Moved;
 use crate::id::JobName;
 use crate::ledger::{event, pause};
 use crate::parse::url::Url;
@@ -39,7 +41,8 @@ pub fn find_state(tx: &mut Tx<'_>, blog_id: &str) -> db::Result<Option<State>> {
                last_change_at, decided_by, validators_url, other_validators, settings_hash,
                next_feed_discovery_at, next_sitemap_discovery_at, feed_first_read_at, sitemap_first_read_at,
                html_first_read_at, last_success_at, last_full_read_at, url_count, unconfirmed, moved_to,
-               moved_count, failures_in_a_row, failing_since, warned_at, not_before, other_feeds
+               moved_count, failures_in_a_row, failing_since, warned_at, not_before, other_feeds, news_days,
+               silent_at, feed_newest_at, looked_beside_at, feed_stopped_at
              FROM blog_state WHERE blog_id = ?1"
         ),
         params![blog_id],
@@ -79,13 +82,19 @@ fn read_state(row: &Row<'_>) -> db::Result<State> {
         last_full_read_at: row.get("last_full_read_at")?,
         url_count: usize::try_from(row.get::<i64>("url_count")?).unwrap_or(0),
         unconfirmed: json(row, "unconfirmed")?,
-        moved_to: url(row, "moved_to")?,
-        moved_count: row.get("moved_count")?,
+        moved: Moved { to: url(row, "moved_to")?, count: row.get("moved_count")? },
         failures_in_a_row: row.get("failures_in_a_row")?,
         failing_since: row.get("failing_since")?,
         warned_at: row.get("warned_at")?,
         not_before: row.get("not_before")?,
         other_feeds: json(row, "other_feeds")?.unwrap_or_default(),
+        silence: Silence::from_stored(
+            row.get::<Option<String>>("news_days")?.as_deref(),
+            row.get("silent_at")?,
+        ),
+        feed_newest_at: row.get("feed_newest_at")?,
+        looked_beside_at: row.get("looked_beside_at")?,
+        feed_stopped_at: row.get("feed_stopped_at")?,
     })
 }
 
@@ -185,9 +194,9 @@ fn put_state(tx: &mut Tx<'_>, job: &JobName, blog_id: &str, state: &State, now: 
                 settings_hash, next_feed_discovery_at, next_sitemap_discovery_at, feed_first_read_at,
                 sitemap_first_read_at, html_first_read_at, last_success_at, last_full_read_at, url_count,
                 unconfirmed, moved_to, moved_count, failures_in_a_row, failing_since, warned_at, not_before,
-                other_feeds)
+                other_feeds, news_days, silent_at, feed_newest_at, looked_beside_at, feed_stopped_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
-                ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30)
+                ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35)
              ON CONFLICT (blog_id) DO UPDATE SET
                etag = excluded.etag, last_modified = excluded.last_modified,
                url_fingerprint = excluded.url_fingerprint, feed_url = excluded.feed_url,
@@ -206,7 +215,9 @@ fn put_state(tx: &mut Tx<'_>, job: &JobName, blog_id: &str, state: &State, now: 
                moved_to = excluded.moved_to, moved_count = excluded.moved_count,
                failures_in_a_row = excluded.failures_in_a_row, failing_since = excluded.failing_since,
                warned_at = excluded.warned_at, not_before = excluded.not_before,
-               other_feeds = excluded.other_feeds"
+               other_feeds = excluded.other_feeds, news_days = excluded.news_days,
+               silent_at = excluded.silent_at, feed_newest_at = excluded.feed_newest_at,
+               looked_beside_at = excluded.looked_beside_at, feed_stopped_at = excluded.feed_stopped_at"
         ),
         params![
             blog_id,
@@ -232,13 +243,18 @@ fn put_state(tx: &mut Tx<'_>, job: &JobName, blog_id: &str, state: &State, now: 
             state.last_full_read_at,
             state.url_count,
             state.unconfirmed.as_ref().map(text),
-            state.moved_to.as_ref().map(Url::as_str),
-            state.moved_count,
+            state.moved.to.as_ref().map(Url::as_str),
+            state.moved.count,
             state.failures_in_a_row,
             state.failing_since,
             state.warned_at,
             state.not_before,
-            (!state.other_feeds.is_empty()).then(|| text(&state.other_feeds))
+            (!state.other_feeds.is_empty()).then(|| text(&state.other_feeds)),
+            state.silence.stored(),
+            state.silence.noted_at,
+            state.feed_newest_at,
+            state.looked_beside_at,
+            state.feed_stopped_at
         ],
     )?;
     Ok(())

@@ -4,7 +4,10 @@ mod back_off;
 mod crash;
 mod crash_of_one;
 mod crowd;
+mod documents;
+mod looking_after;
 mod scenarios;
+mod silence;
 mod single;
 mod whose_feed;
 

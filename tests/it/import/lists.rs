@@ -27,10 +27,10 @@ fn feeds_of_an_opml_list_join_the_config_and_its_comments_stay() {
     for kept in ["# mine", "# short", "# the first", "[app]"] {
         assert!(config.contains(kept), "{kept} in {config}");
     }
-    assert!(config.contains("[[job.blog]]\nid = \"alpha\"\nurl = \"https://alpha.example/\"\nfeed = \"https://alpha.example/feed\"\n"), "{config}");
+    assert!(config.contains("[[job.blog]]\nid = \"alpha\"\nurl = \"https://alpha.example/\"\ntitle = \"Alpha\"\nfolder = \"News\"\nfeed = \"https://alpha.example/feed\"\n"), "{config}");
     assert!(
         config.contains(
-            "id = \"日本\"\nurl = \"https://nihon.example/\"\nfeed = \"https://nihon.example/rss\""
+            "id = \"日本\"\nurl = \"https://nihon.example/\"\nfolder = \"News\"\nfeed = \"https://nihon.example/rss\""
         ),
         "{config}"
     );

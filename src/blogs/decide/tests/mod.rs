@@ -7,9 +7,8 @@ mod when;
 use super::*;
 use crate::blogs::config::Probe;
 use crate::blogs::model::{Found, RecentKeys, Trouble, TroubleKind};
-use crate::blogs::patterns::Patterns;
 use crate::config::value::FirstRun;
-use crate::fetch::AllowPrivate;
+use crate::config::value::Patterns;
 
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -19,20 +18,7 @@ fn now() -> Timestamp {
 }
 
 fn blog() -> Blog {
-    Blog {
-        id: "b".into(),
-        url: "https://b.example/".parse().unwrap(),
-        detect: Detector::ALL.to_vec(),
-        feed: None,
-        sitemap: None,
-        selector: None,
-        patterns: Patterns::default(),
-        every: None,
-        confirm: true,
-        allow_private: AllowPrivate::none(),
-        settings_hash: String::new(),
-    }
-    .hashed()
+    Blog::at("b", "https://b.example/".parse().unwrap()).hashed()
 }
 
 impl Blog {
@@ -42,7 +28,7 @@ impl Blog {
 }
 
 fn rules() -> Rules {
-    Rules { first_run: FirstRun::Baseline, hold_above: 50, warn_after: 3, probe: Probe::Get }
+    Rules { first_run: FirstRun::Baseline, hold_above: 50, warn_after: 3, probe: Probe::Get, digest: true }
 }
 
 fn entry(name: &str) -> Found {
@@ -52,6 +38,7 @@ fn entry(name: &str) -> Found {
         url: Some(format!("https://b.example/{name}")),
         title: Some(name.to_owned()),
         published_at: None,
+        text: None,
     }
 }
 
@@ -82,6 +69,8 @@ fn sighting(outcome: Result<Reading, Trouble>) -> Sighting {
         other_feeds: Vec::new(),
         sitemap_search: None,
         moved_to: None,
+        beside: None,
+        still_stopped: false,
     }
 }
 

@@ -213,7 +213,9 @@ fn another_detector_or_other_settings_make_nothing_new() {
         assert_eq!(recorded(&decision).len(), 2, "the others join the memory");
         assert!(codes(&decision).iter().any(|code| code == "detector_changed"));
     }
-    let other = Blog { patterns: Patterns { include: vec!["*".into()], exclude: vec![] }, ..blog() }.hashed();
+    let other =
+        Blog { patterns: Patterns { include: vec!["*".parse().unwrap()], exclude: vec![] }, ..blog() }
+            .hashed();
     let mut sees = dated("x", now());
     sees.extend(dated("y", now().minus(DAY * 30)));
     sees.extend(entries("a b"));

@@ -69,11 +69,11 @@ fn a_permanent_redirect_is_believed_the_third_time() {
         assert_eq!(state.feed_url.as_ref() == Some(&to), turn == 3, "turn {turn}");
     }
     state.feed_url = Some("https://b.example/old".parse().unwrap());
-    (state.moved_to, state.moved_count) = (Some(to.clone()), 2);
+    state.moved = Moved { to: Some(to.clone()), count: 2 };
     let decision = decide_check(&blog(), &rules(), &state, &trouble(TroubleKind::Other), &Seen::default());
-    assert_eq!(decision.state.unwrap().moved_count, 2, "a failure says nothing about it");
+    assert_eq!(decision.state.unwrap().moved.count, 2, "a failure says nothing about it");
     let decision = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a")), &seen("a"));
-    assert_eq!(decision.state.unwrap().moved_count, 0, "an answer without redirect takes it back");
+    assert_eq!(decision.state.unwrap().moved.count, 0, "an answer without redirect takes it back");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_blog_that_rests_is_left_alone_until_its_settings_change() {
         (Some(&same), Rest::None, Due::Now),
         (Some(&same), Rest::Paused, Due::NotNow),
         (Some(&other), Rest::Paused, Due::Now),
-        (None, Rest::Paused, Due::Now),
+        (None, Rest::Paused, Due::NotNow),
     ] {
         assert_eq!(due(&blog(), state, rest, now()), expected, "{rest:?}");
     }

@@ -1,104 +1,21 @@
-//! The keys of a `blogs` job, and the blogs that they make.
+//! The blogs that the keys of a `blogs` job make.
+
+mod keys;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
+pub use keys::{BlogKeys, EntryText, Keys, Probe};
 
+use super::access::BlogAccess;
 use super::model::Detector;
-use super::patterns::Patterns;
-use crate::config::value::{FirstRun, HttpUrl, Span, checked as checked_value};
+use crate::channel::ChannelSet;
+use crate::config::value::{FirstRun, HttpUrl, Patterns, Span};
 use crate::config::{self, Problems, Section};
 use crate::fetch::AllowPrivate;
 use crate::hash;
 use crate::id::JobName;
-use crate::parse::html;
 use crate::parse::url::{Url, comparison_key};
-
-/// Failures in a row after which the readers are told, unless the job says otherwise.
-const WARN_AFTER: u32 = 3;
-
-/// The keys of a `blogs` job.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Keys {
-    /// The blogs, each with an `id` that never changes and a `url`.
-    pub blog: Vec<BlogKeys>,
-    /// How a check asks whether anything changed: "get" (one conditional request) or "head" (HEAD first, then GET).
-    #[serde(default)]
-    pub probe: Probe,
-    /// After how many failures in a row the channels are told that a blog cannot be read.
-    #[serde(default = "warn_after", deserialize_with = "read_warn_after")]
-    pub warn_after: u32,
-}
-
-/// One blog.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BlogKeys {
-    /// The name that its state is kept under; renaming it starts anew.
-    pub id: String,
-    /// Its page. Feed and sitemap are found from here.
-    pub url: HttpUrl,
-    /// What to look at, in this order: "feed", "sitemap", "html". Default: all three.
-    #[serde(default, deserialize_with = "read_detect")]
-    pub detect: Option<Vec<Detector>>,
-    /// Its feed, when it is not to be searched for.
-    pub feed: Option<HttpUrl>,
-    /// Its sitemap, when it is not to be searched for.
-    pub sitemap: Option<HttpUrl>,
-    /// A CSS selector: only links inside the elements it matches count. For "html" only.
-    #[serde(default, deserialize_with = "read_selector")]
-    pub selector: Option<String>,
-    /// Only addresses that match one of these count; `*` stands for anything, a leading `/` means the path.
-    #[serde(default)]
-    pub include: Vec<String>,
-    /// Addresses that match one of these do not count.
-    #[serde(default)]
-    pub exclude: Vec<String>,
-    /// Check it less often than the job runs.
-    pub every: Option<Span>,
-    /// Whether a new link on a page must be seen in two checks before it is told. Default: true, for "html" only.
-    pub confirm: Option<bool>,
-    /// Private addresses that this blog may be reached at, besides those of the job.
-    #[serde(default)]
-    pub allow_private: Vec<String>,
-}
-
-/// How a check asks whether anything changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Probe {
-    /// One conditional GET.
-    #[default]
-    Get,
-    /// HEAD first.
-    Head,
-}
-
-fn warn_after() -> u32 {
-    WARN_AFTER
-}
-
-fn read_warn_after<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    checked_value(deserializer, |times| {
-        (*times > 0).then_some(()).ok_or("a warning needs at least one failure")
-    })
-}
-
-fn read_detect<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Detector>>, D::Error> {
-    checked_value(deserializer, |detect: &Option<Vec<_>>| match detect.as_deref() {
-        Some([]) => Err("at least one of feed, sitemap and html is needed"),
-        _ => Ok(()),
-    })
-}
-
-/// A CSS selector that we know.
-fn read_selector<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    checked_value(deserializer, |selector: &Option<String>| {
-        selector.as_deref().map_or(Ok(()), html::check_selector)
-    })
-}
 
 /// A blog as the checks see it.
 #[derive(Clone, Debug)]
@@ -123,6 +40,16 @@ pub struct Blog {
     pub confirm: bool,
     /// Private addresses that may be reached.
     pub allow_private: AllowPrivate,
+    /// What it is called.
+    pub title: String,
+    /// Hashtags for messages about it.
+    pub tags: Vec<String>,
+    /// The channels that hear of it, if not those of the job.
+    pub deliver: Option<Vec<String>>,
+    /// Which text of its entries messages have.
+    pub text: EntryText,
+    /// How we prove who we are.
+    pub access: Arc<BlogAccess>,
     /// A fingerprint of everything that decides what is looked at; when it differs, known answers no longer hold.
     ///
     /// It is a hash on purpose: the config itself is never copied into the database.
@@ -140,6 +67,8 @@ pub struct Rules {
     pub warn_after: u32,
     /// How a check asks.
     pub probe: Probe,
+    /// Whether a run tells all that is new in one message.
+    pub digest: bool,
 }
 
 /// The blogs and rules of a job; every mistake is reported at once.
@@ -152,13 +81,15 @@ pub fn read(job: &config::Job) -> Result<(Vec<Blog>, Rules), Problems> {
     let mut blogs = Vec::with_capacity(keys.blog.len());
     for (number, blog) in keys.blog.iter().cloned().enumerate() {
         let at = |key: &str| format!("blog.{number}.{key}");
-        blogs.extend(problems.note(checked(job, blog, &of_job, &at)));
+        let text = if keys.digest { EntryText::None } else { keys.text };
+        blogs.extend(problems.note(checked(job, blog, &of_job, text, &at)));
     }
     let rules = Rules {
         first_run: job.first_run.unwrap_or(FirstRun::Baseline),
         hold_above: job.hold_above as usize,
         warn_after: keys.warn_after,
         probe: keys.probe,
+        digest: keys.digest,
     };
     problems.unless_any((blogs, rules))
 }
@@ -167,6 +98,7 @@ fn checked(
     job: &config::Job,
     blog: BlogKeys,
     of_job: &AllowPrivate,
+    text: EntryText,
     at: &dyn Fn(&str) -> String,
 ) -> Result<Blog, Problems> {
     let mut problems = Problems::default();
@@ -174,6 +106,7 @@ fn checked(
     if blog.id.trim().is_empty() || blog.id.chars().count() > 200 || blog.id.chars().any(char::is_control) {
         problems.push(problem("id", "an id has 1 to 200 printable characters".into()));
     }
+    let access = problems.note(BlogAccess::read(&blog).map_err(|(key, why)| problem(&key, why)));
     let detect = blog.detect.unwrap_or_else(|| Detector::ALL.to_vec());
     for (key, is_set, needed) in [
         ("feed", blog.feed.is_some(), Detector::Feed),
@@ -194,6 +127,11 @@ fn checked(
         problems.note(allowed).unwrap_or_else(AllowPrivate::none)
     };
     let mut blog = Blog {
+        title: blog.title.unwrap_or_else(|| blog.id.clone()),
+        tags: blog.tags,
+        deliver: blog.deliver,
+        text,
+        access: Arc::new(access.unwrap_or_default()),
         id: blog.id,
         url: blog.url.into(),
         detect,
@@ -208,6 +146,25 @@ fn checked(
     };
     blog.settings_hash = blog.hash_settings();
     problems.unless_any(blog)
+}
+
+/// Channels that a blog names and that there are not.
+pub(super) fn check_channels(job: &config::Job, channels: &ChannelSet) -> Result<(), Problems> {
+    let known = channels.names();
+    let keys: &Keys = job.section.keys()?;
+    let mut problems = Problems::default();
+    for (number, blog) in keys.blog.iter().enumerate() {
+        for name in blog.deliver.iter().flatten().filter(|name| !known.contains(*name)) {
+            let known = known.iter().map(String::as_str);
+            problems.push(job.section.unknown_name(
+                &format!("blog.{number}.deliver"),
+                "channel",
+                name,
+                known,
+            ));
+        }
+    }
+    problems.unless_any(())
 }
 
 /// All blogs that the config names, each with its job.
@@ -270,6 +227,28 @@ pub fn check_ids(jobs: &[config::Job]) -> Problems {
 }
 
 impl Blog {
+    /// A blog of which nothing is said but its address.
+    pub fn at(id: &str, url: Url) -> Self {
+        Self {
+            id: id.to_owned(),
+            url,
+            detect: Detector::ALL.to_vec(),
+            feed: None,
+            sitemap: None,
+            selector: None,
+            patterns: Patterns::default(),
+            every: None,
+            confirm: true,
+            allow_private: AllowPrivate::none(),
+            title: id.to_owned(),
+            tags: Vec::new(),
+            deliver: None,
+            text: EntryText::None,
+            access: Arc::default(),
+            settings_hash: String::new(),
+        }
+    }
+
     /// What `settings_hash` is to be.
     pub(super) fn hash_settings(&self) -> String {
         let mut parts = vec![comparison_key(&self.url)];
@@ -280,7 +259,7 @@ impl Blog {
         parts.push(self.selector.clone().unwrap_or_default());
         for list in [&self.patterns.include, &self.patterns.exclude] {
             parts.push(list.len().to_string());
-            parts.extend(list.iter().cloned());
+            parts.extend(list.iter().map(ToString::to_string));
         }
         hash::sha256_parts(&parts.iter().map(String::as_str).collect::<Vec<_>>())
     }

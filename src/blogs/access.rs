@@ -1,0 +1,58 @@
+//! How we prove who we are to the servers of a blog: a login, headers, cookies.
+
+use reqwest::header::{AUTHORIZATION, COOKIE, HeaderName};
+
+use super::config::{Blog, BlogKeys};
+use crate::config::{MissingSecret, Secret};
+use crate::fetch::{Credential, Request};
+use crate::parse::url::Url;
+
+/// What proves who we are; secrets are looked up when a request is made.
+#[derive(Clone, Debug, Default)]
+pub struct BlogAccess {
+    login: Option<(String, Secret)>,
+    headers: Vec<(HeaderName, Secret)>,
+}
+
+impl BlogAccess {
+    /// What the table of a blog says, or the key that is wrong and why.
+    pub(super) fn read(keys: &BlogKeys) -> Result<Self, (String, String)> {
+        let mut headers = Vec::new();
+        for (name, value) in &keys.headers {
+            let header = HeaderName::from_bytes(name.as_bytes())
+                .map_err(|_| (format!("headers.{name}"), format!("`{name}` is not the name of a header")))?;
+            headers.push((header, value.clone()));
+        }
+        headers.extend(keys.cookies.clone().map(|cookies| (COOKIE, cookies)));
+        let login = keys.login.clone().map(|login| (login.user, login.password));
+        if login.is_some() && headers.iter().any(|(name, _)| *name == AUTHORIZATION) {
+            return Err((
+                "login".into(),
+                "`login` and the header `Authorization` say the same thing twice".into(),
+            ));
+        }
+        Ok(Self { login, headers })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.login.is_none() && self.headers.is_empty()
+    }
+}
+
+impl Blog {
+    /// The same request with what proves who we are, if it goes to a server that the config names.
+    pub(super) fn authorized(&self, mut request: Request, url: &Url) -> Result<Request, MissingSecret> {
+        let own = [Some(&self.url), self.feed.as_ref(), self.sitemap.as_ref()];
+        if self.access.is_empty() || !own.into_iter().flatten().any(|own| own.origin() == url.origin()) {
+            return Ok(request);
+        }
+        if let Some((user, password)) = &self.access.login {
+            let password = password.reveal()?.expose().into();
+            request = request.credential(&Credential::Basic { user: user.clone(), password });
+        }
+        for (name, value) in &self.access.headers {
+            request = request.secret_header(name.clone(), &value.reveal()?.expose().into());
+        }
+        Ok(request)
+    }
+}

@@ -1,0 +1,146 @@
+//! The keys of a `blogs` job, as the file writes them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::blogs::model::Detector;
+use crate::config::Secret;
+use crate::config::value::{HttpUrl, Pattern, Span, checked as checked_value};
+use crate::parse::html;
+
+/// Failures in a row after which the readers are told, unless the job says otherwise.
+const WARN_AFTER: u32 = 3;
+
+/// The keys of a `blogs` job.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Keys {
+    /// The blogs, each with an `id` that never changes and a `url`.
+    pub blog: Vec<BlogKeys>,
+    /// How a check asks whether anything changed: "get" (one conditional request) or "head" (HEAD first, then GET).
+    #[serde(default)]
+    pub probe: Probe,
+    /// After how many failures in a row the channels are told that a blog cannot be read.
+    #[serde(default = "warn_after", deserialize_with = "read_warn_after")]
+    pub warn_after: u32,
+    /// Whether a run tells all that is new in one message; `false` sends one message for each entry.
+    #[serde(default = "yes")]
+    pub digest: bool,
+    /// With `digest = false`: what a message says besides title and link, `"none"`, `"summary"` or `"content"`.
+    #[serde(default)]
+    pub text: EntryText,
+}
+
+/// One blog.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BlogKeys {
+    /// The name that its state is kept under; renaming it starts anew.
+    pub id: String,
+    /// Its page. Feed and sitemap are found from here.
+    pub url: HttpUrl,
+    /// What to look at, in this order: "feed", "sitemap", "html". Default: all three.
+    #[serde(default, deserialize_with = "read_detect")]
+    pub detect: Option<Vec<Detector>>,
+    /// Its feed, when it is not to be searched for.
+    pub feed: Option<HttpUrl>,
+    /// Its sitemap, when it is not to be searched for.
+    pub sitemap: Option<HttpUrl>,
+    /// A CSS selector: only links inside the elements it matches count. For "html" only.
+    #[serde(default, deserialize_with = "read_selector")]
+    pub selector: Option<String>,
+    /// Only entries that match one of these count: a word in title or text, `/…/` for a regular expression over title, text and
+    /// address, or an address with `*` (with a leading `/` its path).
+    #[serde(default)]
+    pub include: Vec<Pattern>,
+    /// Entries that match one of these do not count.
+    #[serde(default)]
+    pub exclude: Vec<Pattern>,
+    /// What messages and lists call it. Default: its id.
+    pub title: Option<String>,
+    /// The folder it stands in, for OPML; `/` parts a folder from the one inside it. Default: the name of the job.
+    pub folder: Option<String>,
+    /// Hashtags for messages about it, without `#`.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// The channels that hear what is new on it. Default: those of the job.
+    pub deliver: Option<Vec<String>>,
+    /// Proves who you are by user and password (HTTP Basic), to its own servers only.
+    pub login: Option<LoginKeys>,
+    /// Headers to send, such as `Authorization`, to its own servers only.
+    #[serde(default)]
+    pub headers: BTreeMap<String, Secret>,
+    /// The `Cookie` header to send, to its own servers only.
+    pub cookies: Option<Secret>,
+    /// Check it less often than the job runs.
+    pub every: Option<Span>,
+    /// Whether a new link on a page must be seen in two checks before it is told. Default: true, for "html" only.
+    pub confirm: Option<bool>,
+    /// Private addresses that this blog may be reached at, besides those of the job.
+    #[serde(default)]
+    pub allow_private: Vec<String>,
+}
+
+/// User and password.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoginKeys {
+    /// The user.
+    pub user: String,
+    /// The password.
+    pub password: Secret,
+}
+
+/// What a message about one entry says besides its title.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EntryText {
+    /// Nothing.
+    None,
+    /// Its short text, or the full one when there is no other.
+    #[default]
+    Summary,
+    /// Its full text, or the short one when there is no other.
+    Content,
+}
+
+/// How a check asks whether anything changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Probe {
+    /// One conditional GET.
+    #[default]
+    Get,
+    /// HEAD first.
+    Head,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn warn_after() -> u32 {
+    WARN_AFTER
+}
+
+fn read_warn_after<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    checked_value(deserializer, |times| {
+        (*times > 0).then_some(()).ok_or("a warning needs at least one failure")
+    })
+}
+
+fn read_detect<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Detector>>, D::Error> {
+    checked_value(deserializer, |detect: &Option<Vec<_>>| match detect.as_deref() {
+        Some([]) => Err("at least one of feed, sitemap and html is needed"),
+        _ => Ok(()),
+    })
+}
+
+/// A CSS selector that we know.
+fn read_selector<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    checked_value(deserializer, |selector: &Option<String>| {
+        selector.as_deref().map_or(Ok(()), html::check_selector)
+    })
+}

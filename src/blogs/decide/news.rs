@@ -1,0 +1,101 @@
+//! What is new on a blog, and the changes that tell it.
+
+use super::list::DATE_SLACK;
+use super::{Change, Code, Detail, Next};
+use crate::blogs::config::Rules;
+use crate::blogs::events::BlogEvent;
+use crate::blogs::model::{Detector, Found};
+use crate::channel::outbox;
+use crate::config::value::FirstRun;
+use crate::time::Timestamp;
+
+/// Entries of one change that are kept with it; a site that rewrites itself may have tens of thousands.
+const KEPT: usize = 500;
+
+/// What is to be told.
+pub(super) struct News {
+    pub(super) entries: Vec<Found>,
+    pub(super) held_because: Option<String>,
+    pub(super) gap: bool,
+}
+
+impl News {
+    pub(super) fn new(entries: Vec<Found>) -> Self {
+        Self { entries, held_because: None, gap: false }
+    }
+
+    /// The same, held if it is more than a reader can take.
+    pub(super) fn unless_too_many(mut self, rules: &Rules) -> Self {
+        if outbox::should_hold(self.entries.len(), rules.hold_above, true) {
+            self.held_because =
+                Some(format!("{} new entries at once, more than {}", self.entries.len(), rules.hold_above));
+        }
+        self
+    }
+}
+
+/// What a sitemap that is read for the first time lists and its `lastmod` proves new. Where most addresses have a new one, the site
+/// was built anew, and that proves nothing.
+pub(super) fn proven_new(
+    entries: &[Found],
+    unseen: &[&Found],
+    since: Timestamp,
+    now: Timestamp,
+) -> Vec<Found> {
+    let is_new =
+        |entry: &&&Found| entry.published_at.is_some_and(|at| since < at && at <= now.plus(DATE_SLACK));
+    let new: Vec<Found> = unseen.iter().filter(is_new).map(|entry| (*entry).clone()).collect();
+    if new.len() * 2 > entries.len() { Vec::new() } else { new }
+}
+
+/// What a first look tells.
+pub(super) fn first_news(entries: &[Found], first_run: FirstRun) -> Vec<Found> {
+    match first_run {
+        FirstRun::Baseline => Vec::new(),
+        FirstRun::All => entries.to_vec(),
+        FirstRun::Latest(count) => {
+            let mut newest: Vec<&Found> = entries.iter().collect();
+            if newest.iter().all(|entry| entry.published_at.is_some()) {
+                newest.sort_by_key(|entry| std::cmp::Reverse(entry.published_at));
+            }
+            newest.into_iter().take(count as usize).cloned().collect()
+        }
+    }
+}
+
+pub(super) fn tell(next: &mut Next, detector: Detector, rules: &Rules, mut news: News) {
+    if news.entries.is_empty() {
+        return;
+    }
+    next.check.changed = true;
+    next.state.last_change_at = Some(next.now);
+    let first =
+        news.entries.iter().take(5).map(|entry| entry.url.clone().or(Some(entry.key.clone()))).collect();
+    let (entries, held) = (news.entries.len(), news.held_because.clone());
+    next.events.push(BlogEvent::New { detector, entries, first, held });
+    // Each has a message of its own, unless a person has to look at them all first.
+    if !rules.digest && news.held_because.is_none() && news.entries.len() <= KEPT {
+        let detail = Detail { detector: Some(detector), gap: news.gap, ..Detail::default() };
+        // The oldest goes first, as far as the order of the document tells.
+        next.changes.extend(news.entries.into_iter().rev().map(|entry| Change {
+            code: Code::New,
+            held: false,
+            detail: Detail { entries: vec![entry], ..detail.clone() },
+        }));
+        return;
+    }
+    let more = news.entries.len().saturating_sub(KEPT);
+    news.entries.truncate(KEPT);
+    next.changes.push(Change {
+        code: Code::New,
+        held: news.held_because.is_some(),
+        detail: Detail {
+            entries: news.entries,
+            more,
+            detector: Some(detector),
+            held_because: news.held_because,
+            gap: news.gap,
+            ..Detail::default()
+        },
+    });
+}

@@ -1,0 +1,59 @@
+//! Reads the feed of a blog.
+
+use bytes::Bytes;
+use jiff::tz::TimeZone;
+
+use super::{FEED_TYPES, Miss, ProbeRun, Read, apart, unchanged};
+use crate::blogs::detect;
+use crate::blogs::model::{Detector, Known, Reading};
+use crate::fetch::{Head, Response};
+use crate::parse::feed;
+use crate::parse::url::Url;
+
+impl ProbeRun<'_> {
+    pub(super) async fn read_feed(&self, url: &Url) -> Result<Read, Miss> {
+        let known = self.known(Detector::Feed, true);
+        match self.ask(Detector::Feed, url, known, FEED_TYPES).await? {
+            Response::Unchanged(head) => Ok(unchanged(head, Detector::Feed)),
+            Response::Fetched(head, body) => {
+                self.parse_feed(url, head, body, |_, _| true).await.map(|(read, _)| read)
+            }
+        }
+    }
+
+    /// Reads a feed that was fetched, and answers whether it `fits`, given where it was found.
+    pub(super) async fn parse_feed(
+        &self,
+        url: &Url,
+        head: Head,
+        body: Bytes,
+        fits: impl FnOnce(&feed::Feed, &Url) -> bool + Send + 'static,
+    ) -> Result<(Read, bool), Miss> {
+        let (blog, context, at) =
+            (self.blog.clone(), feed_context(&head, &self.prober.zone), head.final_url.clone());
+        let read = apart(body, move |body| {
+            let feed = match detect::wants_texts(&blog) {
+                true => feed::parse(body, &context)?,
+                false => feed::parse_heads(body, &context)?,
+            };
+            let (is_fitting, total) = (fits(&feed, &at), feed.entries.len());
+            Ok::<_, feed::Refused>((is_fitting, total, detect::feed_entries(feed, &blog)))
+        });
+        let (is_fitting, total, entries) =
+            read.await.map_err(|refused| Miss::lost(Detector::Feed, url, Some(head.status), &refused))?;
+        let known = Known::new(Detector::Feed, &head.validators).into_iter().collect();
+        let reading = Reading::Entries { detector: Detector::Feed, entries, known, total };
+        Ok((Read { reading, head }, is_fitting))
+    }
+}
+
+pub(super) fn feed_context(head: &Head, zone: &TimeZone) -> feed::Context {
+    let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    feed::Context {
+        url: Some(head.final_url.clone()),
+        content_type: header("content-type"),
+        content_location: header("content-location"),
+        content_language: header("content-language"),
+        zone: Some(zone.clone()),
+    }
+}

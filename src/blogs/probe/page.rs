@@ -1,0 +1,103 @@
+//! Reads the page of a blog: its links, and the feeds that it names.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+
+use super::feed::feed_context;
+use super::{Miss, PAGE_TYPES, ProbeRun, Read, apart, unchanged};
+use crate::blogs::detect;
+use crate::blogs::model::{Detector, Found, Known, Reading};
+use crate::fetch::{Head, Response};
+use crate::parse::feed;
+use crate::parse::html::Html;
+use crate::parse::url::{Url, resolve_web};
+
+/// What a page holds, read once.
+pub(super) struct PageRead {
+    pub(super) head: Head,
+    pub(super) feeds: Vec<Url>,
+    /// Keys of the addresses that it links to, where that says whose feeds it names.
+    pub(super) linked: HashSet<String>,
+    pub(super) as_feed: Option<Vec<Found>>,
+    pub(super) entries: Vec<Found>,
+    /// Why it may have no links, if it says so.
+    pub(super) emptiness: Option<String>,
+}
+
+impl ProbeRun<'_> {
+    pub(super) async fn read_links(&mut self, url: &Url) -> Result<Read, Miss> {
+        let page = match self.page.take() {
+            Some(page) => page,
+            None => {
+                let known = self.known(Detector::Html, true);
+                match self.ask(Detector::Html, url, known, PAGE_TYPES).await? {
+                    Response::Unchanged(head) => return Ok(unchanged(head, Detector::Html)),
+                    Response::Fetched(head, body) => self.read_page(head, body).await?,
+                }
+            }
+        };
+        if let (true, Some(why)) = (page.entries.is_empty(), page.emptiness) {
+            return Err(Miss::other(why));
+        }
+        let known = Known::new(Detector::Html, &page.head.validators).into_iter().collect();
+        let (entries, total) = (page.entries.clone(), page.entries.len());
+        let reading = Reading::Entries { detector: Detector::Html, entries, known, total };
+        Ok(Read { head: page.head, reading })
+    }
+
+    pub(super) async fn read_page(&self, head: Head, body: Bytes) -> Result<PageRead, Miss> {
+        let (blog, context, at) =
+            (self.blog.clone(), feed_context(&head, &self.prober.zone), head.final_url.clone());
+        let read = apart(body, move |body| {
+            // Some give the address of the feed itself as that of the blog.
+            let as_feed = match looks_like_xml(body) {
+                true => feed::parse_heads(body, &context).ok().map(|feed| detect::feed_entries(feed, &blog)),
+                false => None,
+            };
+            let html = Html::read(body, context.content_type.as_deref(), Some(&at));
+            let feeds = html.feeds().iter().filter(|feed| !is_about_comments(feed));
+            let feeds: Vec<Url> = feeds.filter_map(|feed| resolve_web(Some(&at), &feed.href)).collect();
+            let linked = match feeds.is_empty() {
+                true => HashSet::new(),
+                false => detect::linked_keys(&html, &blog),
+            };
+            let entries = match blog.uses(Detector::Html) && as_feed.is_none() {
+                true => detect::page_entries(&html, &blog)?,
+                false => Vec::new(),
+            };
+            let emptiness = emptiness(&html, body);
+            Ok::<_, crate::parse::html::BadSelector>((feeds, linked, as_feed, entries, emptiness))
+        });
+        let (feeds, linked, as_feed, entries, emptiness) =
+            read.await.map_err(|error| Miss::other(error.to_string()))?;
+        Ok(PageRead { head, feeds, linked, as_feed, entries, emptiness })
+    }
+}
+
+/// Why a page without links may have none: it forwards its readers, or is drawn by a script.
+fn emptiness(html: &Html, body: &[u8]) -> Option<String> {
+    if let Some(to) = html.refresh().and_then(|refresh| refresh.url.as_ref()) {
+        return Some(format!(
+            "the page has no link that counts and forwards to {to}: write that address as `url`"
+        ));
+    }
+    let has_script = body.windows(7).any(|part| part.eq_ignore_ascii_case(b"<script"));
+    has_script.then(|| {
+        "the page has no link that counts; if it is drawn by JavaScript, which is not run, name its `feed` or `sitemap`"
+            .to_owned()
+    })
+}
+
+fn looks_like_xml(body: &[u8]) -> bool {
+    let start = body.trim_ascii_start();
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    [b"<?xml".as_slice(), b"<rss", b"<feed", b"<rdf", b"{"]
+        .iter()
+        .any(|mark| start.get(..mark.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(mark)))
+}
+
+fn is_about_comments(feed: &crate::parse::html::FeedLink) -> bool {
+    let title = feed.title.as_deref().unwrap_or_default().to_lowercase();
+    feed.href.contains("/comments/") || title.contains("comments") || title.contains("コメント")
+}

@@ -1,0 +1,126 @@
+//! Reads the sitemap of a blog, and the sitemaps inside it.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use super::{ANY_TYPE, Miss, ProbeRun, Read, apart, in_background, unchanged};
+use crate::blogs::detect;
+use crate::blogs::model::{Detector, Known, Reading, TroubleKind};
+use crate::fetch::{Head, Response};
+use crate::parse::sitemap;
+use crate::parse::url::{Url, resolve_web};
+
+/// Of a list of sitemaps, so many are read at its beginning and so many at its end.
+const CHILDREN_AT_EACH_END: usize = 16;
+/// Addresses of one site that are looked at.
+const MAX_ADDRESSES: usize = 50_000;
+/// Sitemaps of one site that are read.
+const MAX_SITEMAPS: usize = 64;
+
+/// Whether a sitemap stands in the list itself or in a list inside it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    First,
+    Nested,
+}
+
+impl ProbeRun<'_> {
+    pub(super) async fn read_sitemap(&self, url: &Url, may_skip: bool) -> Result<Read, Miss> {
+        let detector = Detector::Sitemap;
+        let root = self.known(detector, may_skip);
+        let (head, body) = match self.ask(detector, url, root, ANY_TYPE).await? {
+            Response::Fetched(head, body) => (head, body),
+            Response::Unchanged(head) => {
+                if let Some(known) = self.unchanged_children().await? {
+                    let mut read = unchanged(head, detector);
+                    if let Reading::Unchanged { known: of_root, .. } = &mut read.reading {
+                        of_root.extend(known);
+                    }
+                    return Ok(read);
+                }
+                match self.ask(detector, url, None, ANY_TYPE).await? {
+                    Response::Fetched(head, body) => (head, body),
+                    Response::Unchanged(_) => return Err(Miss::other("an answer to nothing asked".into())),
+                }
+            }
+        };
+        let status = head.status;
+        let read = parse_sitemap(&head, body).await;
+        let root = read.map_err(|refused| Miss::lost(detector, url, Some(status), &refused))?;
+        let mut known: Vec<Known> = Known::new(detector, &head.validators).into_iter().collect();
+        let mut locations = root.urls;
+        // A list inside a list is against the protocol, but some sites have one; its lists are followed no further.
+        let mut children: VecDeque<(sitemap::Location, Depth)> =
+            ends(&root.children).map(|child| (child.clone(), Depth::First)).collect();
+        let mut read_count = 0;
+        while let Some((child, depth)) = children.pop_front() {
+            let Some(at) = resolve_web(Some(&head.final_url), &child.loc) else { continue };
+            let (child_head, body) = match self.ask(detector, &at, None, ANY_TYPE).await {
+                Ok(Response::Fetched(head, body)) => (head, body),
+                Ok(Response::Unchanged(_)) => continue,
+                // One that is missing is no trouble; one that does not answer hides addresses.
+                Err(miss) if matches!(miss.trouble.kind, TroubleKind::Lost(_) | TroubleKind::Gone) => {
+                    continue;
+                }
+                Err(miss) => return Err(miss),
+            };
+            let fallback = Known { detector, url: at, etag: None, last_modified: None, lastmod: None };
+            let of_child = Known::new(detector, &child_head.validators).unwrap_or(fallback);
+            known.push(Known { lastmod: child.lastmod, ..of_child });
+            if let Ok(child) = parse_sitemap(&child_head, body).await {
+                locations.extend(child.urls);
+                if depth == Depth::First {
+                    children.extend(ends(&child.children).map(|inner| (inner.clone(), Depth::Nested)));
+                }
+            }
+            read_count += 1;
+            if locations.len() >= MAX_ADDRESSES || read_count >= MAX_SITEMAPS {
+                locations.truncate(MAX_ADDRESSES);
+                break;
+            }
+        }
+        let (blog, total) = (self.blog.clone(), locations.len());
+        let entries = in_background(total > 2_000, move || detect::sitemap_entries(&locations, &blog)).await;
+        Ok(Read { reading: Reading::Entries { detector, entries, known, total }, head })
+    }
+
+    /// What servers say about the sitemaps inside the sitemap, if every one of them is as it was.
+    async fn unchanged_children(&self) -> Result<Option<Vec<Known>>, Miss> {
+        let children = self.state.known.iter().filter(|known| known.detector == Detector::Sitemap).skip(1);
+        let mut still = Vec::new();
+        for child in children {
+            if child.validators().is_empty() {
+                return Ok(None);
+            }
+            match self.ask(Detector::Sitemap, &child.url, Some(child), ANY_TYPE).await {
+                Ok(Response::Unchanged(head)) => {
+                    let renewed =
+                        Known::new(Detector::Sitemap, &head.validators).unwrap_or_else(|| child.clone());
+                    still.push(Known { lastmod: child.lastmod, ..renewed });
+                }
+                Ok(Response::Fetched(..)) => return Ok(None),
+                Err(miss) if matches!(miss.trouble.kind, TroubleKind::Lost(_) | TroubleKind::Gone) => {
+                    return Ok(None);
+                }
+                Err(miss) => return Err(miss),
+            }
+        }
+        Ok(Some(still))
+    }
+}
+
+async fn parse_sitemap(head: &Head, body: Bytes) -> Result<sitemap::Sitemap, sitemap::Refused> {
+    let (content_type, at) = (head.content_type().map(str::to_owned), head.final_url.clone());
+    apart(body, move |body| {
+        sitemap::parse(body, content_type.as_deref(), Some(&at), &sitemap::Limits::default())
+    })
+    .await
+}
+
+/// The first and the last: a site adds at one end of its list, so that only what is new moves into the window.
+fn ends(children: &[sitemap::Location]) -> impl Iterator<Item = &sitemap::Location> {
+    let first = children.len().min(CHILDREN_AT_EACH_END);
+    let last = children.len().saturating_sub(CHILDREN_AT_EACH_END).max(first);
+    children[..first].iter().chain(&children[last..])
+}

@@ -1,0 +1,254 @@
+//! `blog`: the blogs of the config, one by one: list, show, add, remove, pause.
+
+use clap::Subcommand;
+
+use super::names::refuse_unknown;
+use super::{Column, Context, Error, Exit, Result, view};
+use crate::app;
+use crate::blogs::listing::{self, BlogRow};
+use crate::blogs::{KIND, commands, config, events, store};
+use crate::config::ConfigFile;
+use crate::config::value::Span;
+use crate::engine::view::State;
+use crate::engine::{runner, store as jobs};
+use crate::import::config as edit;
+use crate::import::list::{self, Candidate};
+use crate::ledger::{Subject, pause};
+use crate::phrase::Phrase;
+use crate::text::counted;
+
+/// Options of `blog`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the blogs of the config: state, last check, failures, next check
+    Ls {
+        /// Only this job
+        #[arg(long, value_name = "NAME")]
+        job: Option<String>,
+        /// Only those that fail, wait or are paused
+        #[arg(long)]
+        failing: bool,
+    },
+    /// Show one blog with its checks, changes and decisions
+    Show {
+        /// Its id
+        id: String,
+    },
+    /// Add a blog to a blogs job of the config file
+    Add {
+        /// Its page
+        url: String,
+        /// The name that its state is kept under [default: made of its title or host]
+        #[arg(long)]
+        id: Option<String>,
+        /// What messages call it
+        #[arg(long)]
+        title: Option<String>,
+        /// The folder it stands in
+        #[arg(long)]
+        folder: Option<String>,
+        /// Its feed, when it is not to be searched for
+        #[arg(long, value_name = "URL")]
+        feed: Option<String>,
+        /// The job [default: the only blogs job, else `blogs`]
+        #[arg(long, value_name = "NAME")]
+        job: Option<String>,
+    },
+    /// Remove a blog from the config file; what was seen on it stays in the database
+    Rm {
+        /// Its id
+        id: String,
+        /// Do it
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Leave a blog alone, without touching the config file
+    Pause {
+        /// Its id
+        id: String,
+        /// For how long, e.g. 7d [default: until `blog resume`]
+        #[arg(long = "for", value_name = "SPAN")]
+        span: Option<Span>,
+        /// Why, for `blog ls`
+        #[arg(long, default_value = "by hand")]
+        reason: String,
+    },
+    /// Check a paused blog again
+    Resume {
+        /// Its id
+        id: String,
+    },
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result {
+    match args.command {
+        Command::Ls { job, failing } => list(job.as_deref(), failing, context).await,
+        Command::Show { id } => match view::show(&Subject::new(events::BLOG, &id), context).await? {
+            true => Ok(Exit::Fine),
+            false => {
+                refuse_unknown(events::BLOG, &id, &context.view().await?, context).await?;
+                Err(Error::failed(format!("the blog `{id}` was never checked"))
+                    .hint("`tsuzuki job test NAME` shows what a check would find"))
+            }
+        },
+        Command::Add { url, id, title, folder, feed, job } => {
+            let page = Some(url);
+            let candidate = Candidate { id, title, folder, page, feed, ..Candidate::default() };
+            add(&candidate, job, context).await
+        }
+        Command::Rm { id, yes } => remove(&id, yes, context).await,
+        Command::Pause { id, span, reason } => set_pause(&id, span, reason, context).await,
+        Command::Resume { id } => resume(&id, context).await,
+    }
+}
+
+async fn list(job: Option<&str>, failing: bool, context: &Context) -> Result {
+    let app = context.look().await?;
+    let config = context.config().await?;
+    let db = context.view().await?;
+    super::names::refuse_unknown_if_given("job", job, &db, context).await?;
+    let blogs: Vec<_> = config::list_blogs(config)
+        .map(|(name, blog)| (name.clone(), blog))
+        .filter(|(name, _)| job.is_none_or(|job| name.as_str() == job))
+        .collect();
+    let (all_jobs, now) = (app.jobs.clone(), context.clock.now());
+    let rows = db
+        .read(move |tx| {
+            let mut rows = Vec::new();
+            for (name, blog) in &blogs {
+                let job = all_jobs.iter().find(|job| job.name == *name);
+                let state = jobs::find_state(tx, name.as_str())?;
+                let rest = pause::find(tx, &Subject::job(name), now)?;
+                let next = job
+                    .filter(|job| job.enabled)
+                    .and_then(|job| runner::next_run_at(job, state.as_ref(), None, rest.as_ref(), now));
+                rows.push(listing::find_row(tx, name, blog, next, now)?);
+            }
+            Ok(rows)
+        })
+        .await?;
+    let is_fine = |row: &&BlogRow| matches!(row.state, State::Ok | State::New);
+    let trouble = rows.iter().filter(|row| !is_fine(row)).count();
+    let all = rows.len();
+    let shown: Vec<BlogRow> = rows.into_iter().filter(|row| !failing || !is_fine(&row)).collect();
+    let (times, speech) = (context.times().await?, context.speech().await?);
+    let columns = [
+        Column::left("id"),
+        Column::left("state"),
+        times.column("last check"),
+        Column::right("failures"),
+        Column::left("next check"),
+        Column::left("last change"),
+        Column::long("title"),
+    ];
+    context.out.listing(&columns, &shown, |row| {
+        let why = row.why.as_ref().map(|why| format!(" ({})", speech.phrase(why))).unwrap_or_default();
+        vec![
+            row.blog_id.clone(),
+            speech.phrase(&row.state.phrase()),
+            times.cell(row.last_check_at),
+            row.failures_in_a_row.to_string(),
+            times.cell(row.next_check_at),
+            times.cell(row.last_change_at),
+            format!("{}{why}", row.title),
+        ]
+    })?;
+    if trouble > 0 && !failing {
+        context
+            .out
+            .note(format!("{trouble} of {} need a look: `tsuzuki blog ls --failing`", counted(all, "blog")));
+    }
+    Ok(Exit::Fine)
+}
+
+async fn add(candidate: &Candidate, job: Option<String>, context: &Context) -> Result {
+    let config = context.config().await?;
+    let known = edit::list_blogs(config);
+    if let Some(id) = candidate.id.as_ref().filter(|id| known.iter().any(|blog| blog.id == **id)) {
+        return Err(Error::usage(format!("there is a blog `{id}` already")).hint("choose another --id"));
+    }
+    let chosen = list::choose(std::slice::from_ref(candidate), &known);
+    if let Some(why) = chosen.refused.first() {
+        return Err(Error::usage(why.clone()));
+    }
+    let Some(new) = chosen.new.first() else {
+        return Err(
+            Error::failed("that page is watched already").hint("`tsuzuki blog ls` lists what there is")
+        );
+    };
+    let mut of_kind = config.jobs.iter().filter(|job| job.kind == KIND).map(|job| job.name.to_string());
+    let job = match (job, of_kind.next(), of_kind.next()) {
+        (Some(job), ..) => match config.find_job(&job) {
+            Some(found) if found.kind != KIND => {
+                return Err(Error::usage(format!("`{job}` is a {} job", found.kind)).hint("name a blogs job"));
+            }
+            _ => job,
+        },
+        (None, Some(_), Some(_)) => {
+            return Err(Error::usage("which job is it to belong to?").hint("name it with --job"));
+        }
+        (None, Some(only), None) => only,
+        (None, None, _) => KIND.to_owned(),
+    };
+    let mut file = ConfigFile::open(&context.config_path()?)?;
+    edit::add_blogs(&mut file.document, config, &job, &chosen.new)?;
+    file.save(app::kinds(), &context.env)?;
+    context.out.note(format!("Added the blog `{}` to the job `{job}`", new.id));
+    Ok(Exit::Fine)
+}
+
+async fn remove(id: &str, yes: bool, context: &Context) -> Result {
+    let config = context.config().await?;
+    let Some((job, _)) = config::list_blogs(config).find(|(_, blog)| blog.id == id) else {
+        return Err(super::names::no_such(
+            "blog",
+            id,
+            edit::list_blogs(config).iter().map(|blog| blog.id.as_str()),
+        ));
+    };
+    if !yes {
+        return Err(Error::usage(format!(
+            "removing `{id}` takes it out of the config file; what was seen on it stays in the database"
+        ))
+        .hint(format!("run `tsuzuki blog rm {id} --yes` if that is what you want")));
+    }
+    let mut file = ConfigFile::open(&context.config_path()?)?;
+    file.document.remove_table(job.as_str(), "blog", id)?;
+    file.save(app::kinds(), &context.env)?;
+    context.out.note(format!("Removed the blog `{id}` from the job `{job}`"));
+    Ok(Exit::Fine)
+}
+
+async fn set_pause(id: &str, span: Option<Span>, reason: String, context: &Context) -> Result {
+    let db = context.db().await?;
+    refuse_unknown(events::BLOG, id, db, context).await?;
+    let now = context.clock.now();
+    let (until, blog) = (span.map(|span| now.plus(span.into())), id.to_owned());
+    db.write(move |tx| commands::pause(tx, &blog, until, &Phrase::verbatim(&reason), now)).await?;
+    match until {
+        Some(until) => {
+            context.out.note(format!("{id} is paused until {}", context.times().await?.line(until)));
+        }
+        None => context.out.note(format!("{id} is paused until `tsuzuki blog resume {id}`")),
+    }
+    Ok(Exit::Fine)
+}
+
+/// Ends the pause of a blog, as `change resume` does, too.
+pub(super) async fn resume(id: &str, context: &Context) -> Result {
+    let (blog, now) = (id.to_owned(), context.clock.now());
+    let db = context.db().await?;
+    refuse_unknown(events::BLOG, id, db, context).await?;
+    if db.write(move |tx| store::resume(tx, &blog, now)).await? {
+        context.out.note(format!("`{id}` is checked again with the next run"));
+        return Ok(Exit::Fine);
+    }
+    Err(Error::failed(format!("the blog `{id}` is not paused"))
+        .hint(format!("`tsuzuki why {id}` explains what happened")))
+}

@@ -1,0 +1,86 @@
+//! Documents as they are found: broken off, forwarding, drawn by a script, lists inside lists.
+
+use tsuzuki::demo::site::Site;
+
+use super::{World, config_text, feed_only, html_only, site, sitemap_only};
+
+fn blog(site: &Site) -> String {
+    format!("id = \"b\"\nurl = \"{}\"", site.url)
+}
+
+on_both_databases! {
+    async fn a_document_that_breaks_off_yields_no_half_an_address(fixture) {
+        for (path, media_type, edit) in [
+            ("/feed.xml", "application/rss+xml", feed_only as fn(&mut tsuzuki::demo::site::Content)),
+            ("/sitemap.xml", "application/xml", sitemap_only),
+        ] {
+            let site = site(edit).await;
+            let id = path.trim_matches('/').replace('.', "");
+            let text = config_text("", &[blog(&site).replace("id = \"b\"", &format!("id = \"{id}\""))]);
+            let world = World::new(&fixture, &text);
+            world.run_times(1).await;
+            let list: String = (1..=6)
+                .map(|number| match path {
+                    "/feed.xml" => format!("<item><guid>urn:article-{number}</guid><link>{}article-{number}</link></item>", site.url),
+                    _ => format!("<url><loc>{}article-{number}</loc></url>", site.url),
+                })
+                .collect();
+            let (list, begun) = match path {
+                "/feed.xml" => (format!("<rss><channel>{list}"), "<item><guid>g</guid><link>"),
+                _ => (format!("<urlset>{list}"), "<url><loc>"),
+            };
+            let broken = format!("{list}{begun}{}a-very-lo", site.url);
+            site.edit(|content| content.publish("a-very-long-address", "x", fixture.clock.now()));
+            site.edit(|content| drop(content.instead.insert(path.into(), (200, media_type.into(), broken.clone()))));
+            world.run_times(2).await;
+            assert_eq!(world.told(&id).await, [""; 0], "{path}: half an address is none");
+            site.edit(|content| drop(content.instead.remove(path)));
+            world.run_times(1).await;
+            assert_eq!(world.told(&id).await.len(), 1, "{path}: the whole one is news");
+        }
+    }
+
+    async fn pages_that_forward_or_need_a_script_say_so(fixture) {
+        for (html, words) in [
+            ("<html><head><meta http-equiv=\"refresh\" content=\"0; url=/blog/\"></head><body></body></html>", "forwards to"),
+            ("<html><body><div id=\"root\"></div><script src=\"/app.js\"></script></body></html>", "JavaScript"),
+        ] {
+            let site = site(html_only).await;
+            site.edit(|content| drop(content.instead.insert("/".into(), (200, "text/html".into(), html.into()))));
+            let world = World::new(&fixture, &config_text("", &[blog(&site)]));
+            let report = world.run().await;
+            assert!(report.problems[0].to_string().contains(words), "{report:?}");
+            assert_eq!(report.summary, "checked 1 of 1 blog: 1 failed", "what is refused at first counts once");
+        }
+    }
+
+    async fn a_list_of_sitemaps_inside_a_list_is_read_and_one_deeper_is_not(fixture) {
+        let site = site(sitemap_only).await;
+        let base = site.url.as_str().trim_end_matches('/').to_owned();
+        let index = |child: &str| format!("<sitemapindex><sitemap><loc>{base}/{child}</loc></sitemap></sitemapindex>");
+        let list = |page: &str| format!("<urlset><url><loc>{base}/{page}</loc></url></urlset>");
+        let put = |path: &str, body: String| {
+            site.edit(|content| drop(content.instead.insert(path.into(), (200, "application/xml".into(), body))));
+        };
+        put("/sitemap.xml", index("one.xml"));
+        put("/one.xml", index("two.xml"));
+        put("/two.xml", list("found"));
+        let world = World::new(&fixture, &config_text("", &[blog(&site)]));
+        world.run_times(1).await;
+        put("/two.xml", format!("<urlset><url><loc>{base}/found</loc></url><url><loc>{base}/new</loc></url></urlset>"));
+        world.run_times(1).await;
+        assert_eq!(world.told("b").await, ["new"]);
+        put("/two.xml", index("three.xml"));
+        put("/three.xml", list("too-deep"));
+        world.run_times(4).await;
+        assert_eq!(world.told("b").await, ["new"]);
+    }
+
+    async fn a_refused_first_list_is_counted_once(fixture) {
+        let site = site(sitemap_only).await;
+        site.edit(|content| drop(content.instead.insert("/sitemap.xml".into(), (200, "application/xml".into(), "<urlset></urlset>".into()))));
+        let more = format!("{}\nsitemap = \"{}sitemap.xml\"\ndetect = [\"sitemap\"]", blog(&site), site.url);
+        let world = World::new(&fixture, &config_text("", &[more]));
+        assert_eq!(world.run().await.summary, "checked 1 of 1 blog: 1 failed");
+    }
+}
