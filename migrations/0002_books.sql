@@ -72,6 +72,8 @@ CREATE TABLE job_books (
   job_name TEXT NOT NULL,
   isbn13 TEXT NOT NULL,
   first_seen_at TEXT NOT NULL,
+  -- What the config does not want to hear of; it may want to later.
+  is_unwanted INTEGER NOT NULL DEFAULT 0,
   is_waiting INTEGER NOT NULL DEFAULT 1,
   last_sent_at TEXT,
   -- How many digests with it were refused, and until when it is in none therefore.

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use tracing::{info, warn};
 
-use super::decide::{Next, PageOutcome, Paging, StopReason, repeat_after};
+use super::decide::{Ask, Next, PAGE_LIMIT, PageOutcome, Paging, StopReason, repeat_after};
 use super::events::{self, BookCode, SearchCode};
+use super::filter::BookFilter;
 use super::google::{Page, Search, Trouble};
 use super::{lines, store};
 use crate::config::value::FirstRun;
@@ -41,6 +42,10 @@ pub struct Plan {
     pub retries: u32,
     /// What requests count against.
     pub quota: Quota,
+    /// Whether a page of the newest volumes is read beside the search.
+    pub also_newest: bool,
+    /// Which of the books are worth telling.
+    pub wanted: BookFilter,
 }
 
 /// What a run collected.
@@ -100,15 +105,22 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, ctx: &RunContext) -> Result
             .read(move |tx| Ok((cursor::find(tx, job.as_str(), &key)?, !store::has_books(tx, &job)?)))
             .await?
     };
-    let Some(start) = start_index(known.as_ref(), plan.recheck_after, ctx.now()) else {
-        warn!(target: VERBATIM, job = %job, "{}", lines::skipped(&job, &key));
-        return Ok(collected);
-    };
     // How many books the first run may tell; `None` is no limit.
     let mut tellable = match (is_first, plan.first_run) {
         (false, _) | (true, FirstRun::All) => None,
         (true, FirstRun::Baseline) => Some(0),
         (true, FirstRun::Latest(count)) => Some(u64::from(count)),
+    };
+    if plan.also_newest {
+        collect_newest(plan, fetcher, ctx, &mut collected, &mut tellable).await?;
+        if collected.trouble.is_some() {
+            collected.stop = Some(StopReason::Error);
+            return Ok(collected);
+        }
+    }
+    let Some(start) = start_index(known.as_ref(), plan.recheck_after, ctx.now()) else {
+        warn!(target: VERBATIM, job = %job, "{}", lines::skipped(&job, &key));
+        return Ok(collected);
     };
     let mut paging = Paging::new(start, plan.max_per_run);
     let mut next = paging.first();
@@ -161,7 +173,7 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, ctx: &RunContext) -> Result
                 collected.returned += page.returned;
                 collected.without_isbn += page.without_isbn;
                 ctx.progress.report(&job, Update::Done(page.returned));
-                let new = save_page(ctx, &key, page, paging, next, tellable).await?;
+                let new = save_page(ctx, page, Some((&key, paging, next)), &plan.wanted, tellable).await?;
                 collected.new += new;
                 tellable = tellable.map(|tellable| tellable.saturating_sub(new));
                 fail::point("books.page_saved");
@@ -173,13 +185,11 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, ctx: &RunContext) -> Result
                 save_position(ctx, &key, paging, next).await?;
             }
             Err(trouble) => {
+                if let Trouble::Passing { why, retry_after: Some(wait) } = &trouble {
+                    rest(ctx, &plan.quota, ctx.now().plus(*wait), why).await?;
+                }
                 (paging, next) = paging.after_page(PageOutcome::Failed, left);
-                collected.trouble = Some(match trouble {
-                    Trouble::Credentials(why) => Wrong::Credentials(why),
-                    Trouble::Failed(why) | Trouble::Passing { why, .. } | Trouble::Quota { why, .. } => {
-                        Wrong::Failed(why)
-                    }
-                });
+                collected.trouble = Some(trouble.into());
                 save_position(ctx, &key, paging, next).await?;
             }
         }
@@ -193,6 +203,55 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, ctx: &RunContext) -> Result
         collected.stop = Some(reason);
     }
     Ok(collected)
+}
+
+/// Reads one page of the newest volumes: what is new stands there, however far the search has been read.
+async fn collect_newest(
+    plan: &Plan,
+    fetcher: &Fetcher,
+    ctx: &RunContext,
+    collected: &mut Collected,
+    tellable: &mut Option<u64>,
+) -> Result<(), Failure> {
+    let Permit::Go { .. } = ask_permission(plan, ctx).await? else { return Ok(()) };
+    let ask = Ask { start_index: 0, max_results: PAGE_LIMIT };
+    let search = plan.search.by_newest();
+    let answer = tokio::select! {
+        () = ctx.stop.cancelled() => return Err(Failure::Interrupted),
+        answer = search.fetch(fetcher, ask, ctx.now()) => answer,
+    };
+    match answer {
+        Ok(page) => {
+            collected.returned += page.returned;
+            collected.without_isbn += page.without_isbn;
+            let new = save_page(ctx, page, None, &plan.wanted, *tellable).await?;
+            collected.new += new;
+            *tellable = tellable.map(|tellable| tellable.saturating_sub(new));
+            Ok(())
+        }
+        // The search asks for permission next, and hears the same.
+        Err(Trouble::Quota { until, why }) => rest(ctx, &plan.quota, until, &why).await,
+        // The search may do better, with its repeats.
+        Err(Trouble::Passing { why, .. }) => {
+            info!(job = %ctx.job, "Google Books: the newest volumes could not be read: {why}");
+            Ok(())
+        }
+        Err(trouble) => {
+            collected.trouble = Some(trouble.into());
+            Ok(())
+        }
+    }
+}
+
+impl From<Trouble> for Wrong {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Credentials(why) => Wrong::Credentials(why),
+            Trouble::Failed(why) | Trouble::Passing { why, .. } | Trouble::Quota { why, .. } => {
+                Wrong::Failed(why)
+            }
+        }
+    }
 }
 
 /// Counts a request before it leaves, in a transaction of its own.
@@ -217,29 +276,42 @@ pub(super) fn reserve(tx: &mut Tx<'_>, quota: &Quota, now: Timestamp) -> db::Res
     })
 }
 
-/// Writes the books of a page and the position after it, together; answers how many were new to the job.
+/// Writes the books of a page and the position after it, if it has one, together; answers how many were new to the job.
+///
+/// A book that was not wanted when it was found, and is now, counts as new.
 async fn save_page(
     ctx: &RunContext,
-    key: &str,
     page: Page,
-    paging: Paging,
-    next: Next,
+    position: Option<(&str, Paging, Next)>,
+    wanted: &BookFilter,
     tellable: Option<u64>,
 ) -> Result<u64, Failure> {
-    let (job, key, now) = (ctx.job.clone(), key.to_owned(), ctx.now());
+    let (job, wanted, now) = (ctx.job.clone(), wanted.clone(), ctx.now());
+    let position = position.map(|(key, paging, next)| (key.to_owned(), paging, next));
     ctx.write(move |tx| {
         let mut new = 0;
         for book in &page.books {
             store::put_book(tx, book, now)?;
-            let is_announced = tellable.is_none_or(|tellable| new < tellable);
-            if store::add_job_book(tx, &job, &book.isbn13, is_announced, now)? {
-                new += 1;
-                let code = if is_announced { BookCode::Collected } else { BookCode::Baseline };
-                let detail = serde_json::json!({ "title": book.title });
-                event::add(tx, Some(&job), &events::book(&book.isbn13), code, &detail, now)?;
-            }
+            let (is_wanted, is_tellable) =
+                (wanted.fits(book), tellable.is_none_or(|tellable| new < tellable));
+            let is_new = store::add_job_book(tx, &job, &book.isbn13, is_tellable, now)?;
+            let code = match (is_wanted, is_new) {
+                (false, true) => {
+                    store::mark_unwanted(tx, &job, &book.isbn13, true)?;
+                    BookCode::NotWanted
+                }
+                (true, true) if !is_tellable => BookCode::Baseline,
+                (true, true) => BookCode::Collected,
+                (true, false) if store::mark_unwanted(tx, &job, &book.isbn13, false)? => BookCode::Collected,
+                (_, false) => continue,
+            };
+            new += u64::from(is_wanted);
+            let detail = serde_json::json!({ "title": book.title });
+            event::add(tx, Some(&job), &events::book(&book.isbn13), code, &detail, now)?;
         }
-        put_position(tx, &job, &key, paging, next, now)?;
+        if let Some((key, paging, next)) = &position {
+            put_position(tx, &job, key, *paging, *next, now)?;
+        }
         Ok(new)
     })
     .await

@@ -1,14 +1,15 @@
 //! The keys of a `books` job, named as in the seeds.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::decide::MOST_RETRIES;
-use super::google;
+use super::{google, prompt};
 use crate::config::value::{BadValue, HttpUrl, Span, checked};
-use crate::config::{EnvOverride, Job, Problems, Secret, Section};
+use crate::config::{Config, EnvOverride, Job, Problems, Secret, Section, Web};
 
 /// Keys of every job that mean nothing here, and why.
 pub const UNUSED: &[(&str, &str)] = &[("hold_above", "`mail_limit` bounds what is told at once")];
@@ -56,6 +57,48 @@ pub struct Keys {
     /// When a search that was read to its end is read again from its beginning; 0 is only by hand.
     #[serde(default)]
     pub recheck_after: Recheck,
+    /// Read one page of the newest volumes in every run beside the search, also when that was read to its end: this is how
+    /// new books are found. It costs one request a run.
+    #[serde(default)]
+    pub also_newest: bool,
+    /// Only books that fit are told: of every list that is not empty, one entry must be found in the book.
+    #[serde(default)]
+    pub include: Words,
+    /// Books in which any of these is found are not told.
+    #[serde(default)]
+    pub exclude: Words,
+    /// Books published before this year, month or day ("2024", "2024-04") are not told, nor those without a date.
+    #[serde(default, deserialize_with = "read_earliest")]
+    pub earliest: Option<String>,
+    /// A file with a template of the prompt, relative to the config file. It knows `title`, `authors`, `publisher`,
+    /// `published_date` and `isbn13`.
+    pub prompt: Option<PathBuf>,
+}
+
+/// What is looked for in a book, whatever the case of its letters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Words {
+    /// In its title or description.
+    pub words: Vec<String>,
+    /// In the names of its authors.
+    pub authors: Vec<String>,
+    /// In the name of its publisher.
+    pub publishers: Vec<String>,
+}
+
+fn read_earliest<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let is_date = |text: &Option<String>| {
+        let whole =
+            text.as_ref().map(|text| format!("{text}{}", "-01".repeat(2 - text.matches('-').count().min(2))));
+        match whole.is_none_or(|whole| whole.len() == 10 && whole.parse::<jiff::civil::Date>().is_ok()) {
+            true => Ok(()),
+            false => {
+                Err("this is not a year, month or day\nhint: write for example \"2024\" or \"2024-04-01\"")
+            }
+        }
+    };
+    checked(deserializer, is_date)
 }
 
 /// How Google Books is asked; the names are those of its API.
@@ -230,13 +273,24 @@ pub fn check(section: &Section) -> Problems {
 }
 
 /// What should be better with a books job, though it can be run.
-pub fn list_warnings(job: &Job) -> Problems {
-    if !lacks_key(&job.section) {
-        return Problems::default();
+pub fn list_warnings(job: &Job, config: &Config) -> Problems {
+    let mut warnings = Problems::default();
+    if lacks_key(&job.section) {
+        let message = "this job has no key for Google Books, which allows no requests without one";
+        warnings.push(job.section.header_problem(message).as_warning().with_hint(google::KEY_HINT));
     }
-    let message = "this job has no key for Google Books, which allows no requests without one";
-    job.section.header_problem(message).as_warning().with_hint(google::KEY_HINT).into()
+    if !job.deliver.is_empty() && config.web.keys::<Web>().is_ok_and(Web::links_are_local) {
+        let warning = job.section.header_problem(LOCAL_LINKS).as_warning();
+        warnings.push(warning.with_hint(LOCAL_LINKS_HINT));
+    }
+    warnings
 }
+
+/// What is wrong with links that lead to this machine.
+pub const LOCAL_LINKS: &str =
+    "the links to prompts point to this machine: readers of mails elsewhere cannot open them";
+/// What to do about it.
+pub const LOCAL_LINKS_HINT: &str = "set `public_url` in [web] to the address under which `prompt_listen` can be reached, e.g. \"https://books.example.com\"";
 
 /// Whether Google is asked without a key; another service at `api_url` may want none.
 pub fn lacks_key(section: &Section) -> bool {
@@ -274,6 +328,9 @@ impl Keys {
         }
         if self.retries > MOST_RETRIES {
             problems.push(section.problem("retries", format!("`retries` is at most {MOST_RETRIES}")));
+        }
+        if let Err(why) = prompt::load(self, section) {
+            problems.push(section.problem("prompt", why));
         }
         if self.fallback_limit > MAX_MAIL_LIMIT {
             problems.push(

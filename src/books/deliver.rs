@@ -6,9 +6,10 @@ use std::time::Duration;
 use url::Url;
 
 use super::events::{self, BookCode};
+use super::filter::BookFilter;
 use super::mail;
 use super::model::Book;
-use super::prompt;
+use super::prompt::Prompt;
 use super::select::{Choice, Limits, choose};
 use super::store;
 use super::token::{self, Token};
@@ -49,7 +50,14 @@ pub struct Plan {
     pub token_life: Duration,
     /// The language of mails and prompts.
     pub language: Language,
+    /// How prompts are made.
+    pub prompt: Prompt,
+    /// Which books are worth telling.
+    pub wanted: BookFilter,
 }
+
+/// Undelivered books that are held against the config at once.
+const WEIGHED_AT_ONCE: u32 = 500;
 
 /// What was handed to the outbox.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,6 +82,9 @@ struct Page {
 pub async fn deliver(plan: &Plan, ctx: &RunContext) -> Result<Queued, Failure> {
     if plan.deliver.is_empty() {
         return Ok(Queued::default());
+    }
+    while leave_out_unwanted(plan, ctx).await? {
+        ctx.check_stop()?;
     }
     for _ in 0..TRIES {
         ctx.check_stop()?;
@@ -105,11 +116,35 @@ pub async fn deliver(plan: &Plan, ctx: &RunContext) -> Result<Queued, Failure> {
     })
 }
 
+/// Takes books out that were found before the config stopped wanting them; `true` if there may be more.
+async fn leave_out_unwanted(plan: &Plan, ctx: &RunContext) -> Result<bool, Failure> {
+    if plan.wanted.is_everything() {
+        return Ok(false);
+    }
+    let (job, now) = (ctx.job.clone(), ctx.now());
+    let mut books = ctx.db.read(move |tx| store::list_undelivered(tx, &job, WEIGHED_AT_ONCE, now)).await?;
+    books.retain(|book| !plan.wanted.fits(book));
+    if books.is_empty() {
+        return Ok(false);
+    }
+    let (job, now) = (ctx.job.clone(), ctx.now());
+    ctx.write(move |tx| {
+        for book in &books {
+            if store::mark_unwanted(tx, &job, &book.isbn13, true)? {
+                let detail = serde_json::json!({ "title": book.title });
+                event::add(tx, Some(&job), &events::book(&book.isbn13), BookCode::NotWanted, &detail, now)?;
+            }
+        }
+        Ok(true)
+    })
+    .await
+}
+
 fn make_pages(plan: &Plan, books: &[Book]) -> Result<Vec<Page>, Failure> {
     let page = |book: &Book| {
         let token = Token::random()
             .map_err(|error| Failure::Failed(format!("no randomness for tokens: {error}").into()))?;
-        Ok(Page { prompt: prompt::render(book, plan.language), book: book.clone(), token })
+        Ok(Page { prompt: plan.prompt.render(book), book: book.clone(), token })
     };
     books.iter().map(page).collect()
 }

@@ -16,6 +16,7 @@ event_codes! {
     BookCode on BOOK;
     Baseline = "baseline", "was there at the first run: recorded, not sent", "初回からあったため記録のみ（通知なし）";
     Collected = "collected", "found", "発見";
+    NotWanted = "not_wanted", "found, but not wanted by the config", "発見（設定により対象外）";
     Queued = "queued", "chosen for a digest", "ダイジェストに選択";
     Delivered = "delivered", "sent", "送信済み";
     Released = "released", "its digest was not sent; it is chosen again later", "ダイジェストが送られなかったため、後日また選択";

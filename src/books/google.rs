@@ -103,6 +103,15 @@ impl Search {
         Self { url, key, allow_private }
     }
 
+    /// The same search with the newest volumes first.
+    pub fn by_newest(&self) -> Self {
+        let mut url = self.url.clone();
+        let kept: Vec<(String, String)> =
+            url.query_pairs().into_owned().filter(|(name, _)| name != "orderBy").collect();
+        url.query_pairs_mut().clear().extend_pairs(kept).append_pair("orderBy", OrderBy::Newest.word());
+        Self { url, ..self.clone() }
+    }
+
     /// What is searched for.
     pub fn words(&self) -> String {
         self.url

@@ -17,6 +17,11 @@ const TITLE_COLUMNS: usize = 120;
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
+    // The usual escaping writes every slash of an address as a reference, which some mail readers show as it stands.
+    templates.set_formatter(|out, _, value| match value.is_safe() {
+        true => Ok(write!(out, "{value}")?),
+        false => Ok(out.write_str(&text::escape_html(&value.to_string()))?),
+    });
     templates.add_template("mail.html", include_str!("mail.html")).expect("our own template is well formed");
     templates
 });
@@ -215,11 +220,7 @@ pub(super) mod tests {
                 "https://books.example/info?id=1&x=2",
             ] {
                 assert!(mail.text.contains(fact), "{fact}\n{}", mail.text);
-                let escaped = fact
-                    .replace('&', "&amp;")
-                    .replace('<', "&lt;")
-                    .replace('>', "&gt;")
-                    .replace('/', "&#x2f;");
+                let escaped = fact.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
                 assert!(mail.html.contains(&escaped), "{escaped}\n{}", mail.html);
             }
             assert!(mail.html.contains("color-scheme") && mail.html.contains("prefers-color-scheme: dark"));

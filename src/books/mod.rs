@@ -13,6 +13,7 @@ pub mod config;
 pub mod decide;
 pub mod deliver;
 pub mod events;
+pub mod filter;
 pub mod funnel;
 pub mod google;
 pub mod lines;
@@ -34,8 +35,10 @@ use secrecy::SecretString;
 
 use self::collect::Wrong;
 use self::config::Keys;
+use self::filter::BookFilter;
 use self::funnel::{Funnel, HeldBack};
 use self::google::Search;
+use self::prompt::Prompt;
 use self::select::Limits;
 use crate::channel::outbox::Topics;
 use crate::config::value::{FirstRun, HttpUrl};
@@ -43,8 +46,8 @@ use crate::config::{Job, Problems};
 use crate::db::Tx;
 use crate::db::{self, Db};
 use crate::engine::job::Boxed;
-use crate::engine::view::Fact;
-use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext};
+use crate::engine::view::{Fact, State};
+use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext, Standing};
 use crate::fetch::{AllowPrivate, Check, Fetcher, Wanted};
 use crate::hash;
 use crate::id::JobName;
@@ -112,6 +115,8 @@ impl Books {
             web: env.web.clone(),
             token_life: DAY * keys.token_days,
             language: env.app.message_language(),
+            prompt: Prompt::of(&keys, &job.section, env.app.message_language()),
+            wanted: BookFilter::of(&keys),
         };
         problems.unless_any(Self {
             name: job.name.clone(),
@@ -151,6 +156,8 @@ impl Books {
             first_run: self.first_run,
             retries: self.keys.retries,
             quota: self.quota.clone(),
+            also_newest: self.keys.also_newest,
+            wanted: BookFilter::of(&self.keys),
         })
     }
 
@@ -185,7 +192,8 @@ impl Books {
             }
             None => {}
         }
-        Ok(Report { problems, waiting_until, all_failed, ..Report::new(summary) })
+        let new_count = funnel.collected.new;
+        Ok(Report { problems, new_count, waiting_until, all_failed, ..Report::new(summary) })
     }
 
     async fn plan_steps(&self, db: &Db, now: Timestamp) -> db::Result<Plan> {
@@ -208,6 +216,10 @@ impl Books {
                 per_day = self.quota.rule.per_day
             ),
         };
+        let newest = self
+            .keys
+            .also_newest
+            .then(|| phrase!("collect: one page of the newest volumes", "取得：新しい順の 1 ページ"));
         let channels = match self.deliver.deliver.as_slice() {
             [] => Value::from(phrase!("nobody", "なし")),
             names => Value::List(names.iter().map(Value::from).collect()),
@@ -239,7 +251,7 @@ impl Books {
                 )
             }
         };
-        Ok(Plan { steps: vec![collect, tell] })
+        Ok(Plan { steps: newest.into_iter().chain([collect, tell]).collect() })
     }
 }
 
@@ -272,6 +284,29 @@ impl Collector for Books {
             .into(),
         };
         Ok(until.map(fact).into_iter().collect())
+    }
+
+    fn find_standing(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Option<Standing>> {
+        if self.quota.used(tx, now)? >= i64::from(self.quota.rule.per_day) {
+            let until = self.quota.resets_at(now);
+            let why = phrase!("resumes {until}", "{until} に再開", until);
+            return Ok(Some(Standing::new(State::Quota).because(why)));
+        }
+        let cursor = cursor::find(tx, name.as_str(), &self.query_set_hash())?;
+        let Some(end) = cursor.filter(|cursor| cursor.is_exhausted) else { return Ok(None) };
+        let (count, done) = (end.start_index, Standing::new(State::Done));
+        Ok(Some(match self.keys.recheck_after.0 {
+            Some(after) => {
+                let at = end.last_updated_at.plus(after);
+                done.because(phrase!(
+                    "{count} read, again from {at}",
+                    "{count} 件を取得済み、{at} から再確認",
+                    count,
+                    at
+                ))
+            }
+            None => done.because(phrase!("{count} read", "{count} 件を取得済み", count)).needing_you(),
+        }))
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {

@@ -24,7 +24,7 @@ pub static PIPELINE: Pipeline = Pipeline {
     topics,
     without_channel: WithoutChannel { instead: "", listing: "book ls" },
     check_jobs: |_| crate::config::Problems::default(),
-    list_warnings: |job, _| config::list_warnings(job),
+    list_warnings: config::list_warnings,
     prune: &[],
     quotas: &[(GOOGLE_BOOKS, REQUESTS_PER_DAY)],
     uses: Uses { llm: false, quota_for_tests: true },

@@ -3,8 +3,81 @@
 //! It is made of what identifies the book and nothing else. A description is a stranger's text, often long and
 //! sometimes an instruction; it never becomes part of a prompt.
 
+use super::config::Keys;
 use super::model::Book;
+use crate::channel::Template;
+use crate::config::Section;
 use crate::text::Language;
+
+/// Who makes prompts: the program, or a template of the user.
+#[derive(Clone, Debug)]
+pub enum Prompt {
+    /// Ours, in a language.
+    Own(Language),
+    /// The user's; ours where it fails.
+    Template(Template, Language),
+}
+
+impl Prompt {
+    /// The prompt of a job, whose keys were checked.
+    pub fn of(keys: &Keys, section: &Section, language: Language) -> Self {
+        match load(keys, section) {
+            Ok(Some(template)) => Prompt::Template(template, language),
+            _ => Prompt::Own(language),
+        }
+    }
+
+    /// The prompt about `book`.
+    pub fn render(&self, book: &Book) -> String {
+        match self {
+            Prompt::Own(language) => render(book, *language),
+            Prompt::Template(template, language) => template.render(&values(book)).unwrap_or_else(|why| {
+                tracing::warn!("The template of the prompt fails for {}: {why}", book.isbn13);
+                render(book, *language)
+            }),
+        }
+    }
+}
+
+/// The template that a job names, tried with a book that has everything and one that has little.
+pub fn load(keys: &Keys, section: &Section) -> Result<Option<Template>, String> {
+    let Some(path) = &keys.prompt else { return Ok(None) };
+    let path = section.resolve(path);
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| format!("the template {} cannot be read: {error}", path.display()))?;
+    let template = Template::new(&text)?;
+    for book in [sample(true), sample(false)] {
+        if template.render(&values(&book))?.trim().is_empty() {
+            return Err("the template makes an empty prompt".to_owned());
+        }
+    }
+    Ok(Some(template))
+}
+
+fn sample(is_whole: bool) -> Book {
+    let some = |text: &str| is_whole.then(|| text.to_owned());
+    Book {
+        isbn13: "9780804429573".parse().expect("a valid ISBN"),
+        title: "A book".to_owned(),
+        authors: some("An author").into_iter().collect(),
+        publisher: some("A publisher"),
+        published_date: some("2026-01-15"),
+        description: None,
+        cover_url: None,
+        links: Vec::new(),
+    }
+}
+
+/// What a template knows; what is not known of a book is empty.
+fn values(book: &Book) -> serde_json::Value {
+    serde_json::json!({
+        "title": book.title,
+        "authors": book.authors,
+        "publisher": book.publisher.as_deref().unwrap_or_default(),
+        "published_date": book.published_date.as_deref().unwrap_or_default(),
+        "isbn13": book.isbn13,
+    })
+}
 
 /// The prompt about `book`.
 pub fn render(book: &Book, language: Language) -> String {

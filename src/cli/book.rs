@@ -84,15 +84,24 @@ async fn show(isbn: Isbn13, context: &Context) -> Result {
 /// The prompt that links lead to, or the one that a digest would make now.
 async fn print_prompt(isbn: Isbn13, context: &Context) -> Result {
     let wanted = isbn.clone();
-    let (stored, book) = context
+    let (stored, book, found_by) = context
         .view()
         .await?
-        .read(move |tx| Ok((store::find_prompt(tx, &wanted)?, store::find_book(tx, &wanted)?)))
+        .read(move |tx| {
+            let found_by = store::list_jobs_of_book(tx, &wanted)?;
+            Ok((store::find_prompt(tx, &wanted)?, store::find_book(tx, &wanted)?, found_by))
+        })
         .await?;
-    let language = context.config().await?.app.message_language();
+    let config = context.config().await?;
+    let language = config.app.message_language();
+    let job = config.jobs.iter().find(|job| found_by.iter().any(|found| found.job_name == job.name));
+    let own = || prompt::Prompt::Own(language);
+    let prompt = job
+        .and_then(|job| Some(prompt::Prompt::of(job.section.keys().ok()?, &job.section, language)))
+        .unwrap_or_else(own);
     let prompt_text = match (stored, book) {
         (Some(prompt_text), _) => prompt_text,
-        (None, Some(book)) => prompt::render(&book, language),
+        (None, Some(book)) => prompt.render(&book),
         (None, None) => return Err(unknown(&isbn)),
     };
     match context.out.is_json() {

@@ -167,7 +167,11 @@ async fn answer(
         server.asked.push(asked.clone());
         let start = usize::try_from(asked.start_index).unwrap_or(usize::MAX);
         let count = usize::try_from(asked.max_results).unwrap_or(0).min(PAGE_LIMIT);
-        let page: Vec<Json> = server.volumes.iter().skip(start).take(count).cloned().collect();
+        let mut found: Vec<&Json> = server.volumes.iter().collect();
+        if all.get("orderBy").is_some_and(|order| order == "newest") {
+            found.sort_by_key(|volume| std::cmp::Reverse(volume["volumeInfo"]["publishedDate"].as_str()));
+        }
+        let page: Vec<Json> = found.into_iter().skip(start).take(count).cloned().collect();
         let total = i64::try_from(server.volumes.len()).unwrap_or(i64::MAX);
         (server.replies.pop_front().unwrap_or(Reply::Volumes), page, total)
     };

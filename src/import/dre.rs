@@ -72,15 +72,21 @@ const COLLECT_CURSOR: Table = Table {
     ],
 };
 
+/// The name under which dre records mails that told the books of several jobs together.
+const COMBINED: &str = "combined";
+
 /// Imports all eight tables.
 ///
-/// `owner` is the job that books belong to which nobody has delivered yet; without it, the only job that the file
+/// What was sent under the name `combined` was sent for every job: none of them sends it again.
+///
+/// `readers` are the jobs of our own config. `owner` is the job that books belong to which nobody has delivered yet; without it, the only job that the file
 /// and `jobs` know.
 pub async fn import(
     db: &Db,
     file: PathBuf,
     owner: Option<JobName>,
     jobs: BTreeSet<JobName>,
+    readers: BTreeSet<JobName>,
     options: Options,
 ) -> db::Result<Report> {
     let how = options.clone();
@@ -98,6 +104,8 @@ pub async fn import(
         import.ledger(tx)?;
         import.prompts(tx)?;
         import.shelves(tx, owner.as_ref())?;
+        let readers = readers.iter().chain(&owner).cloned().collect();
+        import.combined(tx, &jobs, &readers)?;
         Ok(import.report)
     })
     .await
@@ -256,7 +264,8 @@ impl Import<'_> {
     /// `delivery_items` existed.
     fn shelves(&mut self, tx: &mut Tx<'_>, owner: Option<&JobName>) -> db::Result<()> {
         let jobs = self.jobs.borrow().clone();
-        let owner = owner.or_else(|| jobs.first().filter(|_| jobs.len() == 1));
+        let mut real = jobs.iter().filter(|job| job.as_str() != COMBINED);
+        let owner = owner.or_else(|| real.next().filter(|_| real.next().is_none()));
         let (mut waiting, mut homeless) = (0_u64, 0_u64);
         let mut silent = Report::default();
         import_table(tx, self.source, &BOOKS, self.options, &mut silent, |tx, record, _| {
@@ -294,6 +303,40 @@ impl Import<'_> {
             self.report.note(format!(
                 "of no job: {}; name one with --job to have them sent",
                 counted(homeless, "undelivered book")
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Import<'_> {
+    /// Marks what was sent under the name of no job as sent by all jobs.
+    fn combined(
+        &mut self,
+        tx: &mut Tx<'_>,
+        own: &BTreeSet<JobName>,
+        readers: &BTreeSet<JobName>,
+    ) -> db::Result<()> {
+        if own.iter().chain(readers).any(|job| job.as_str() == COMBINED) {
+            return Ok(());
+        }
+        let all = &*self.jobs.borrow() | readers;
+        let mut marked = BTreeSet::new();
+        let mut silent = Report::default();
+        import_table(tx, self.source, &DELIVERY_ITEMS, self.options, &mut silent, |tx, record, _| {
+            let (isbn13, at, now) = (isbn(record)?, record.time("delivered_at")?, tx.now());
+            if record.word("job_name")? == COMBINED {
+                for job in all.iter().filter(|job| job.as_str() != COMBINED) {
+                    store::mark_sent(tx, job.as_str(), isbn13.as_str(), Some(at), now)?;
+                }
+                marked.insert(isbn13.as_str().to_owned());
+            }
+            Ok(Became::Known)
+        })?;
+        if !marked.is_empty() {
+            self.report.note(format!(
+                "sent in combined mails, and not sent again by any job: {}",
+                counted(marked.len(), "book")
             ));
         }
         Ok(())

@@ -158,11 +158,16 @@ fn books_mails_and_tokens_are_shown_and_reset() {
                 .contains("Reset 0 delivered books")
         );
         assert!(
-            shell
-                .say("mail reset --job shelf --since 2026-01-15 --yes")
-                .await
-                .contains("Reset 2 delivered books")
+            shell.say("mail reset --job shelf --since 1d --yes").await.contains("Reset 2 delivered books"),
+            "of the last day"
         );
+        for said in
+            [shell.run("mail preview shelf").await, shell.run("check").await, shell.run("doctor").await]
+        {
+            let said =
+                String::from_utf8_lossy(&said.stdout).into_owned() + &String::from_utf8_lossy(&said.stderr);
+            assert!(said.contains("the links to prompts point to this machine"), "{said}");
+        }
         assert_eq!(shell.say("book ls --undelivered").await.lines().count(), 8);
 
         let tokens = shell.say("token ls --json").await;
@@ -183,7 +188,7 @@ fn books_mails_and_tokens_are_shown_and_reset() {
         assert!(shell.refuse("job cursor reset shelf", 2).await.contains("--yes"));
         assert_eq!(shell.say("job cursor reset shelf --yes").await, "Reset 1 cursor(s) for job: shelf\n");
         shell.say("run-due --force").await;
-        assert_eq!(world.google.asked().len(), 3, "two runs and a look");
+        assert_eq!(world.google.asked().len(), 4, "two runs, a look, and doctor");
     });
 }
 

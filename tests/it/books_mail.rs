@@ -44,7 +44,7 @@ on_both_databases! {
         let html = html.replace("=\r\n", "").replace("=\n", "").replace("=3D", "=");
         let env = [plain, html];
         for part in &env {
-            let plain = part.replace("&#x2f;", "/");
+            let plain = part;
             assert_eq!(plain.matches("https://books.example.com/p/").count(), 3, "{part}");
             assert!((0..3).all(|number| plain.contains(&isbn(number))), "each part is complete: {part}");
         }

@@ -42,7 +42,7 @@ impl Answer {
 
 pub(crate) async fn ask(address: SocketAddr, method: &str, path: &str, header: &str) -> Answer {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let request = format!("{method} {path} HTTP/1.1\r\nHost: x.example\r\nConnection: close\r\n{header}\r\n");
+    let request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{header}\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).await.unwrap();

@@ -231,6 +231,8 @@ async fn collect_once(fixture: &Fixture, case: &Case, job: &str) -> (GoogleBooks
     let options = Options { api_url: Some(google.url.as_str().parse().unwrap()), ..Options::default() };
     let private = AllowPrivate::parse(&["127.0.0.1"]).unwrap();
     let plan = Plan {
+        also_newest: false,
+        wanted: Default::default(),
         search: Search::new(&["rust".to_owned()], &options, None, private),
         query_set_hash: KEY.to_owned(),
         max_per_run: case.max_per_run,

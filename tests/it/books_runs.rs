@@ -275,6 +275,27 @@ on_both_databases! {
         assert_eq!(told.iter().map(|event| event.code.as_str()).collect::<Vec<_>>(), ["collected", "queued", "delivered"]);
     }
 
+    async fn a_digest_that_did_arrive_is_confirmed_and_its_books_are_not_sent_again(fixture) {
+        let world = World::new(&fixture, volumes(0, 3)).await;
+        world.run("max_per_run = 10").await;
+        world.hook.script.next(Fault::DoneThenCut);
+        world.hook.script.next(Fault::DoneThenCut);
+        for state in ["unknown", "unknown", "held"] {
+            world.send().await;
+            let word = fixture.db.read(|tx| tx.find(sql!("SELECT state FROM outbox"), params![], |row| row.get::<String>(0)));
+            assert_eq!(word.await.unwrap().as_deref(), Some(state));
+            fixture.clock.advance(DAY);
+        }
+        assert_eq!(world.delivered().await.len(), 0);
+        let (id, topics) = (world.count(sql!("SELECT id FROM outbox")).await, tsuzuki::app::topics());
+        fixture.db.write(move |tx| tsuzuki::channel::outbox::confirm(tx, id, &topics, tx.now())).await.unwrap();
+        assert_eq!(world.delivered().await.len(), 3);
+        assert_eq!(world.count(sql!("SELECT COUNT(*) FROM books WHERE last_delivered_at IS NOT NULL")).await, 3);
+        world.run("max_per_run = 10\nfallback_limit = 0").await;
+        assert_eq!(world.send().await.sent, 0);
+        assert_eq!(world.hook.posts().len(), 2, "the two that had no answer");
+    }
+
     async fn two_recipients_are_one_delivery(fixture) {
         let world = World::new(&fixture, volumes(0, 3)).await;
         let other = tsuzuki::demo::webhook::WebhookServer::start().await.unwrap();

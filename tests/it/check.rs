@@ -99,8 +99,8 @@ fn people_see_the_same_problems_with_the_lines_and_what_was_meant() {
         "^^^^^^^ did you mean `language`?",
         "^^^^^^^ did you mean `email`?",
         "hint: kinds of job: press, books, blogs, commits",
-        "first used in line 52",
-        "tsuzuki.toml: 38 errors",
+        "first used in line 53",
+        "tsuzuki.toml: 39 errors",
     ] {
         assert!(said.contains(words), "{words}\n{said}");
     }
@@ -124,7 +124,7 @@ fn a_file_that_is_not_there_or_not_toml_is_json_too() {
 fn a_good_file_has_no_problems_and_one_job() {
     let test_env = TestEnv::new(
         "[[job]]\nname = \"b\"\nkind = \"books\"\nqueries = [\"rust\"]\ngoogle_books.api_url = \"https://books.example/\"\n\
-         deliver = [\"out\"]\n\
+         deliver = [\"out\"]\n[web]\npublic_url = \"https://prompts.example\"\n\
          [channel.out]\nkind = \"email\"\nsmtp = \"mail.example:587\"\nfrom = \"a@mail.example\"\nto = [\"b@mail.example\"]\n",
     );
     assert_eq!(check(&test_env), (vec![], Some(0)));
@@ -202,7 +202,8 @@ fn a_table_that_nothing_uses_is_a_warning() {
          google_books.api_key = \"${KEY}\"\n\
          [channel.told]\nkind = \"webhook\"\nurl = \"${URL}\"\n\
          [channel.forgotten]\nkind = \"webhook\"\nurl = \"${URL}\"\n\
-         [llm.idle]\nkind = \"gemini\"\napi_key = \"${KEY}\"\n",
+         [llm.idle]\nkind = \"gemini\"\napi_key = \"${KEY}\"\n\
+         [web]\npublic_url = \"https://prompts.example\"\n",
     );
     let (problems, code) = check(&test_env);
     assert_eq!(code, Some(0), "{problems:?}");

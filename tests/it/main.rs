@@ -12,6 +12,7 @@ mod backups;
 mod blogs;
 mod books_cli;
 mod books_config;
+mod books_found;
 mod books_kill;
 mod books_mail;
 mod books_pages;

@@ -52,6 +52,17 @@ impl Web {
             value.parse().map(|_: HttpUrl| value.into())
         })]);
 
+    /// Whether links to prompt pages work on this machine alone.
+    pub fn links_are_local(&self) -> bool {
+        let is_local = |ip: std::net::IpAddr| ip.to_canonical().is_loopback() || ip.is_unspecified();
+        match self.public_url.as_ref().and_then(|base| base.url().host()) {
+            Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+            Some(url::Host::Ipv4(ip)) => is_local(ip.into()),
+            Some(url::Host::Ipv6(ip)) => is_local(ip.into()),
+            None => is_local(self.prompt_listen.unwrap_or(self.listen).ip()),
+        }
+    }
+
     /// The address of a prompt page; without `public_url` it works on this machine only.
     pub fn prompt_url(&self, token: &str) -> String {
         match &self.public_url {

@@ -79,6 +79,27 @@ pub fn add_job_book(
     Ok(added == 1)
 }
 
+/// Marks a book that a job has found and does not want to hear of, or that it wants to hear of after all.
+pub fn mark_unwanted(tx: &mut Tx<'_>, job: &JobName, isbn13: &Isbn13, is_unwanted: bool) -> db::Result<bool> {
+    let marked = match is_unwanted {
+        true => tx.execute(
+            sql!(
+                "UPDATE job_books SET is_waiting = 0, is_unwanted = 1
+                 WHERE job_name = ?1 AND isbn13 = ?2 AND is_waiting = 1"
+            ),
+            params![job, isbn13],
+        )?,
+        false => tx.execute(
+            sql!(
+                "UPDATE job_books SET is_waiting = 1, is_unwanted = 0
+                 WHERE job_name = ?1 AND isbn13 = ?2 AND is_unwanted = 1"
+            ),
+            params![job, isbn13],
+        )?,
+    };
+    Ok(marked == 1)
+}
+
 /// Whether a job has ever found a book.
 pub fn has_books(tx: &mut Tx<'_>, job: &JobName) -> db::Result<bool> {
     let found =

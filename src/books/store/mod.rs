@@ -7,7 +7,7 @@ mod import;
 mod token;
 mod view;
 
-pub use books::{add_job_book, find_book, has_book, has_books, put_book};
+pub use books::{add_job_book, find_book, has_book, has_books, mark_unwanted, put_book};
 pub use delivery::{
     Digest, Rest, add_digest, count_on_their_way, count_resting, count_undelivered, count_waiting,
     find_digest, last_digest_at, list_repeatable, list_rests, list_undelivered, mark_delivered, mark_refused,

@@ -62,7 +62,10 @@ pub(super) async fn dre(
     let names: BTreeSet<JobName> = yaml.jobs.iter().map(|job| job.name.clone()).collect();
     check_name(how, &names, IfNew::IsAwaited, context).await?;
     let (db, _dir) = open_db(how, context).await?;
-    let report = import::dre::import(&db, file, how.job.clone(), names, options(how, times, context)?).await;
+    let books = config.jobs.iter().filter(|job| job.kind == crate::books::KIND);
+    let readers = books.map(|job| job.name.clone()).collect();
+    let options = options(how, times, context)?;
+    let report = import::dre::import(&db, file, how.job.clone(), names, readers, options).await;
     let mut said = Said { dry_run: how.dry_run, report: done(report, context)?, ..Said::default() };
     for notice in yaml.notices {
         said.report.note(notice);

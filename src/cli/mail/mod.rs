@@ -10,6 +10,7 @@ use super::names::refuse_unknown_if_given;
 use super::{Column, Context, Error, Exit, Result};
 use crate::books::{self, Books, deliver, select, view};
 use crate::config;
+use crate::config::value::{Since, Span};
 use crate::id::JobName;
 use crate::text::{counted, nearest};
 use crate::time::Timestamp;
@@ -47,7 +48,7 @@ enum Command {
         /// Only those of this job
         #[arg(long, value_name = "NAME")]
         job: Option<JobName>,
-        /// Only those since this moment, e.g. 2026-01-15T00:00:00+09:00 or 2026-01-15
+        /// Only those since this day or moment, e.g. 2026-01-15, or of the last days, e.g. 7d
         #[arg(long, value_name = "TIME")]
         since: Option<String>,
         /// Do it
@@ -129,6 +130,10 @@ async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
         return context.out.nothing();
     }
     let mail = deliver::preview(plan, name, &choice, now);
+    if plan.web.links_are_local() {
+        context.out.warn(books::config::LOCAL_LINKS);
+        context.out.note(format!("hint: {}", books::config::LOCAL_LINKS_HINT));
+    }
     match (context.out.is_json(), part) {
         (true, _) => context.out.json(&mail)?,
         (false, Part::Text) => context.out.text(&format!("{}\n\n{}", mail.subject, mail.text))?,
@@ -139,7 +144,7 @@ async fn preview(name: &JobName, part: Part, context: &Context) -> Result {
 
 async fn reset(job: Option<JobName>, since: Option<String>, yes: bool, context: &Context) -> Result {
     let zone = &context.config().await?.app.timezone;
-    let since = since.map(|text| read_moment(&text, zone)).transpose()?;
+    let since = since.map(|text| read_moment(&text, zone, context.clock.now())).transpose()?;
     let whose = job.as_ref().map_or_else(|| "all jobs".to_owned(), |job| format!("job {job}"));
     if !yes {
         return Err(Error::usage(format!(
@@ -160,15 +165,13 @@ fn books_jobs(config: &config::Config) -> impl Iterator<Item = &config::Job> {
     config.jobs.iter().filter(|job| job.kind == books::KIND)
 }
 
-/// A moment with its offset, or a day that begins at local midnight.
-fn read_moment(text: &str, zone: &config::value::Zone) -> Result<Timestamp> {
-    if let Ok(at) = text.parse::<Timestamp>() {
-        return Ok(at);
+/// A moment with its offset, a day that begins at local midnight, or how long ago.
+fn read_moment(text: &str, zone: &config::value::Zone, now: Timestamp) -> Result<Timestamp> {
+    if let Ok(since) = text.parse::<Since>() {
+        return Ok(since.moment(zone.time_zone()));
     }
-    let day =
-        text.parse::<jiff::civil::Date>().ok().and_then(|day| day.to_zoned(zone.time_zone().clone()).ok());
-    day.map(|day| day.timestamp().into()).ok_or_else(|| {
-        Error::usage(format!("`{text}` is neither a moment nor a day"))
-            .hint("write for example 2026-01-15 or 2026-01-15T09:00:00+09:00")
+    text.parse::<Span>().map(|ago| now.minus(ago.duration())).map_err(|_| {
+        Error::usage(format!("`{text}` is neither a moment nor a day nor a duration"))
+            .hint("write for example 2026-01-15, 2026-01-15T09:00:00+09:00 or 7d")
     })
 }

@@ -76,7 +76,7 @@ on_both_databases! {
             INSERT INTO prompts VALUES (1, '{good}', '', '2025-01-01');
             INSERT INTO prompt_tokens VALUES ('short', 1, '2025-01-01', '2025-01-01'), ('{t}', 1, '2025-01-01', '2025-01-01');
             INSERT INTO collect_cursor VALUES ('j', 'abc', 0, 0, '2025-01-01'), ('j', '{h}', 0, 2, '2025-01-01')", t = "a".repeat(32), h = "a".repeat(64)));
-        let report = dre::import(&fixture.db, file, None, BTreeSet::new(), options()).await.unwrap();
+        let report = dre::import(&fixture.db, file, None, BTreeSet::new(), BTreeSet::new(), options()).await.unwrap();
         assert_eq!(figures(&report), ["books 2/0/0/2", "deliveries 3/1/0/2", "delivery_items 0/0/0/0", "job_state 0/0/0/0", "api_usage 3/1/0/2", "collect_cursor 2/0/0/2", "prompts 1/0/0/1", "prompt_tokens 2/0/0/2"]);
         assert_eq!(reasons(&report, "prompt_tokens"), ["1 `token` is not 32 hex characters", "1 its prompt is missing"]);
 

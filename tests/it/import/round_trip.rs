@@ -77,7 +77,7 @@ on_both_databases! {
             INSERT INTO prompt_tokens VALUES ('0123456789abcdef0123456789abcdef', 4, '2026-04-01T00:00:00Z', '2025-03-02T00:00:00Z');
             INSERT INTO collect_cursor VALUES ('shelf', '{h}', 120, 1, '2025-03-01 00:00:00'), ('other', '{h}', 40, 0, '2025-03-02 00:00:00')", h = "ab".repeat(32)));
         let [_, first, again] = three_times(&fixture, |options| {
-            dre::import(&fixture.db, file.clone(), Some("shelf".parse().unwrap()), BTreeSet::new(), options)
+            dre::import(&fixture.db, file.clone(), Some("shelf".parse().unwrap()), BTreeSet::new(), BTreeSet::new(), options)
         }).await;
         assert_eq!(first, ["books 6/6/0/0", "deliveries 2/2/0/0", "delivery_items 3/2/0/1", "job_state 2/2/0/0", "api_usage 2/2/0/0", "collect_cursor 2/2/0/0", "prompts 2/2/0/0", "prompt_tokens 1/1/0/0"]);
         assert_eq!(again[0], "books 6/0/6/0");

@@ -51,7 +51,7 @@ on_both_databases! {
             INSERT INTO api_usage VALUES ('2026-01-15', 'google_books', 99);
             INSERT INTO prompts VALUES (1, '{}', 'Ask', '2026-01-02T00:00:00Z');
             INSERT INTO prompt_tokens VALUES ('{t}', 1, '2026-02-01T00:00:00Z', '2026-01-02T00:00:00Z')", isbn(0), t = "0f".repeat(16)));
-        dre::import(&fixture.db, file, None, BTreeSet::new(), options()).await.unwrap();
+        dre::import(&fixture.db, file, None, BTreeSet::new(), BTreeSet::new(), options()).await.unwrap();
         let found = fixture.db.read(|tx| token::look_up(tx, &"0f".repeat(16), "2026-01-15T00:00:00Z".parse().unwrap())).await.unwrap();
         assert!(matches!(found, Lookup::Works(found) if found.prompt_text == "Ask"));
         for _ in 0..3 {
@@ -65,6 +65,24 @@ on_both_databases! {
         assert_eq!(told, expected, "what was waiting and what is new, nothing else");
         let bodies: String = world.hook.posts().into_iter().map(|post| post.body).collect();
         assert!((0..5).all(|n| !bodies.contains(&isbn(n))), "nothing that was mailed before");
+    }
+
+    async fn what_dre_mailed_in_combined_mails_is_mailed_again_by_no_job(fixture) {
+        let world = books_world::World::new(&fixture, volumes(0, 6)).await;
+        let books: String = (0..4).map(|n| format!("INSERT INTO books VALUES ('{}', 'Book {n}', NULL, NULL, NULL, NULL, NULL, NULL, 'google_books', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z');", isbn(n))).collect();
+        let sent: String = (0..4).map(|n| format!("INSERT INTO delivery_items (delivery_id, job_name, isbn13, delivered_at) VALUES (1, 'combined', '{}', '2026-01-02T00:00:00Z');", isbn(n))).collect();
+        let file = source(fixture.dir.path(), "app.db", &format!("{DRE} {books}
+            INSERT INTO deliveries VALUES (1, 'combined', '2026-01-02T00:00:00Z', '[]'); {sent}
+            INSERT INTO job_state VALUES ('other', NULL, '2026-01-02T00:00:00Z')"));
+        let readers = BTreeSet::from(["shelf".parse().unwrap()]);
+        let report = dre::import(&fixture.db, file, None, BTreeSet::new(), readers, options()).await.unwrap();
+        assert!(format!("{report:?}").contains("sent in combined mails"), "{report:?}");
+        for _ in 0..3 {
+            world.run("max_per_run = 40\nmail_limit = 3\nfallback_limit = 0").await;
+            world.send().await;
+        }
+        let told: Vec<String> = world.delivered().await.into_iter().skip(4).collect();
+        assert_eq!(told, [isbn(5), isbn(4)], "what is new alone");
     }
 
     async fn what_blog_watcher_told_is_not_told_again_and_what_came_since_is(fixture) {
