@@ -40,8 +40,13 @@ CREATE TABLE branches (
   added_at TEXT,
   ignored_at TEXT,
   deleted_at TEXT,
+  -- Since when and why it cannot be collected; NULL as soon as it can.
+  failing_since TEXT,
+  failing_why TEXT,
   PRIMARY KEY (project_id, branch_name)
 );
+
+CREATE INDEX idx_branches_failing ON branches (failing_since) WHERE failing_since IS NOT NULL;
 
 CREATE TABLE commits (
   project_id INTEGER NOT NULL REFERENCES projects (project_id),
@@ -54,11 +59,18 @@ CREATE TABLE commits (
   deletions INTEGER NOT NULL,
   stats_missing INTEGER NOT NULL DEFAULT 0,
   unreachable_since TEXT,
+  -- Two parents or more.
+  is_merge INTEGER NOT NULL DEFAULT 0,
+  -- Its first line; NULL for what another program collected, until a walk meets it.
+  title TEXT,
+  -- When missing line counts were asked for last.
+  stats_tried_at TEXT NOT NULL DEFAULT '',
   UNIQUE (project_id, branch_name, sha)
 );
 CREATE INDEX idx_commits_project_branch_date ON commits (project_id, branch_name, committed_date_utc);
 CREATE INDEX idx_commits_unreachable ON commits (project_id, branch_name, sha) WHERE unreachable_since IS NOT NULL;
 CREATE INDEX idx_commits_stats_missing ON commits (project_id, branch_name) WHERE stats_missing = 1;
+CREATE INDEX idx_commits_stats_tried ON commits (project_id, stats_tried_at) WHERE stats_missing = 1;
 
 -- The graph of everything that was walked, stored or not.
 CREATE TABLE commit_parents (
@@ -120,6 +132,8 @@ CREATE TABLE bulk_collection_results (
   job_name TEXT,
   -- Commits stored for this target in this run so far; it survives a crash in the middle.
   stored_count INTEGER NOT NULL DEFAULT 0,
+  -- It failed as it had failed before: nobody is told again.
+  is_known_failure INTEGER NOT NULL DEFAULT 0,
   lease_owner TEXT,
   lease_fence INTEGER NOT NULL DEFAULT 0,
   lease_until TEXT,

@@ -7,9 +7,12 @@ use super::commits::find_project;
 use super::{Column, Context, Error, Exit, Result, log};
 use crate::commits::events::{self, BranchCode};
 use crate::commits::host;
-use crate::commits::store::{branches, projects};
+use crate::commits::run;
+use crate::commits::store::pages::{self, BranchRef};
+use crate::commits::store::{branches, forget as forgetting, projects};
 use crate::db::Open;
 use crate::ledger::event;
+use crate::text::counted;
 
 /// Options of `branch`.
 #[derive(Debug, clap::Args)]
@@ -35,12 +38,18 @@ enum Command {
         #[arg(long, value_name = "NAME")]
         job: Option<String>,
     },
-    /// Stop collecting a branch; its commits stay
+    /// Stop collecting a branch; its commits stay, unless --data removes them
     Rm {
         /// The project, by path or number
         project: String,
         /// The branch
         branch: String,
+        /// Also delete what was collected of it; without --yes, say what that would be
+        #[arg(long)]
+        data: bool,
+        /// Do it
+        #[arg(long, requires = "data")]
+        yes: bool,
     },
 }
 
@@ -48,7 +57,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
         Command::Ls { project } => list(project.as_deref(), context).await,
         Command::Add { project, branch, job } => add(&project, branch, job.as_deref(), context).await,
-        Command::Rm { project, branch } => remove(&project, branch, context).await,
+        Command::Rm { project, branch, data: false, .. } => remove(&project, branch, context).await,
+        Command::Rm { project, branch, yes, .. } => forget(&project, branch, yes, context).await,
     }
 }
 
@@ -75,6 +85,7 @@ async fn list(project: Option<&str>, context: &Context) -> Result {
         let state = match (branch.ignored_at, branch.deleted_at, branch.walking, &branch.complete_head) {
             (Some(_), ..) => "not collected",
             (_, Some(_), ..) => "deleted",
+            _ if branch.failing_since.is_some() => "failing",
             (_, _, true, _) => "being read",
             (_, _, _, None) => "not read yet",
             _ => "complete",
@@ -150,4 +161,76 @@ async fn remove(project: &str, branch: String, context: &Context) -> Result {
         false => Err(Error::failed(format!("`{project}` {branch} is not collected"))
             .hint("`tsuzuki branch ls` lists what is")),
     }
+}
+
+/// Rows that go in one transaction: few, so that other writers get in between.
+const AT_ONCE: usize = 1_000;
+
+/// Deletes what was collected of a branch, or says what that would be.
+async fn forget(project: &str, branch: String, yes: bool, context: &Context) -> Result {
+    let (db, now) = (context.db().await?, context.clock.now());
+    let project_id = find_project(project, db).await?;
+    let name = branch.clone();
+    let found = db
+        .read(move |tx| {
+            let place = BranchRef { project_id, branch_name: &name };
+            let is_known = branches::list(tx, Some(project_id))?.iter().any(|row| row.branch_name == name);
+            Ok(if is_known { Some(forgetting::count(tx, place)?) } else { None })
+        })
+        .await?;
+    let Some(found) = found else {
+        return Err(Error::failed(format!("`{project}` has no branch `{branch}` that was collected"))
+            .hint("`tsuzuki branch ls` lists what is"));
+    };
+    let what = format!(
+        "{} of `{project}` {branch}, {} of them on no other branch",
+        counted(found.commits, "commit"),
+        found.only_here
+    );
+    if !yes {
+        return Err(Error::usage(format!("this deletes {what}"))
+            .hint("add `--yes` if that is what you want; statistics then no longer count them"));
+    }
+    let name = branch.clone();
+    let is_free = db
+        .write(move |tx| {
+            if let Some(running) = run::find_running(tx)?
+                && run::list_leased(tx, &running.run_id)?
+                    .iter()
+                    .any(|target| target.project_id == project_id && target.branch_name == name)
+            {
+                return Ok(false);
+            }
+            branches::mark_ignored(tx, project_id, &name, now)?;
+            forgetting::reset_state(tx, BranchRef { project_id, branch_name: &name })?;
+            let path = projects::find(tx, project_id)?.map(|project| project.path).unwrap_or_default();
+            let detail = serde_json::json!({ "commits": found.commits });
+            event::add(tx, None, &events::branch(&path, &name), BranchCode::Forgotten, &detail, now)?;
+            Ok(true)
+        })
+        .await?;
+    if !is_free {
+        return Err(Error::new(Exit::Held, format!("a run is reading `{project}` {branch} right now"))
+            .hint("wait until it has ended, or end it with `tsuzuki bulk cancel`"));
+    }
+    loop {
+        let name = branch.clone();
+        let gone = db
+            .write(move |tx| {
+                let place = BranchRef { project_id, branch_name: &name };
+                Ok(forgetting::delete_commits(tx, place, AT_ONCE)?
+                    + pages::reset_left_out(tx, place, AT_ONCE)?
+                    + forgetting::delete_graph(tx, project_id, AT_ONCE)?)
+            })
+            .await?;
+        if gone == 0 {
+            break;
+        }
+        if context.stop.is_cancelled() {
+            context.out.note("Interrupted; the same command deletes the rest.");
+            return Ok(Exit::Interrupted);
+        }
+    }
+    context.out.note(format!("Deleted {what}. It is not collected any more."));
+    Ok(Exit::Fine)
 }

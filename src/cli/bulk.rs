@@ -11,7 +11,7 @@ use super::times::Times;
 use super::{Column, Context, Error, Exit, Result, log, progress};
 use crate::commits::events::{self, RunCode};
 use crate::commits::run::decide::{Again, Sharing};
-use crate::commits::run::{self, Bulk, Ended, Outcome, Summary, TargetRow, Watch};
+use crate::commits::run::{self, Bulk, Ended, Only, Outcome, Summary, TargetRow, Watch};
 use crate::commits::store::projects;
 use crate::commits::{KIND, Source};
 use crate::config::Config;
@@ -35,6 +35,12 @@ enum Command {
         /// Only the branches of this job
         #[arg(long, value_name = "NAME")]
         job: Option<String>,
+        /// Only the branches of this project, by path or number
+        #[arg(long)]
+        project: Option<String>,
+        /// Only branches of this name
+        #[arg(long)]
+        branch: Option<String>,
         /// Share the targets of a run that another process works on
         #[arg(long)]
         join: bool,
@@ -74,7 +80,9 @@ enum Command {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
-        Command::Start { job, join } => start(job.as_deref(), sharing(join), context).await,
+        Command::Start { job, project, branch, join } => {
+            start(job.as_deref(), Only { project, branch }, sharing(join), context).await
+        }
         Command::Status => status(context).await,
         Command::Cancel { run } => cancel(run, context).await,
         Command::Resume { run, join } => again(run, Again::Pending, sharing(join), context).await,
@@ -124,8 +132,9 @@ fn told_as_lines(context: &Context) -> Watch {
     })
 }
 
-async fn start(job: Option<&str>, sharing: Sharing, context: &Context) -> Result {
+async fn start(job: Option<&str>, only: Only, sharing: Sharing, context: &Context) -> Result {
     let (bulk, app) = worker(job, context).await?;
+    let bulk = bulk.only(only);
     let name: Option<JobName> = job.and_then(|job| job.parse().ok());
     let ended = bulk.start(name.as_ref(), sharing).await;
     // Its bars go with it.
@@ -135,6 +144,13 @@ async fn start(job: Option<&str>, sharing: Sharing, context: &Context) -> Result
 
 async fn again(run: Option<RunId>, again: Again, sharing: Sharing, context: &Context) -> Result {
     let (bulk, app) = worker(None, context).await?;
+    if let Some(run_id) = run
+        && app.env.db.read(move |tx| run::find_run(tx, &run_id)).await?.is_none()
+    {
+        return Err(
+            Error::usage(format!("there is no run {run_id}")).hint("`tsuzuki bulk ls` lists the runs")
+        );
+    }
     let ended = bulk.again(run, again, sharing).await;
     drop(bulk);
     conclude(ended, &app, context).await

@@ -1,14 +1,21 @@
-//! `commits`: statistics per person and month, and the newest commits.
+//! `commits`: statistics per person, time, project or branch, and the newest commits.
+
+use std::io::{IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Subcommand, ValueEnum};
 
+use super::export::{Out, finish};
 use super::names::refuse_unknown_if_given;
 use super::{Column, Context, Error, Exit, Result};
-use crate::commits::stats::{self, By, StatRow, Stats};
+use crate::commits::people::People;
+use crate::commits::stats::{self, By, Counting, StatRow, Stats};
 use crate::commits::store::projects;
 use crate::commits::store::reading::{self, Scope};
 use crate::config::value::Zone;
 use crate::db::Db;
+use crate::export::{self, Field, Format, Style, Writer};
 use crate::text::{counted, one_line};
 
 /// Options of `commits`.
@@ -20,18 +27,27 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Count commits and changed lines per person
+    /// Count commits and changed lines; merges are counted apart, without their lines
     Stats {
-        /// Per month, per day, or in all
+        /// Each person in each month, week or day, or in all; or each project or branch
         #[arg(long, value_enum, default_value_t = ByWord::Month)]
         by: ByWord,
         #[command(flatten)]
         scope: ScopeArgs,
-        /// Print tab-separated values, for spreadsheets
-        #[arg(long, conflicts_with = "json")]
-        tsv: bool,
-        /// The time zone in which months and days begin, or `app` for that of the config
-        #[arg(long, default_value = "UTC", value_name = "ZONE")]
+        /// Add the lines of merges, too, though they repeat those of the merged branch
+        #[arg(long)]
+        with_merges: bool,
+        /// How to write it [default: by the ending of the file, else a table]
+        #[arg(long, value_enum, conflicts_with = "json")]
+        format: Option<FormatWord>,
+        /// The file to write [default: the standard output]
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// Replace the file if it is there
+        #[arg(long)]
+        force: bool,
+        /// The time zone in which months, weeks and days begin, or `app` for that of the config
+        #[arg(long, default_value = "app", value_name = "ZONE")]
         timezone: String,
     },
     /// List the newest commits
@@ -61,34 +77,77 @@ struct ScopeArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ByWord {
     Month,
+    Week,
     Day,
-    Author,
+    Project,
+    #[value(alias = "author")]
+    Person,
+    Branch,
 }
 
 impl From<ByWord> for By {
     fn from(word: ByWord) -> Self {
         match word {
             ByWord::Month => By::Month,
+            ByWord::Week => By::Week,
             ByWord::Day => By::Day,
-            ByWord::Author => By::Author,
+            ByWord::Project => By::Project,
+            ByWord::Person => By::Person,
+            ByWord::Branch => By::Branch,
         }
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FormatWord {
+    Table,
+    Tsv,
+    Csv,
+    Xlsx,
+    Json,
+}
+
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
-        Command::Stats { by, scope, tsv, timezone } => {
-            let layout = if tsv { Layout::Tsv } else { Layout::Table };
-            count(by.into(), &scope, layout, &timezone, context).await
+        Command::Stats { by, scope, with_merges, format, output, force, timezone } => {
+            let format = choose_format(format, output.as_deref(), context)?;
+            let zone = read_zone(&timezone, context).await?;
+            let people = Arc::new(People::of(context.config().await?)?);
+            let scope = read_scope(&scope, &zone, context).await?;
+            let counting = Counting { with_merges, ..Counting::new(scope, zone, people) };
+            let stats = context.view().await?.read(move |tx| stats::count(tx, &counting, by.into())).await?;
+            write(&stats, format, output.as_deref(), force, context)?;
+            note(&stats, context);
+            Ok(Exit::Fine)
         }
         Command::Ls { scope, limit } => list(&scope, limit, context).await,
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Layout {
-    Table,
-    Tsv,
+fn choose_format(word: Option<FormatWord>, output: Option<&Path>, context: &Context) -> Result<FormatWord> {
+    let ending = output.and_then(Path::extension).and_then(|ending| ending.to_str());
+    let by_ending = ending.and_then(|ending| FormatWord::from_str(ending, true).ok());
+    let default = if context.out.is_json() { FormatWord::Json } else { FormatWord::Table };
+    let format = word.or(by_ending).unwrap_or(default);
+    if format == FormatWord::Xlsx && output.is_none() && std::io::stdout().is_terminal() {
+        return Err(Error::usage("a workbook cannot be shown on a terminal")
+            .hint("name a file with --output FILE.xlsx"));
+    }
+    if format == FormatWord::Table && output.is_some() {
+        return Err(Error::usage("a table is for reading on a terminal")
+            .hint("--format writes tsv, csv, xlsx or json into a file; so does a file with that ending"));
+    }
+    Ok(format)
+}
+
+async fn read_zone(timezone: &str, context: &Context) -> Result<Zone> {
+    match timezone {
+        "app" => Ok(context.config().await?.app.timezone.clone()),
+        name => name.parse().map_err(|error: crate::config::value::BadValue| {
+            let usage = Error::usage(error.message());
+            error.hint().into_iter().fold(usage, Error::hint)
+        }),
+    }
 }
 
 async fn read_scope(args: &ScopeArgs, zone: &Zone, context: &Context) -> Result<Scope> {
@@ -99,7 +158,7 @@ async fn read_scope(args: &ScopeArgs, zone: &Zone, context: &Context) -> Result<
         scope.project_id = Some(find_project(name, &db).await?);
     }
     if let Some(year) = args.year {
-        let (from, until) = stats::year_bounds(year, zone)
+        let (from, until) = stats::period_bounds(&format!("{year:04}"), zone)
             .ok_or_else(|| Error::usage(format!("{year} is not a year that a commit can be of")))?;
         (scope.from, scope.until) = (Some(from), Some(until));
     }
@@ -122,61 +181,78 @@ pub(super) async fn find_project(name: &str, db: &Db) -> Result<i64> {
     }
 }
 
-async fn count(by: By, args: &ScopeArgs, layout: Layout, timezone: &str, context: &Context) -> Result {
-    let zone: Zone = match timezone {
-        "app" => context.config().await?.app.timezone.clone(),
-        name => name.parse().map_err(|error: crate::config::value::BadValue| {
-            let usage = Error::usage(error.message());
-            error.hint().into_iter().fold(usage, Error::hint)
-        })?,
+fn write(
+    stats: &Stats,
+    format: FormatWord,
+    output: Option<&Path>,
+    force: bool,
+    context: &Context,
+) -> Result<()> {
+    let rows = || stats.rows.iter().map(|row| stats.fields(row));
+    let bytes = match format {
+        FormatWord::Table => return show(stats, context),
+        FormatWord::Json if output.is_none() => return context.out.json(stats),
+        FormatWord::Json => {
+            serde_json::to_vec_pretty(stats).map_err(|error| Error::failed(error.to_string()))?
+        }
+        FormatWord::Xlsx => export::render_workbook("commits", &stats.columns(), rows())
+            .map_err(|error| Error::failed(format!("the workbook cannot be written: {error}")))?,
+        FormatWord::Tsv | FormatWord::Csv => {
+            let format = if format == FormatWord::Tsv { Format::Tsv } else { Format::Csv };
+            let mut writer = Writer::new(Vec::new(), format, Style::default());
+            writer.begin(&stats.columns())?;
+            rows().try_for_each(|row| writer.row(&row))?;
+            writer.end()?;
+            writer.into_inner()
+        }
     };
-    let scope = read_scope(args, &zone, context).await?;
-    let stats = context.view().await?.read(move |tx| stats::count(tx, &scope, by, &zone)).await?;
-    if layout == Layout::Tsv {
-        context.out.raw(stats::render_tsv(&stats).as_bytes())?;
-        note_zone(&stats, context);
-        return Ok(Exit::Fine);
-    }
-    if context.out.is_json() {
-        context.out.json(&stats)?;
-        return Ok(Exit::Fine);
-    }
-    let figures = [Column::right("commits"), Column::right("additions"), Column::right("deletions")];
-    let mut columns = vec![];
-    if by != By::Author {
-        columns.push(Column::left(if by == By::Month { "month" } else { "day" }));
-    }
-    columns.push(Column::left("author"));
-    columns.extend(figures);
-    let to_cells = |row: &StatRow| {
-        let mut cells: Vec<String> = row.period.clone().into_iter().collect();
-        cells.extend([
-            one_line(&row.author),
-            row.commits.to_string(),
-            row.additions.to_string(),
-            row.deletions.to_string(),
-        ]);
-        cells
-    };
-    // How many there are is said below, also when there are none.
-    if !stats.rows.is_empty() {
-        context.out.listing(&columns, &stats.rows, to_cells)?;
-    }
-    note_zone(&stats, context);
-    Ok(Exit::Fine)
+    let mut out = Out::open(output, force)?;
+    out.write_all(&bytes)?;
+    finish(out, output, &counted(stats.rows.len(), "row"), context).map(drop)
 }
 
-/// Says how many commits were counted, and whose midnight begins a day.
-fn note_zone(stats: &Stats, context: &Context) {
-    let missing = match stats.stats_missing {
-        0 => String::new(),
-        missing => format!(", {missing} of them without line counts from GitLab"),
+fn show(stats: &Stats, context: &Context) -> Result<()> {
+    let zone = stats.timezone.as_str();
+    let mut columns = match stats.by {
+        By::Month => vec![Column::left("month").labelled(zone), Column::left("author")],
+        By::Week => vec![Column::left("week").labelled(zone), Column::left("author")],
+        By::Day => vec![Column::left("day").labelled(zone), Column::left("author")],
+        By::Person => vec![Column::left("author")],
+        By::Project => vec![Column::left("project"), Column::right("people")],
+        By::Branch => vec![Column::left("project"), Column::left("branch"), Column::right("people")],
     };
-    context.out.note(format!(
-        "{}{missing}; months and days in {}",
-        counted(stats.commits, "commit"),
-        stats.timezone
-    ));
+    columns.extend(["commits", "merges", "additions", "deletions"].map(Column::right));
+    let cell = |field| match field {
+        Field::Int(number) => number.to_string(),
+        Field::Word(text) | Field::Text(text) => text,
+        _ => String::new(),
+    };
+    // How many there are is said below, also when there are none.
+    match stats.rows.is_empty() {
+        true => Ok(()),
+        false => {
+            let cells = |row: &StatRow| stats.fields(row).into_iter().map(cell).collect();
+            context.out.listing(&columns, &stats.rows, cells)
+        }
+    }
+}
+
+/// Says how many commits were counted and what was not, and whose midnight begins a day.
+fn note(stats: &Stats, context: &Context) {
+    let mut parts = vec![counted(stats.total.commits, "commit")];
+    if stats.total.merges > 0 {
+        let lines = if stats.with_merges { "with their lines" } else { "lines left out" };
+        parts.push(format!("{} ({lines})", counted(stats.total.merges, "merge")));
+    }
+    if stats.stats_missing > 0 {
+        parts.push(format!("{} without line counts so far", stats.stats_missing));
+    }
+    for (count, by) in [(stats.left_out.authors, "author"), (stats.left_out.titles, "title")] {
+        if count > 0 {
+            parts.push(format!("{count} left out by {by}"));
+        }
+    }
+    context.out.note(format!("{}; days begin in {}", parts.join(", "), stats.timezone));
 }
 
 async fn list(args: &ScopeArgs, limit: usize, context: &Context) -> Result {
@@ -191,6 +267,7 @@ async fn list(args: &ScopeArgs, limit: usize, context: &Context) -> Result {
         Column::left("author"),
         Column::right("+"),
         Column::right("-"),
+        Column::long("title"),
     ];
     context.out.listing(&columns, &commits, |commit| {
         let mark = if commit.unreachable_since.is_some() { " (gone)" } else { "" };
@@ -202,6 +279,7 @@ async fn list(args: &ScopeArgs, limit: usize, context: &Context) -> Result {
             one_line(&commit.author_name),
             if commit.stats_missing { "?".into() } else { commit.additions.to_string() },
             if commit.stats_missing { "?".into() } else { commit.deletions.to_string() },
+            one_line(commit.title.as_deref().unwrap_or("-")),
         ]
     })?;
     Ok(Exit::Fine)

@@ -89,7 +89,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
     let out = Out::open(args.output.as_deref(), args.force)?;
     let mut writer = Writer::new(out, format, Style { raw: args.raw, bom: args.bom });
     let count = export::write(&db, table, &filter, &mut writer, &context.stop).await?;
-    finish(writer.into_inner(), &args, &counted(count, "row"), context)
+    finish(writer.into_inner(), args.output.as_deref(), &counted(count, "row"), context)
 }
 
 async fn write_document(document: &Document, args: &Args, context: &Context) -> Result {
@@ -107,7 +107,7 @@ async fn write_document(document: &Document, args: &Args, context: &Context) -> 
     if let Some(left_out) = &made.left_out {
         context.out.warn(context.speech().await?.phrase(left_out));
     }
-    finish(out, args, &counted(made.count, "feed"), context)
+    finish(out, args.output.as_deref(), &counted(made.count, "feed"), context)
 }
 
 fn format_of(args: &Args, context: &Context) -> Result<Format> {
@@ -157,13 +157,13 @@ async fn filter_of(args: &Args, table: &Table, context: &Context) -> Result<Tabl
 }
 
 /// Where the bytes go: the standard output, a device, or a file that appears only when it is complete.
-enum Out {
+pub(super) enum Out {
     Stream(Box<dyn Write + Send>),
     File { part: BufWriter<tempfile::NamedTempFile>, to: PathBuf, force: bool },
 }
 
 impl Out {
-    fn open(path: Option<&Path>, force: bool) -> Result<Self> {
+    pub(super) fn open(path: Option<&Path>, force: bool) -> Result<Self> {
         let Some(path) = path.filter(|path| *path != Path::new("-")) else {
             return Ok(Out::Stream(Box::new(BufWriter::with_capacity(64 << 10, std::io::stdout()))));
         };
@@ -222,12 +222,12 @@ fn already_there(path: &Path) -> Error {
 }
 
 /// Puts the file in its place.
-fn finish(mut out: Out, args: &Args, written: &str, context: &Context) -> Result {
+pub(super) fn finish(mut out: Out, output: Option<&Path>, written: &str, context: &Context) -> Result {
     out.flush()?;
     if let Out::File { part, to, force } = out {
         let part = part.into_inner().map_err(|error| Error::failed(error.to_string()))?;
         part.as_file().sync_all()?;
-        let shown = args.output.as_deref().unwrap_or(&to);
+        let shown = output.unwrap_or(&to);
         match force {
             true => part.persist(&to).map(drop),
             false => part.persist_noclobber(&to).map(drop),

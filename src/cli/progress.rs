@@ -103,7 +103,7 @@ fn draw(bar: &ProgressBar, update: Update) {
             let most = bar.length().unwrap_or(u64::MAX);
             bar.set_position(bar.position().saturating_add(more).min(most));
         }
-        Update::Now(what) => bar.set_message(crate::text::shorten(&crate::text::one_line(&what), 60)),
+        Update::Now(what) => bar.set_message(crate::text::shorten(&crate::text::one_line(&what), 120)),
     }
 }
 

@@ -11,8 +11,9 @@ use crate::text::nearest;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A job, a URL, item:NUMBER, a blog's id, an ISBN, a project, PROJECT/BRANCH, a run's id, a delivery's number, a
-    /// channel or a provider; where several have that name, KIND:NAME
-    thing: String,
+    /// channel or a provider; where several have that name, KIND:NAME. Of a person who commits, person:NAME and a month
+    #[arg(required = true, num_args = 1..)]
+    thing: Vec<String>,
     /// At most this many events
     #[arg(long, default_value_t = 50)]
     limit: usize,
@@ -21,15 +22,17 @@ pub(super) struct Args {
 pub(super) async fn run(args: &Args, context: &Context) -> Result {
     let app = context.look().await?;
     let finder = app.finder(context.config().await?, args.limit);
-    let thing = args.thing.clone();
-    let views = app.env.db.read(move |tx| finder.find(tx, &thing)).await?;
+    // Names may have spaces.
+    let thing = args.thing.join(" ");
+    let wanted = thing.clone();
+    let views = app.env.db.read(move |tx| finder.find(tx, &wanted)).await?;
     match views.as_slice() {
-        [] => return Err(unknown(&args.thing, &app.env.db, context).await?),
+        [] => return Err(unknown(&thing, &app.env.db, context).await?),
         [_] => {}
         // One address in several jobs or on several blogs is one question.
         [first, others @ ..]
-            if read_address(&args.thing).is_some() || others.iter().all(|view| view.name == first.name) => {}
-        several => return Err(ambiguous(&args.thing, several)),
+            if read_address(&thing).is_some() || others.iter().all(|view| view.name == first.name) => {}
+        several => return Err(ambiguous(&thing, several)),
     }
     view::print_all(&views, context).await?;
     Ok(Exit::Fine)

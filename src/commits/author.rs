@@ -5,8 +5,8 @@ use crate::text::one_line;
 
 /// What stands in for an author without a name.
 const NAMELESS: &str = "(no name)";
-/// The longest name that is stored, in characters.
-const NAME_CHARS: usize = 200;
+/// The longest name or title that is stored, in characters.
+const STORED_CHARS: usize = 200;
 
 /// How addresses are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,11 +32,16 @@ pub fn author_of(name: Option<String>, email: Option<String>, emails: Emails) ->
 }
 
 fn name_of(name: Option<String>) -> Box<str> {
-    let name = plain(&name.unwrap_or_default());
-    match name.char_indices().nth(NAME_CHARS) {
-        _ if name.is_empty() => NAMELESS.into(),
-        Some((end, _)) => name[..end].into(),
-        None => name.into(),
+    let name = title_of(name);
+    if name.is_empty() { NAMELESS.into() } else { name }
+}
+
+/// One printable line of what others wrote, as long as is stored.
+pub fn title_of(text: Option<String>) -> Box<str> {
+    let text = plain(&text.unwrap_or_default());
+    match text.char_indices().nth(STORED_CHARS) {
+        Some((end, _)) => text[..end].into(),
+        None => text.into(),
     }
 }
 
@@ -44,6 +49,11 @@ fn name_of(name: Option<String>) -> Box<str> {
 fn plain(text: &str) -> String {
     let clean = text.bytes().all(|b| matches!(b, b' '..=b'~')) && !text.contains("  ") && text.trim() == text;
     if clean { text.to_owned() } else { one_line(text) }
+}
+
+/// What tells the people behind stored addresses apart: the fingerprint, however the address is stored.
+pub fn email_key(email: &str) -> String {
+    if email.starts_with("sha256:") { email.to_owned() } else { fingerprint(email) }
 }
 
 /// What stands for an address that is not to be stored: the same for every spelling of it.

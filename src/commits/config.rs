@@ -1,12 +1,14 @@
 //! The keys of a `commits` job.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::host::{self, HostKind};
+use super::host::{self, HostKind, TokenKind};
+use super::people::{self, Person};
 use crate::config::value::{HttpUrl, Since, checked};
 use crate::config::{self, Problems, Secret, Section};
 
@@ -34,11 +36,34 @@ macro_rules! keys {
             /// Projects by path ("group/project") or number.
             #[serde(default)]
             pub projects: Vec<ProjectName>,
-            /// A group by path or number: every project in it and in its subgroups.
-            pub group: Option<ProjectName>,
+            /// How the token is shown: `private` (access tokens), `bearer` (OAuth), `job` (CI) or `deploy`.
+            #[serde(default)]
+            pub token_kind: TokenKind,
+            /// A group by path or number, or several: every project in them and in their subgroups.
+            #[serde(default, deserialize_with = "read_groups")]
+            #[schemars(with = "OneOrMany")]
+            pub group: Vec<ProjectName>,
+            /// Every project that the token's user is a member of.
+            #[serde(default)]
+            pub membership: bool,
+            /// Of the projects of groups and memberships, only those whose path fits a pattern ("team/*").
+            #[serde(default)]
+            pub include: Vec<String>,
+            /// … and none whose path fits one of these ("*/sandbox"). Projects that `projects` names are always in.
+            #[serde(default)]
+            pub exclude: Vec<String>,
+            /// Whether archived projects of groups and memberships are collected.
+            #[serde(default = "yes")]
+            pub archived: bool,
+            /// Whether projects of others that are shared with a group are collected, too.
+            #[serde(default)]
+            pub shared: bool,
             /// Branches by name or pattern ("main", "release/*"). Default: the default branch of each project.
             #[serde(default)]
             pub branches: Vec<String>,
+            /// Branches that are not collected, though `branches` fits them.
+            #[serde(default)]
+            pub exclude_branches: Vec<String>,
             /// Commits before this day ("2024-01-01", in the job's time zone) or moment are not stored.
             pub since: Option<Since>,
             /// Branches collected at the same time, 1 to 16.
@@ -47,6 +72,17 @@ macro_rules! keys {
             /// Store a fingerprint of each author's e-mail address instead of the address. Addresses are never shown.
             #[serde(default)]
             pub hide_emails: bool,
+            /// People who commit under several names or addresses.
+            #[serde(default)]
+            pub person: Vec<Person>,
+            /// A file in the format of git's `.mailmap`, relative to the config file.
+            pub mailmap: Option<PathBuf>,
+            /// Authors whose commits do not count in statistics: names, addresses or patterns ("*[bot]*").
+            #[serde(default)]
+            pub exclude_authors: Vec<String>,
+            /// Titles of commits that do not count in statistics, as patterns ("chore(release)*").
+            #[serde(default)]
+            pub exclude_titles: Vec<String>,
         }
 
         impl Keys {
@@ -58,6 +94,43 @@ macro_rules! keys {
     };
 }
 host::hosts!(keys);
+
+fn yes() -> bool {
+    true
+}
+
+/// One name or a list of them, for the schema.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code)]
+enum OneOrMany {
+    One(ProjectName),
+    Many(Vec<ProjectName>),
+}
+
+fn read_groups<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<ProjectName>, D::Error> {
+    struct Groups;
+    impl<'de> serde::de::Visitor<'de> for Groups {
+        type Value = Vec<ProjectName>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a path such as \"team\", a number, or a list of them")
+        }
+
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
+            Ok(vec![text.parse().map_err(E::custom)?])
+        }
+
+        fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Self::Value, E> {
+            Ok(vec![ProjectName(number.to_string())])
+        }
+
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+            Deserialize::deserialize(serde::de::value::SeqAccessDeserializer::new(list))
+        }
+    }
+    deserializer.deserialize_any(Groups)
+}
 
 fn concurrency() -> usize {
     CONCURRENCY
@@ -160,6 +233,18 @@ impl Keys {
                 problems.push(job.section.problem(&key, format!("`{branch}` is not a branch or a pattern")));
             }
         }
+        for (number, person) in keys.person.iter().enumerate() {
+            if person.name.trim().is_empty() || (person.emails.is_empty() && person.names.is_empty()) {
+                let problem = job.section.problem(
+                    &format!("person.{number}"),
+                    "a person has a `name` and the `emails` or `names` of their commits",
+                );
+                problems.push(problem);
+            }
+        }
+        if let Err(unreadable) = people::load_mailmap(&keys, &job.section) {
+            problems.extend(unreadable);
+        }
         match problems.is_empty() {
             true => Ok(keys),
             false => Err(problems),
@@ -175,12 +260,13 @@ impl Keys {
 /// What should be better about the table of a commits job: one that names nothing to collect is told how to.
 pub fn check(section: &Section) -> Problems {
     let Ok(keys) = section.keys::<Keys>() else { return Problems::default() };
-    if !keys.projects.is_empty() || keys.group.is_some() {
+    if !keys.projects.is_empty() || !keys.group.is_empty() || keys.membership {
         return Problems::default();
     }
     let name = &section.name;
-    let message =
-        format!("the job `{name}` names neither `projects` nor a `group`: it collects nothing by itself");
+    let message = format!(
+        "the job `{name}` names neither `projects` nor a `group` nor `membership`: it collects nothing by itself"
+    );
     let hint =
         format!("add one of them, or single branches with `tsuzuki branch add PROJECT BRANCH --job {name}`");
     section.header_problem(message).as_warning().with_hint(hint).into()

@@ -11,6 +11,9 @@ pub const PROJECT: &str = "project";
 /// The word before the id of a bulk run.
 pub const RUN: &str = "run";
 
+/// The word before the name of somebody who commits.
+pub const PERSON: &str = "person";
+
 /// A branch, as events name it; both names may have slashes.
 pub fn branch(project: &str, branch_name: &str) -> Subject {
     Subject::new(BRANCH, format_args!("{project}/{branch_name}"))
@@ -35,6 +38,7 @@ event_codes! {
     UnreadableCommit = "unreadable_commit", "a commit has a date that cannot be read", "日付を読めないコミットがあります";
     Deleted = "branch_deleted", "is gone from the host", "ホストから削除されました";
     Added = "branch_added", "added by hand", "手動で追加";
+    Forgotten = "branch_forgotten", "its commits were deleted by hand", "手動でコミットを削除";
     Ignored = "branch_ignored", "left out by hand", "手動で対象外に設定";
 }
 

@@ -116,6 +116,7 @@ mod tests {
             author_name: "a".into(),
             author_email: "a".into(),
             committed_at: Ok(Timestamp::MIN),
+            title: "".into(),
             lines: None,
             parents: parents.iter().map(|parent| (*parent).into()).collect(),
         }

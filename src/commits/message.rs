@@ -58,7 +58,7 @@ pub async fn notify_ended(env: &JobEnv) -> db::Result<Vec<String>> {
 
 /// Queues the notice about a completed run for the channels of its job, or of all jobs, unless that was done before.
 ///
-/// A run that brought nothing new and failed nowhere is marked as told and stays silent. A run of a job that this
+/// A run that brought nothing new and failed nowhere, or only as the one before, is marked as told and stays silent. A run of a job that this
 /// config does not have is left to a process that has it.
 async fn tell(env: &JobEnv, run_id: RunId, owner: Option<&str>) -> db::Result<Vec<String>> {
     let mut listeners = Source::list(env);
@@ -69,7 +69,7 @@ async fn tell(env: &JobEnv, run_id: RunId, owner: Option<&str>) -> db::Result<Ve
     let Some((summary, failed)) = env.db.read(move |tx| find_untold(tx, run_id)).await? else {
         return Ok(Vec::new());
     };
-    let is_news = summary.new_commits_count > 0 || summary.run.failed_count > 0;
+    let is_news = summary.new_commits_count > 0 || !failed.is_empty();
     let news = render_notice(&summary, &failed, env.app.message_language()).into();
     let (mut made, mut problems): (Vec<Made>, _) = (Vec::new(), Vec::new());
     for source in listeners.iter().filter(|_| is_news) {
@@ -93,6 +93,9 @@ fn find_untold(tx: &mut db::Tx<'_>, run_id: RunId) -> db::Result<Untold> {
     for target in run::list_results(tx, &run_id)? {
         if target.status != TargetStatus::Failed {
             break;
+        }
+        if target.is_known_failure {
+            continue;
         }
         let path = projects::find(tx, target.project_id)?.map(|project| project.path).unwrap_or_default();
         failed.push((format!("{path} {}", target.branch_name), target.error_message.unwrap_or_default()));

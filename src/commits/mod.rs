@@ -18,8 +18,12 @@ pub mod config;
 pub mod events;
 pub mod history;
 pub mod host;
+mod lines;
+pub mod mailmap;
 pub mod message;
 pub mod model;
+pub mod pattern;
+pub mod people;
 pub mod pipeline;
 mod preview;
 pub mod reach;
@@ -134,6 +138,7 @@ impl Source {
             clock: env.clock.clone(),
             base: self.address.url().clone(),
             token,
+            token_kind: self.keys.token_kind,
             allow_private: self.allow_private.clone(),
             at_once: self.keys.concurrency,
             emails: if self.keys.hide_emails { Emails::Hidden } else { Emails::Plain },
@@ -240,17 +245,16 @@ impl Commits {
         };
         let stop = tokio_util::sync::CancellationToken::new();
         let asked = async {
-            match (keys.projects.first(), &keys.group) {
-                (Some(project), _) => client
-                    .fetch_project(project.as_str(), &stop)
-                    .await
-                    .map(|project| format!("can read {}", project.path)),
-                (None, Some(group)) => client
-                    .fetch_group(group.as_str(), &stop)
-                    .await
-                    .map(|found| format!("can read {} of {group}", counted(found.len(), "project"))),
-                (None, None) => Ok("no project is named".to_owned()),
-            }
+            let Some(project) = keys.projects.first() else {
+                let Some(listing) = sync::list_listings(keys).next() else {
+                    return Ok("no project is named".to_owned());
+                };
+                let found = client.fetch_listed(listing, &stop).await?;
+                let place = listing.group.unwrap_or("your memberships");
+                return Ok(format!("can read {} of {place}", counted(found.len(), "project")));
+            };
+            let project = client.fetch_project(project.as_str(), &stop).await?;
+            Ok(format!("can read {}", project.path))
         };
         let access = match tokio::time::timeout(LOOK_PATIENCE, asked).await {
             Ok(Ok(seen)) => Check::fine("token", seen),
@@ -283,7 +287,8 @@ impl Commits {
         let waiting_until = waiting_until.or_else(|| (run.pending_count > 0).then(|| self.env.clock.now()));
         let all_failed = row.failed_count > 0 && row.success_count == 0 && run.new_commits_count == 0;
         let problems = problems.into_iter().map(Phrase::from).collect();
-        Report { problems, waiting_until, all_failed, ..Report::new(summary) }
+        let new_count = u64::try_from(run.new_commits_count).unwrap_or(0);
+        Report { problems, new_count, waiting_until, all_failed, ..Report::new(summary) }
     }
 
     async fn list_steps(&self, db: &Db) -> db::Result<Plan> {
@@ -334,7 +339,8 @@ impl Commits {
             .projects
             .iter()
             .map(ToString::to_string)
-            .chain(keys.group.iter().map(|g| format!("group {g}")));
+            .chain(keys.group.iter().map(|g| format!("group {g}")))
+            .chain(keys.membership.then(|| "memberships".to_owned()));
         let branches =
             if keys.branches.is_empty() { "default branch".to_owned() } else { keys.branches.join(", ") };
         steps.extend(names.map(|name| {

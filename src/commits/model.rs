@@ -81,10 +81,19 @@ pub struct Commit {
     pub author_email: Box<str>,
     /// When it was committed; an error when the host's text is no time.
     pub committed_at: Result<Timestamp, Box<str>>,
+    /// Its first line.
+    pub title: Box<str>,
     /// Lines added and deleted; `None` when the host does not say.
     pub lines: Option<(i64, i64)>,
     /// The commits it comes after.
     pub parents: Vec<Box<str>>,
+}
+
+impl Commit {
+    /// Whether it joins histories: what a host counts as its lines repeats the branch that it brings in.
+    pub fn is_merge(&self) -> bool {
+        self.parents.len() > 1
+    }
 }
 
 /// A page of commits, and where the next one is.
@@ -94,6 +103,8 @@ pub struct Page {
     pub commits: Vec<Commit>,
     /// The number of the next page, if there is one.
     pub next: Option<u32>,
+    /// How many commits the whole list has, if the host says.
+    pub total: Option<u64>,
 }
 
 /// Whether `text` is the SHA of a commit, in lower-case hex.

@@ -1,6 +1,6 @@
 //! What the rest of the program has to know of commits.
 
-use super::events::{BRANCH, BranchCode, PROJECT, ProjectCode, RUN, RunCode};
+use super::events::{BRANCH, BranchCode, PERSON, PROJECT, ProjectCode, RUN, RunCode};
 use super::store::export::{After as CommitKey, list_after};
 use super::store::reading::CommitRow;
 use super::store::{branches, projects};
@@ -44,9 +44,9 @@ pub static PIPELINE: Pipeline = Pipeline {
         Flag {
             name: "group",
             value: "GROUP",
-            help: "every project of this group",
+            help: "every project of this group; may be repeated",
             key: "group",
-            shape: Shape::Text,
+            shape: Shape::List,
         },
         Flag {
             name: "branch",
@@ -99,13 +99,22 @@ pub static PIPELINE: Pipeline = Pipeline {
             listed_by: "bulk ls",
             resume: None,
         },
+        &Thing {
+            word: PERSON,
+            find: view::find_people,
+            list_configured: |_| Vec::new(),
+            // Finding all names would read every commit.
+            list_stored: |_| Ok(Vec::new()),
+            listed_by: "commits stats --by person",
+            resume: None,
+        },
     ],
     tables: &[&COMMITS],
     documents: &[],
     words: &[BranchCode::words, ProjectCode::words, RunCode::words],
     list_busy: run::store::list_busy,
     list_left: |_, _| Ok(Vec::new()),
-    list_needs: |_| Ok(Vec::new()),
+    list_needs: view::list_failing,
 };
 
 static COMMITS: Table = Table {
@@ -121,6 +130,8 @@ static COMMITS: Table = Table {
         "deletions",
         "stats_missing",
         "unreachable_since",
+        "is_merge",
+        "title",
     ],
     page: |tx, filter, after| {
         let span = (filter.since, filter.until);
@@ -155,5 +166,7 @@ fn fields(commit: &CommitRow) -> Vec<Field> {
         Field::Int(commit.deletions),
         Field::Flag(commit.stats_missing),
         commit.unreachable_since.into(),
+        Field::Flag(commit.is_merge),
+        commit.title.as_ref().into(),
     ]
 }

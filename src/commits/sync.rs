@@ -4,8 +4,10 @@ use futures_util::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 
 use super::Source;
-use super::host::{self, Host};
+use super::config::Keys;
+use super::host::{self, Host, Listing};
 use super::model::{Project, RemoteProject};
+use super::pattern::any_matches;
 use super::store::projects;
 use crate::db::Db;
 use crate::engine::Failure;
@@ -95,26 +97,47 @@ pub(super) async fn fetch_named(
             }
         }
     }
-    if let Some(group) = &source.keys.group {
-        match client.fetch_group(group.as_str(), stop).await {
-            Ok(remote) => found.extend(remote),
+    for listing in list_listings(&source.keys) {
+        let place =
+            listing.group.map_or_else(|| "memberships".to_owned(), |group| format!("group `{group}`"));
+        match client.fetch_listed(listing, stop).await {
+            Ok(remote) => {
+                found.extend(remote.into_iter().filter(|project| is_wanted(&source.keys, &project.path)));
+            }
             Err(host::Error::Missing { .. }) => {
-                let why =
-                    format!("group `{group}` does not exist, or the token may not see it; check `group`");
+                let why = format!("{place} does not exist, or the token may not see it; check `group`");
                 problems.push(NotFound { what: None, why });
             }
             Err(host::Error::Failed(why) | host::Error::Forbidden { why, .. }) => {
-                problems.push(NotFound::new(format!("group `{group}`"), why));
+                problems.push(NotFound::new(place, why));
                 is_whole = false;
             }
             Err(error) => return Err(error),
         }
+    }
+    found.sort_by_key(|project| project.remote_id);
+    found.dedup_by_key(|project| project.remote_id);
+    for project in found.iter().filter(|project| project.default_branch.is_none() && !project.is_empty) {
+        let why = format!("the token sees no branch of it: {}", client.access_hint());
+        problems.push(NotFound::new(format!("project `{}`", project.path), why));
     }
     if let Some(silence) = client.find_silence().filter(|_| found.is_empty() && gone.is_empty()) {
         return Err(silence);
     }
     is_whole &= unsure.is_empty();
     Ok(Named { found, problems, gone, unsure, is_whole })
+}
+
+/// What of the config is a list that the host has to be asked for.
+pub(super) fn list_listings(keys: &Keys) -> impl Iterator<Item = Listing<'_>> {
+    let groups = keys.group.iter().map(|group| Some(group.as_str()));
+    let (archived, shared) = (keys.archived, keys.shared);
+    groups.chain(keys.membership.then_some(None)).map(move |group| Listing { group, archived, shared })
+}
+
+/// Whether a project that was listed, and not named, is to be collected.
+fn is_wanted(keys: &Keys, path: &str) -> bool {
+    (keys.include.is_empty() || any_matches(&keys.include, path)) && !any_matches(&keys.exclude, path)
 }
 
 /// Brings the projects that the config names up to date: added, renamed, or marked as gone; never deleted.

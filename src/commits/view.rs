@@ -1,13 +1,19 @@
 //! Branches, projects and bulk runs for people.
 
-use super::events::{self, BRANCH, PROJECT, RUN};
+use std::sync::Arc;
+
+use super::events::{self, BRANCH, PERSON, PROJECT, RUN};
 use super::model::Project;
+use super::people::People;
 use super::run::{self, RunStatus, Summary};
+use super::stats::{self, Behind, Counting};
 use super::store::branches::{self, BranchRow};
 use super::store::projects;
+use super::store::reading::Scope;
 use crate::db::{self, Tx};
 use crate::engine::Finder;
-use crate::engine::view::{State, View, with_events};
+use crate::engine::overview::Notice;
+use crate::engine::view::{Line, State, View, with_events};
 use crate::id::RunId;
 use crate::phrase;
 
@@ -37,6 +43,7 @@ fn branch_view(finder: &Finder, tx: &mut Tx<'_>, branch: &BranchRow) -> db::Resu
     let mut view = View::new(BRANCH, &subject, title, with_events(branch, &events));
     view.state = Some(match branch {
         BranchRow { ignored_at: Some(_), .. } | BranchRow { deleted_at: Some(_), .. } => State::Disabled,
+        BranchRow { failing_since: Some(_), .. } => State::Failing,
         BranchRow { walking: true, .. } => State::Running,
         BranchRow { closed: Some(true), .. } => State::Ok,
         _ => State::New,
@@ -69,6 +76,8 @@ fn branch_view(finder: &Finder, tx: &mut Tx<'_>, branch: &BranchRow) -> db::Resu
         );
     }
     view.fact(phrase!("gone since", "削除"), branch.deleted_at);
+    view.fact(phrase!("failing since", "失敗"), branch.failing_since);
+    view.fact(phrase!("because", "理由"), branch.failing_why.as_deref());
     view.fact(
         phrase!("left out since", "対象外"),
         branch.ignored_at.map(|at| phrase!("{at}, by `branch rm`", "{at}（`branch rm`）", at)),
@@ -153,4 +162,139 @@ fn run_view(finder: &Finder, tx: &mut Tx<'_>, summary: &Summary) -> db::Result<V
         );
     }
     Ok(view)
+}
+
+/// `NAME@PERIOD` or `NAME PERIOD`; without a period, the last twelve months.
+///
+/// A period is read along the index of dates. All of history would be read for every name that nothing has.
+pub(super) fn find_people(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
+    let zone = &finder.config.app.timezone;
+    let split = name
+        .rsplit_once(['@', ' '])
+        .and_then(|(who, period)| Some((who.trim(), period, stats::period_bounds(period, zone)?)));
+    let (who, period, (from, until)) =
+        split.unwrap_or_else(|| (name.trim(), "", (finder.now.minus(YEAR), crate::time::Timestamp::MAX)));
+    let scope = Scope { from: Some(from), until: Some(until), ..Scope::default() };
+    // A mailmap that cannot be read was told when the jobs were made.
+    let people = Arc::new(People::of(&finder.config).unwrap_or_default());
+    let counting = Counting::new(scope, zone.clone(), people);
+    let found = stats::find_behind(tx, &counting, who, finder.limit)?;
+    Ok(found.iter().map(|behind| person_view(behind, period, zone.name())).collect())
+}
+
+const YEAR: std::time::Duration = std::time::Duration::from_secs(365 * 24 * 60 * 60);
+
+fn person_view(behind: &Behind, period: &str, zone: &str) -> View {
+    let (name, title) = match period {
+        "" => (
+            behind.author.clone(),
+            phrase!("{who}, the last 12 months", "{who}（直近 12 か月）", who = &behind.author),
+        ),
+        period => (
+            format!("{}@{period}", behind.author),
+            phrase!(
+                "{who} in {period} ({zone})",
+                "{who}、{period}（{zone}）",
+                who = &behind.author,
+                period,
+                zone
+            ),
+        ),
+    };
+    let mut view = View::new(
+        PERSON,
+        format!("{PERSON}:{name}"),
+        title,
+        serde_json::to_value(behind).unwrap_or_default(),
+    );
+    let sum = &behind.sum;
+    view.fact(phrase!("commits", "コミット"), sum.commits);
+    view.fact(
+        phrase!("merges", "マージ"),
+        (sum.merges > 0).then(|| {
+            phrase!(
+                "{count}, their lines are not counted",
+                "{count} 件（行数は含めません）",
+                count = sum.merges
+            )
+        }),
+    );
+    view.fact(
+        phrase!("lines", "行数"),
+        phrase!("+{added} -{deleted}", "+{added} -{deleted}", added = sum.additions, deleted = sum.deletions),
+    );
+    view.fact(
+        phrase!("without line counts", "行数のないもの"),
+        (sum.stats_missing > 0).then_some(sum.stats_missing),
+    );
+    let line = |commit: &stats::CommitBehind| {
+        let (sha, place) = (
+            commit.sha.get(..10).unwrap_or(&commit.sha),
+            format!("{} {}", commit.project, commit.branch_name),
+        );
+        let (title, at) = (commit.title.as_str(), commit.committed_date_utc);
+        let text = match (commit.is_merge, commit.lines) {
+            (true, _) => {
+                phrase!("{sha} {place} merge {title}", "{sha} {place} マージ {title}", sha, place, title)
+            }
+            (false, Some((added, deleted))) => {
+                phrase!(
+                    "{sha} {place} +{added} -{deleted} {title}",
+                    "{sha} {place} +{added} -{deleted} {title}",
+                    sha,
+                    place,
+                    added,
+                    deleted,
+                    title
+                )
+            }
+            (false, None) => phrase!(
+                "{sha} {place} (no line counts) {title}",
+                "{sha} {place}（行数なし） {title}",
+                sha,
+                place,
+                title
+            ),
+        };
+        Line::at(at, text)
+    };
+    view.section(phrase!("commits", "コミット"), behind.commits.iter().map(line));
+    let all = sum.commits + sum.merges;
+    let shown = i64::try_from(behind.commits.len()).unwrap_or(i64::MAX);
+    if all > shown {
+        view.fact(
+            phrase!("shown", "表示"),
+            phrase!(
+                "the newest {shown} of {all}; --limit shows more",
+                "全 {all} 件のうち新しい {shown} 件（--limit で変更）",
+                shown,
+                all
+            ),
+        );
+    }
+    view
+}
+
+/// Branches that are named one by one among what needs a person.
+const NAMED: usize = 20;
+
+/// What has to be done about branches that cannot be collected.
+pub(super) fn list_failing(tx: &mut Tx<'_>) -> db::Result<Vec<Notice>> {
+    let failing = branches::list_failing(tx, NAMED)?;
+    Ok(failing
+        .into_iter()
+        .map(|branch| {
+            let about = events::branch(&branch.project, &branch.branch_name);
+            let command = format!("why {about}");
+            let text = phrase!(
+                "{project} {branch} cannot be collected since {since}: {why}",
+                "{project} {branch} は {since} から収集できません：{why}",
+                project = branch.project,
+                branch = branch.branch_name,
+                since = branch.since,
+                why = branch.why
+            );
+            Notice { state: State::Failing, about, text, command }
+        })
+        .collect())
 }

@@ -35,25 +35,26 @@ pub struct Writer<W: Write> {
     out: W,
     format: Format,
     style: Style,
-    columns: &'static [&'static str],
+    columns: Vec<String>,
     is_first: bool,
 }
 
 impl<W: Write> Writer<W> {
     /// A writer on `out`.
     pub fn new(out: W, format: Format, style: Style) -> Self {
-        Self { out, format, style, columns: &[], is_first: true }
+        Self { out, format, style, columns: Vec::new(), is_first: true }
     }
 
     /// Writes what stands before the rows.
-    pub fn begin(&mut self, columns: &'static [&'static str]) -> io::Result<()> {
-        self.columns = columns;
+    pub fn begin<S: AsRef<str>>(&mut self, columns: &[S]) -> io::Result<()> {
+        self.columns = columns.iter().map(|name| name.as_ref().to_owned()).collect();
         match self.format {
             Format::Csv | Format::Tsv => {
                 if self.style.bom {
                     self.out.write_all("\u{feff}".as_bytes())?;
                 }
-                let names: Vec<Cow<'_, str>> = columns.iter().map(|name| Cow::Borrowed(*name)).collect();
+                let names: Vec<Cow<'_, str>> =
+                    columns.iter().map(|name| Cow::Borrowed(name.as_ref())).collect();
                 self.line(&names)
             }
             Format::Json => self.out.write_all(b"["),

@@ -1,6 +1,7 @@
 //! What was found and sent, as files for other programs: read in pages along a key, written row by row.
 
 mod format;
+mod workbook;
 
 use std::io::Write;
 
@@ -8,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use crate::engine::Field;
 pub use format::{Format, Style, Writer};
+pub use workbook::{NotWritten, render_workbook};
 
 use crate::db::{self, Db};
 use crate::engine::table::{After, Table, TableFilter};

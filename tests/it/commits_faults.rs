@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tsuzuki::commits::run::Ended;
 use tsuzuki::commits::run::decide::{Again, Sharing};
 use tsuzuki::commits::run::{self, Target};
-use tsuzuki::commits::stats::{self, By, Stats};
+use tsuzuki::commits::stats::{self, By, Counting, Stats};
 use tsuzuki::commits::store::reading::Scope;
 use tsuzuki::commits::store::{branches, projects};
 use tsuzuki::db::Db;
@@ -26,8 +26,8 @@ const PROJECT: &str = "projects = [\"team/app\"]\nbranches = [\"main\"]";
 const ALONE: &str = "group = \"team\"\nconcurrency = 1";
 
 async fn count(db: &Db, scope: Scope, by: By, zone: &str) -> Stats {
-    let zone = zone.parse().unwrap();
-    db.read(move |tx| stats::count(tx, &scope, by, &zone)).await.unwrap()
+    let counting = Counting::new(scope, zone.parse().unwrap(), Arc::default());
+    db.read(move |tx| stats::count(tx, &counting, by)).await.unwrap()
 }
 
 on_both_databases! {
@@ -264,9 +264,9 @@ on_both_databases! {
             world.gitlab.set_fault(move |asked| asked.is_for_commits().then(|| rename.clone()));
             world.start().await.unwrap();
         }
-        let people = count(&fixture.db, Scope::default(), By::Author, "UTC").await;
-        assert_eq!((people.rows.len(), people.rows[0].author.as_str(), people.commits), (1, "Ann Married", 6));
-        let periods = |stats: Stats| stats.rows.into_iter().map(|row| (row.period.unwrap(), row.commits)).collect::<Vec<_>>();
+        let people = count(&fixture.db, Scope::default(), By::Person, "UTC").await;
+        assert_eq!((people.rows.len(), people.rows[0].author.as_deref(), people.total.commits), (1, Some("Ann Married"), 6));
+        let periods = |stats: Stats| stats.rows.into_iter().map(|row| (row.period.unwrap(), row.sum.commits)).collect::<Vec<_>>();
         let months = periods(count(&fixture.db, Scope::default(), By::Month, "Asia/Tokyo").await);
         assert_eq!(months, [("2019-05".into(), 1), ("2024-01".into(), 1), ("2024-02".into(), 4)]);
         let days = periods(count(&fixture.db, Scope::default(), By::Day, "Asia/Tokyo").await);
@@ -287,14 +287,14 @@ on_both_databases! {
             Scope { branch_name: branch_name.clone(), ..Scope::default() },
             Scope { project_id, branch_name, ..Scope::default() },
         ] {
-            let counted = count(&fixture.db, scope.clone(), By::Author, "UTC").await;
-            assert_eq!(counted.commits, 4, "what the branch no longer contains does not count: {scope:?}");
+            let counted = count(&fixture.db, scope.clone(), By::Person, "UTC").await;
+            assert_eq!(counted.total.commits, 4, "what the branch no longer contains does not count: {scope:?}");
         }
         // The same when commits may repeat, because another branch has them.
         repo.git(&["branch", "other"]);
         let world = { let mut world = world; world.set_keys(TOKEN, "projects = [\"team/app\"]\nbranches = [\"*\"]"); world };
         world.start().await.unwrap();
-        assert_eq!(count(&fixture.db, Scope::default(), By::Month, "UTC").await.commits, 4);
+        assert_eq!(count(&fixture.db, Scope::default(), By::Month, "UTC").await.total.commits, 4);
     }
 
     async fn since_includes_its_own_moment(fixture) {

@@ -373,13 +373,42 @@ on_both_databases! {
         add_team(&world.gitlab, 1, 150);
         world.gitlab.set_fault(|asked| {
             let heavy = asked.parameter("with_stats").is_some() && asked.parameter("page") == Some("2");
-            heavy.then(|| Fault::Status(500, vec![], "{\"message\":\"500 Internal Server Error\"}"))
+            (heavy || asked.is_for_one_commit()).then(|| Fault::Status(500, vec![], "{\"message\":\"500 Internal Server Error\"}"))
         });
         let ticking = tick(&fixture.clock);
         let outcome = world.start().await.unwrap();
-        ticking.abort();
         assert_eq!((outcome.run.run.success_count, outcome.run.new_commits_count), (1, 150), "{:?}", outcome.problems);
         assert_eq!(world.branch("main").await.stats_missing, 50);
+        let asked = world.gitlab.requests();
+        let singles = asked.iter().filter(|asked| asked.is_for_one_commit()).count();
+        assert!((1..=12).contains(&singles), "the first failure ends it: {singles}");
+        world.gitlab.reset_fault();
+        ticking.abort();
+        fixture.clock.advance(Duration::from_secs(600));
+        world.start().await.unwrap();
+        assert_eq!(world.branch("main").await.stats_missing, 0, "the next run asks for them one by one");
+        let zero = rows(&fixture.db).await.into_iter().filter(|row| row.additions == 0).count();
+        assert!(zero <= 2, "with the lines that GitLab counts: {zero}");
+    }
+
+    async fn a_gitlab_slow_at_counting_lines_costs_one_page_and_the_rest_comes_after(fixture) {
+        let world = World::new(&fixture.db, GROUP).await;
+        add_team(&world.gitlab, 1, 1_050);
+        world.gitlab.set_fault(|asked| {
+            asked.parameter("with_stats").map(|_| Fault::Status(504, vec![], "Gateway Timeout"))
+        });
+        let ticking = tick(&fixture.clock);
+        let outcome = world.start().await.unwrap();
+        assert_eq!((outcome.run.run.success_count, outcome.run.new_commits_count), (1, 1_050), "{:?}", outcome.problems);
+        let with_lines = world.gitlab.requests().iter().filter(|asked| asked.parameter("with_stats").is_some()).count();
+        assert_eq!(with_lines, 3, "three tries of the first page, and none of the ten after it");
+        let left = world.branch("main").await.stats_missing;
+        assert!((850..1_050).contains(&left), "{left}: some after each run");
+        world.gitlab.reset_fault();
+        ticking.abort();
+        fixture.clock.advance(Duration::from_secs(600));
+        world.start().await.unwrap();
+        assert_eq!(world.branch("main").await.stats_missing, left - 200, "200 after each run");
     }
 }
 
@@ -607,7 +636,10 @@ fn after_a_kill_no_run_is_shown_as_running_and_no_dead_process_as_its_worker() {
                 assert!(!is_named && !dead.contains(" running"), "{command:?} {listing:?}: {dead}");
             }
             let status = shown(&["status"]).await;
-            assert!(!status.contains("running") && !status.contains(&worker), "{command:?}: {status}");
+            assert!(!status.contains("Running") && !status.contains(&worker), "{command:?}: {status}");
+            let says_how =
+                ["▷ Due: its last run was cut off", "○ Not run yet"].iter().any(|how| status.contains(how));
+            assert!(says_how, "{command:?}: {status}");
             let how = shown(&["bulk", "status"]).await;
             assert!(how.contains("`tsuzuki bulk resume` continues"), "{how}");
         }
@@ -679,11 +711,11 @@ fn a_single_branch_is_collected_into_an_empty_database() {
         let (_, listed, _) = run(&["branch", "ls", "--json"]).await;
         let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
         assert_eq!((&listed[0]["commits"], &listed[0]["closed"]), (&2.into(), &true.into()));
-        let (_, tsv, words) = run(&["commits", "stats", "--by", "month", "--tsv"]).await;
-        assert!(words.contains("months and days in UTC"), "{words}");
+        let (_, tsv, words) = run(&["commits", "stats", "--by", "month", "--format", "tsv"]).await;
+        assert!(words.contains("2 commits; days begin in UTC"), "{words}");
         assert_eq!(
             tsv,
-            "month (UTC)\tauthor\tcommits\tadditions\tdeletions\n2024-01\tAnn Author\t1\t2\t0\n2024-02\tAnn Author\t1\t2\t0\n"
+            "month (UTC)\tauthor\tcommits\tmerges\tadditions\tdeletions\n2024-01\tAnn Author\t1\t0\t2\t0\n2024-02\tAnn Author\t1\t0\t2\t0\n"
         );
         let (_, shown, _) = run(&["commits", "ls"]).await;
         assert!(shown.contains("team/app") && !shown.contains('@'), "{shown}");

@@ -106,7 +106,7 @@ on_both_databases! {
             Ok(())
         }).await.unwrap();
         let lines = csv(&fixture, "commits", &TableFilter::default()).await;
-        assert_eq!(lines[0], "project,branch_name,sha,author_name,committed_date_utc,additions,deletions,stats_missing,unreachable_since");
+        assert_eq!(lines[0], "project,branch_name,sha,author_name,committed_date_utc,additions,deletions,stats_missing,unreachable_since,is_merge,title");
         assert_eq!(lines.len(), 1501);
         assert!(!lines.concat().contains("secret.example"));
         let of_b = TableFilter { owner: Some("b.example".into()), ..TableFilter::default() };

@@ -2,12 +2,15 @@
 
 mod left_out;
 mod missing;
+mod reading;
 mod sweep;
 
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use tracing::info;
+
+pub use reading::Reading;
 
 use super::history::{self, FirstPage, Step};
 use super::host::{self, Host, Range};
@@ -44,6 +47,8 @@ pub struct Collector {
     pub job: JobName,
     /// Cancelled when the work is to stop or the lease is lost.
     pub stop: CancellationToken,
+    /// Is told of every page.
+    pub on_page: Box<dyn Fn(Reading) + Send + Sync>,
 }
 
 /// Why a target did not end well; all but the first give it back as it is.
@@ -168,8 +173,11 @@ impl Collector {
                 }
             }
         }
+        let (began, mut pages, mut commits) = (self.clock.now(), 0, 0);
         loop {
             let after = walk.after(&page.commits, page.next.unwrap_or(walk.page));
+            (pages, commits) = (pages + 1, commits + page.commits.len() as u64);
+            let total = page.total;
             let storing = self.store(page.commits, &after, page.next.is_none(), state);
             let (stored, fetched) = match page.next {
                 // The next page is on its way while this one is stored.
@@ -179,6 +187,7 @@ impl Collector {
                 }
                 None => (storing.await?, None),
             };
+            (self.on_page)(Reading::at(pages, commits, total, self.clock.now().since(began)));
             match stored {
                 Stored::Complete => return Ok(Walked::Complete),
                 Stored::Pages => return self.after_pages(&after, state).await,

@@ -16,6 +16,8 @@ use crate::time::{Clock, Timestamp};
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 /// How often a request is repeated that failed without saying when to come back.
 const ATTEMPTS: u32 = 5;
+/// The same for one that may only be too much to ask for.
+const FEW_ATTEMPTS: u32 = 3;
 /// How long a host that cannot be reached is tried.
 const UNREACHED_PATIENCE: Duration = Duration::from_secs(30);
 /// How often a request is repeated that was told to come back.
@@ -33,6 +35,15 @@ pub(super) struct Asker {
     rest_until: Mutex<Option<Timestamp>>,
     /// Why the last request that got no answer at all was given up; `None` as soon as something answers.
     silence: Mutex<Option<String>>,
+}
+
+/// How long to go on asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// As long as it takes.
+    Usual,
+    /// Less: there is something cheaper to ask for. A request without an answer is not repeated at all.
+    Little,
 }
 
 /// The headers in which a host tells how many requests are left, and when (seconds since 1970) they are renewed.
@@ -54,27 +65,19 @@ impl Asker {
         lock(&self.silence).clone().map(Error::Failed)
     }
 
-    /// Asks with the usual patience; `refusal` says what an answer means that is neither good nor passing.
-    pub(super) async fn get(
-        &self,
-        request: &Request,
-        refusal: impl Fn(u16, &[u8]) -> Error,
-        stop: &CancellationToken,
-    ) -> Result<Answer, Error> {
-        self.get_within(ATTEMPTS, request, refusal, stop).await
-    }
-
-    /// Asks until there is an answer that settles the matter, or `attempts` failures.
+    /// Asks until there is an answer that settles the matter, or too many failures; `refusal` says what an answer means
+    /// that is neither good nor passing.
     ///
     /// While the host is silent every request has one try: what waits in line would otherwise wait as long as the first.
-    pub(super) async fn get_within(
+    pub(super) async fn get(
         &self,
-        attempts: u32,
+        patience: Patience,
         request: &Request,
         refusal: impl Fn(u16, &[u8]) -> Error,
         stop: &CancellationToken,
     ) -> Result<Answer, Error> {
         let host = self.host;
+        let attempts = if patience == Patience::Usual { ATTEMPTS } else { FEW_ATTEMPTS };
         let mut failures = 0;
         let mut asked = 0;
         let began = self.clock.now();
@@ -118,8 +121,10 @@ impl Asker {
                     }
                     let why = last.clone().unwrap_or_else(|| error.to_string());
                     let wait = rest.unwrap_or_else(|| pause_after(failures));
-                    let is_over =
-                        !error.may_have_been_received() && now.plus(wait).since(began) > UNREACHED_PATIENCE;
+                    let is_over = match error.may_have_been_received() {
+                        true => rest.is_none() && patience == Patience::Little,
+                        false => now.plus(wait).since(began) > UNREACHED_PATIENCE,
+                    };
                     if let Some(silence) = silence {
                         return Err(Error::Failed(silence));
                     }
@@ -129,7 +134,7 @@ impl Asker {
                             tries => format!("{why}, after {}", counted(tries, "try")),
                         };
                         // A page with line counts may only be too much to ask for.
-                        if attempts == ATTEMPTS {
+                        if patience == Patience::Usual {
                             *lock(&self.silence) = Some(why.clone());
                         }
                         return Err(Error::Failed(why));

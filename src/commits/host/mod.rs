@@ -46,10 +46,10 @@ pub trait Host: Send + Sync {
         stop: &'a CancellationToken,
     ) -> Boxed<'a, Result<RemoteProject, Error>>;
 
-    /// Every project of a group and its subgroups.
-    fn fetch_group<'a>(
+    /// Every project of a group and its subgroups, or of everything that the token's user is a member of.
+    fn fetch_listed<'a>(
         &'a self,
-        group: &'a str,
+        listing: Listing<'a>,
         stop: &'a CancellationToken,
     ) -> Boxed<'a, Result<Vec<RemoteProject>, Error>>;
 
@@ -68,6 +68,14 @@ pub trait Host: Send + Sync {
         stop: &'a CancellationToken,
     ) -> Boxed<'a, Result<String, Error>>;
 
+    /// The lines that one commit adds and deletes, if the host says; for pages that came without.
+    fn fetch_lines<'a>(
+        &'a self,
+        remote_id: i64,
+        sha: &'a str,
+        stop: &'a CancellationToken,
+    ) -> Boxed<'a, Result<Option<(i64, i64)>, Error>>;
+
     /// A page of a range of commits, the first of which is 1.
     fn fetch_commits<'a>(
         &'a self,
@@ -76,6 +84,32 @@ pub trait Host: Send + Sync {
         page: u32,
         stop: &'a CancellationToken,
     ) -> Boxed<'a, Result<Page, Error>>;
+}
+
+/// Which projects are to be listed.
+#[derive(Clone, Copy, Debug)]
+pub struct Listing<'a> {
+    /// Those of this group; `None` for those that the token's user is a member of.
+    pub group: Option<&'a str>,
+    /// Also those that are archived.
+    pub archived: bool,
+    /// Also those of others that are shared with the group.
+    pub shared: bool,
+}
+
+/// How a token is shown to a host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TokenKind {
+    /// An access token of a person, group or project.
+    #[default]
+    Private,
+    /// An OAuth 2.0 token, or any other that goes into `Authorization: Bearer`.
+    Bearer,
+    /// The token of a CI job.
+    Job,
+    /// A deploy token.
+    Deploy,
 }
 
 /// What is reachable from `head` and not from `base`.
@@ -105,6 +139,8 @@ pub struct Access {
     pub base: Url,
     /// The token.
     pub token: Option<SecretString>,
+    /// How the token is shown.
+    pub token_kind: TokenKind,
     /// Private addresses that may be reached.
     pub allow_private: AllowPrivate,
     /// Requests at the same time.

@@ -33,8 +33,9 @@ use self::decide::{Again, Begin, Running, Sharing};
 pub use self::model::{ListedRun, RunRow, RunStatus, Summary, Target, TargetRow, TargetStatus};
 pub use self::store::*;
 use self::worker::{Findings, Worker};
+use super::collect::Reading;
 use super::store::branches;
-use super::{Source, list_host_jobs, message};
+use super::{Source, lines, list_host_jobs, message};
 use crate::commits::events::{self, RunCode};
 use crate::db;
 use crate::engine::{Delivery, Failure, JobEnv, Progress, Update};
@@ -61,13 +62,23 @@ pub struct Bulk {
     pub(super) stop: CancellationToken,
     pub(super) watch: Option<Watch>,
     delivery: Delivery,
+    only: Only,
+}
+
+/// What a new run is limited to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Only {
+    /// The branches of this project, by path or number.
+    pub project: Option<String>,
+    /// Branches of this name.
+    pub branch: Option<String>,
 }
 
 /// Who is told of every step of a run.
 pub type Watch = Arc<dyn Fn(&Step) + Send + Sync>;
 
 /// How far a run is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Step {
     /// Targets settled.
     pub done: i64,
@@ -77,8 +88,11 @@ pub struct Step {
     pub failed: i64,
     /// Commits stored by the targets that this process has settled.
     pub new_commits: i64,
-    /// The target that was taken or settled last.
+    /// The target that was taken, read on or settled last.
     pub target: String,
+    /// How far that target is, while it is being read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reading: Option<Reading>,
 }
 
 /// What came of wanting to collect.
@@ -108,12 +122,17 @@ impl Bulk {
     /// A worker that begins runs for `sources`; a run that it goes on with is worked on for every job of the config.
     pub fn new(env: JobEnv, sources: Vec<Arc<Source>>, progress: Progress, stop: CancellationToken) -> Self {
         let (owner, delivery) = (Owner::this_process(), Delivery::Queue);
-        Self { env, sources, owner, progress, stop, watch: None, delivery }
+        Self { env, sources, owner, progress, stop, watch: None, delivery, only: Only::default() }
     }
 
     /// The same worker, which tells the end of runs or leaves it to the next that may.
     pub fn delivering(self, delivery: Delivery) -> Self {
         Self { delivery, ..self }
+    }
+
+    /// The same worker, which begins a run with some of its targets alone.
+    pub fn only(self, only: Only) -> Self {
+        Self { only, ..self }
     }
 
     /// The same worker, whose steps are told to `watch`.
@@ -133,7 +152,9 @@ impl Bulk {
                     let is_ours = self.has_pending(&run.run_id).await?;
                     let claim = self.claim(&run.run_id).await?;
                     let outcome = self.work(run, claim, findings).await?;
-                    if is_ours || outcome.run.run.status == RunStatus::Running {
+                    if (is_ours && self.only == Only::default())
+                        || outcome.run.run.status == RunStatus::Running
+                    {
                         return Ok(Ended::Worked(outcome));
                     }
                     findings = Findings::of(outcome.problems);
@@ -268,6 +289,7 @@ impl Bulk {
         let (jobs, given_up) = self.assign(run_id, present.is_some()).await?;
         worker::lock(&findings).problems.extend(given_up);
         let mut workers = JoinSet::new();
+        let mut clients = Vec::new();
         for source in Source::list(&self.env).into_iter().filter(|source| jobs.contains(&source.job)) {
             let client = match source.client(&self.env) {
                 Ok(client) => client,
@@ -276,6 +298,7 @@ impl Bulk {
                     continue;
                 }
             };
+            clients.push((Arc::clone(&source), Arc::clone(&client)));
             let stop = self.stop.child_token();
             for _ in 0..source.keys.concurrency {
                 let worker = Worker {
@@ -306,6 +329,12 @@ impl Bulk {
             warn!("Could not give the lease of the run back, it will expire: {error}");
         }
         findings.problems.extend(self.notify_ended().await?);
+        for (source, client) in &clients {
+            let is_well = !findings.refused.contains_key(&source.job) && findings.waiting_until.is_none();
+            if is_well && !self.stop.is_cancelled() {
+                lines::fetch_missing(&self.env, source, &**client, &self.stop).await?;
+            }
+        }
         let summary = self.env.db.read(move |tx| store::find_summary(tx, &run_id)).await?;
         let summary = summary.ok_or_else(|| Failure::Failed(format!("run {run_id} has vanished").into()))?;
         let refused = findings.refused.iter().find(|(job, _)| self.is_ours(job)).map(|(_, why)| why.clone());

@@ -179,4 +179,6 @@ pub struct TargetRow {
     pub lease_owner: Option<String>,
     /// Until when.
     pub lease_until: Option<Timestamp>,
+    /// Whether it failed as it had failed before.
+    pub is_known_failure: bool,
 }

@@ -6,12 +6,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::host::{self, Host};
 use super::super::model::Project;
+use super::super::pattern::{any_matches, is_pattern};
 use super::super::store::branches::{self, Owned};
+use super::super::store::projects;
 use super::super::sync::{self, Synced};
 use super::super::{Source, list_host_jobs};
 use super::decide::{self, HostJob};
 use super::worker::Findings;
-use super::{Bulk, Target};
+use super::{Bulk, Only, Target};
 use crate::db::{self, Tx};
 use crate::engine::Failure;
 
@@ -37,10 +39,26 @@ impl Bulk {
                 Err(failure) => return Err(failure),
             }
         }
-        match failed {
-            Some(failure) if wanted.is_empty() => Err(failure),
-            _ => Ok(wanted.into_iter().collect()),
+        if let Some(failure) = failed.filter(|_| wanted.is_empty()) {
+            return Err(failure);
         }
+        let Only { project, branch } = self.only.clone();
+        let projects = match project.clone() {
+            Some(name) => Some(self.env.db.read(move |tx| projects::find_named(tx, &name)).await?),
+            None => None,
+        };
+        let is_meant = |target: &Target| {
+            let is_of =
+                |found: &Vec<Project>| found.iter().any(|project| project.project_id == target.project_id);
+            projects.as_ref().is_none_or(is_of)
+                && branch.as_ref().is_none_or(|name| *name == target.branch_name)
+        };
+        let targets: Vec<Target> = wanted.into_iter().filter(is_meant).collect();
+        if targets.is_empty() && self.only != Only::default() {
+            let wanted = [project, branch].into_iter().flatten().collect::<Vec<_>>().join(" ");
+            findings.problems.push(format!("no job collects `{wanted}`"));
+        }
+        Ok(targets)
     }
 
     /// The targets of one source, and a line for each project that could not be looked up.
@@ -133,81 +151,16 @@ pub(in crate::commits) async fn fetch_wanted_branches(
     }
     if patterns.iter().any(|pattern| is_pattern(pattern)) {
         match client.fetch_branches(remote_id, stop).await {
-            Ok(all) => branches
-                .extend(all.into_iter().filter(|name| patterns.iter().any(|pattern| matches(pattern, name)))),
-            // An empty or disabled repository has no branches.
-            Err(host::Error::Missing { .. }) => {}
+            Ok(all) => branches.extend(all.into_iter().filter(|name| any_matches(patterns, name))),
+            // An empty repository has no branches.
+            Err(host::Error::Missing { .. }) if default_branch.is_none() => {}
+            Err(error @ host::Error::Missing { .. }) => return Ok((branches, Some(error.to_string()))),
             Err(error @ (host::Error::Failed(_) | host::Error::Forbidden { .. })) => {
                 return Ok((branches, Some(error.to_string())));
             }
             Err(error) => return Err(error),
         }
     }
+    branches.retain(|name| !any_matches(&source.keys.exclude_branches, name));
     Ok((branches, None))
-}
-
-fn is_pattern(name: &str) -> bool {
-    name.contains(['*', '?'])
-}
-
-/// Whether `name` fits `pattern`, in which `*` stands for any text and `?` for one character.
-pub fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    let (mut at, mut in_name) = (0, 0);
-    let mut star = None;
-    while in_name < name.len() {
-        match pattern.get(at) {
-            Some('*') => {
-                star = Some((at, in_name));
-                at += 1;
-            }
-            Some('?') => {
-                at += 1;
-                in_name += 1;
-            }
-            Some(c) if *c == name[in_name] => {
-                at += 1;
-                in_name += 1;
-            }
-            _ => match star {
-                // Let the last star take one character more.
-                Some((star_at, taken)) => {
-                    star = Some((star_at, taken + 1));
-                    at = star_at + 1;
-                    in_name = taken + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[at..].iter().all(|c| *c == '*')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns_match_whole_names() {
-        for (pattern, name, expected) in [
-            ("main", "main", true),
-            ("main", "mainline", false),
-            ("release/*", "release/1.2", true),
-            ("release/*", "release", false),
-            ("*", "feature/x", true),
-            ("v?.*-rc", "v1.20-rc", true),
-            ("v?.*-rc", "v1.20-rc1", false),
-            ("*a*b", "xxaxxb", true),
-            ("*a*b", "xxaxxbc", false),
-            ("", "x", false),
-            ("機能/*", "機能/検索", true),
-        ] {
-            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
-        }
-    }
-
-    #[test]
-    fn a_hostile_pattern_ends() {
-        assert!(!matches(&"*a".repeat(60), &"a".repeat(59)));
-    }
 }

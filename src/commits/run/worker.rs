@@ -88,6 +88,7 @@ pub(super) fn lock(findings: &Mutex<Findings>) -> std::sync::MutexGuard<'_, Find
 }
 
 /// One of the tasks that share the targets of a job.
+#[derive(Clone)]
 pub(super) struct Worker {
     pub(super) bulk: Bulk,
     pub(super) run_id: RunId,
@@ -130,7 +131,12 @@ impl Worker {
             return self.complete_target(&claimed, Err(gone), "").await;
         };
         let path = project.path.clone();
-        self.report_step(|step| step.target = format!("{path} {}", claimed.branch_name));
+        let target = format!("{path} {}", claimed.branch_name);
+        self.report_step(|step| (step.target, step.reading) = (target.clone(), None));
+        let reporter = self.clone();
+        let on_page = move |reading| {
+            reporter.report_step(|step| (step.target, step.reading) = (target.clone(), Some(reading)));
+        };
         let held = claimed.clone();
         let alive = KeepAlive::start(db.clone(), LEASE, &self.stop, move |tx| store::renew(tx, &held, 0));
         let collector = Collector {
@@ -142,6 +148,7 @@ impl Worker {
             since: self.source.since(),
             job: self.source.job.clone(),
             stop: alive.stop().clone(),
+            on_page: Box::new(on_page),
         };
         let ended = collector.collect().await;
         let lost = alive.stop().is_cancelled() && !self.stop.is_cancelled();
@@ -201,7 +208,7 @@ impl Worker {
             step.done += 1;
             step.failed += i64::from(has_failed);
             step.new_commits += stored;
-            step.target = format!("{path} {branch}");
+            (step.target, step.reading) = (format!("{path} {branch}"), None);
         });
         Ok(true)
     }
@@ -213,9 +220,10 @@ impl Worker {
             change(&mut findings.step);
             findings.step.clone()
         };
-        let Step { failed, new_commits, target, .. } = &step;
+        let Step { failed, new_commits, target, reading, .. } = &step;
         let failures = if *failed > 0 { format!(" · {failed} failed") } else { String::new() };
-        let now = format!("{new_commits} new commits{failures} · {target}");
+        let reading = reading.as_ref().map(|reading| format!(" ({reading})")).unwrap_or_default();
+        let now = format!("{target}{reading} · {new_commits} new commits{failures}");
         self.bulk.progress.report(&self.label, Update::Now(now));
         if let Some(watch) = &self.bulk.watch {
             watch(&step);

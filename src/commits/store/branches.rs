@@ -41,6 +41,10 @@ pub struct BranchRow {
     pub deleted_at: Option<Timestamp>,
     /// Since when it is not collected any more, by `branch rm`.
     pub ignored_at: Option<Timestamp>,
+    /// Since when it cannot be collected.
+    pub failing_since: Option<Timestamp>,
+    /// Why not.
+    pub failing_why: Option<String>,
 }
 
 /// How far a branch has been read.
@@ -185,6 +189,70 @@ pub fn mark_ignored(tx: &mut Tx<'_>, project_id: i64, branch_name: &str, now: Ti
     Ok(marked == 1)
 }
 
+/// Notes that a branch cannot be collected; `false` when it could not before, for the same reason.
+pub fn mark_failing(
+    tx: &mut Tx<'_>,
+    project_id: i64,
+    branch_name: &str,
+    why: &str,
+    now: Timestamp,
+) -> db::Result<bool> {
+    let marked = tx.execute(
+        sql!(
+            "UPDATE branches SET failing_why = ?3, failing_since = COALESCE(failing_since, ?4)
+             WHERE project_id = ?1 AND branch_name = ?2 AND (failing_why IS NULL OR failing_why <> ?3)"
+        ),
+        params![project_id, branch_name, why, now],
+    )?;
+    Ok(marked == 1)
+}
+
+/// Notes that a branch can be collected again, if it could not.
+pub fn reset_failing(tx: &mut Tx<'_>, project_id: i64, branch_name: &str) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "UPDATE branches SET failing_why = NULL, failing_since = NULL
+             WHERE project_id = ?1 AND branch_name = ?2 AND failing_since IS NOT NULL"
+        ),
+        params![project_id, branch_name],
+    )?;
+    Ok(())
+}
+
+/// A branch that cannot be collected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failing {
+    /// The project's path.
+    pub project: String,
+    /// The branch.
+    pub branch_name: String,
+    /// Since when.
+    pub since: Timestamp,
+    /// Why.
+    pub why: String,
+}
+
+/// Up to `limit` branches that cannot be collected and that nobody has taken out, the oldest trouble first.
+pub fn list_failing(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Failing>> {
+    tx.list(
+        sql!(
+            "SELECT p.path, b.branch_name, b.failing_since, b.failing_why
+             FROM branches b JOIN projects p ON p.project_id = b.project_id
+             WHERE b.failing_since IS NOT NULL AND b.ignored_at IS NULL AND p.removed_at IS NULL
+             ORDER BY b.failing_since LIMIT ?1"
+        ),
+        params![limit],
+        |row| {
+            Ok(Failing {
+                project: row.get(0)?,
+                branch_name: row.get(1)?,
+                since: row.get(2)?,
+                why: row.get(3)?,
+            })
+        },
+    )
+}
+
 /// Marks a branch as gone from its host; `true` if it was not marked before.
 pub fn mark_deleted(tx: &mut Tx<'_>, project_id: i64, branch_name: &str, now: Timestamp) -> db::Result<bool> {
     let marked = tx.execute(
@@ -248,7 +316,7 @@ pub fn list(tx: &mut Tx<'_>, project_id: Option<i64>) -> db::Result<Vec<BranchRo
                 AND c.branch_name = b.branch_name AND c.stats_missing = 1),
                (SELECT COUNT(*) FROM commits_left_out o WHERE o.project_id = b.project_id
                 AND o.branch_name = b.branch_name AND o.why = 'unreadable'),
-               b.last_walk_at, b.deleted_at, b.ignored_at
+               b.last_walk_at, b.deleted_at, b.ignored_at, b.failing_since, b.failing_why
              FROM branches b JOIN projects p ON p.project_id = b.project_id
              WHERE b.project_id = COALESCE(?1, b.project_id)
              ORDER BY p.host, p.path, b.branch_name"
@@ -272,6 +340,8 @@ pub fn list(tx: &mut Tx<'_>, project_id: Option<i64>) -> db::Result<Vec<BranchRo
                 last_walk_at: row.get(12)?,
                 deleted_at: row.get(13)?,
                 ignored_at: row.get(14)?,
+                failing_since: row.get(15)?,
+                failing_why: row.get(16)?,
             })
         },
     )

@@ -30,7 +30,7 @@ pub fn list_after(
         sql!(
             "SELECT (SELECT p.path FROM projects p WHERE p.project_id = c.project_id), c.branch_name, c.sha,
                c.author_name, c.committed_date_utc, c.additions, c.deletions, c.stats_missing,
-               c.unreachable_since, c.project_id
+               c.unreachable_since, c.is_merge, c.title, c.project_id
              FROM commits c
              WHERE (c.project_id, c.branch_name, c.sha) > (?1, ?2, ?3)
                AND (CAST(?4 AS TEXT) IS NULL OR c.project_id IN (SELECT project_id FROM projects WHERE host = ?4))
@@ -41,7 +41,7 @@ pub fn list_after(
         |row| {
             let commit = read_commit(row)?;
             let after = After {
-                project_id: row.get(9)?,
+                project_id: row.get(11)?,
                 branch_name: commit.branch_name.clone(),
                 sha: commit.sha.clone(),
             };

@@ -22,7 +22,9 @@ macro_rules! pairs {
 
 pub mod branches;
 pub mod export;
+pub mod forget;
 pub mod import;
+pub mod lines;
 pub mod pages;
 pub mod projects;
 pub mod reading;

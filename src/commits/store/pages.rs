@@ -48,6 +48,8 @@ pub fn add_commits(
                     Value::Int(additions),
                     Value::Int(deletions),
                     Value::Int(commit.lines.is_none().into()),
+                    Value::Int(commit.is_merge().into()),
+                    text(&commit.title),
                 ]);
                 continue;
             }
@@ -58,10 +60,41 @@ pub fn add_commits(
     }
     add_edges(tx, &edges)?;
     add_left_out(tx, &left_out)?;
-    add_rows(tx, &rows)
+    let new = add_rows(tx, &rows)?;
+    if usize::try_from(new).is_ok_and(|new| new < rows.len() / COMMIT_COLUMNS) {
+        complete_rows(tx, place, commits)?;
+    }
+    Ok(new)
 }
 
-const COMMIT_COLUMNS: usize = 9;
+/// Gives stored commits what they lacked: line counts, or what another program did not collect.
+fn complete_rows(tx: &mut Tx<'_>, place: BranchRef<'_>, commits: &[Commit]) -> db::Result<()> {
+    for commit in commits {
+        let (additions, deletions) = commit.lines.unwrap_or_default();
+        tx.execute(
+            sql!(
+                "UPDATE commits SET is_merge = ?4, title = ?5,
+                   additions = CASE WHEN stats_missing = 1 THEN ?6 ELSE additions END,
+                   deletions = CASE WHEN stats_missing = 1 THEN ?7 ELSE deletions END,
+                   stats_missing = CASE WHEN stats_missing = 1 THEN ?8 ELSE stats_missing END
+                 WHERE project_id = ?1 AND branch_name = ?2 AND sha = ?3 AND (title IS NULL OR stats_missing = 1)"
+            ),
+            params![
+                place.project_id,
+                place.branch_name,
+                &*commit.sha,
+                commit.is_merge(),
+                &*commit.title,
+                additions,
+                deletions,
+                commit.lines.is_none()
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+const COMMIT_COLUMNS: usize = 11;
 
 /// Names and addresses lost their control characters when they were read, so no NUL is left to look for.
 fn text(text: &str) -> Value<'_> {
@@ -75,24 +108,24 @@ fn add_rows(tx: &mut Tx<'_>, values: &[Value<'_>]) -> db::Result<u64> {
                 100,
                 sql!(
                     "INSERT INTO commits (project_id, branch_name, sha, author_name, author_email,
-                       committed_date_utc, additions, deletions, stats_missing)
-                     {values 100x9} ON CONFLICT DO NOTHING"
+                       committed_date_utc, additions, deletions, stats_missing, is_merge, title)
+                     {values 100x11} ON CONFLICT DO NOTHING"
                 ),
             ),
             (
                 10,
                 sql!(
                     "INSERT INTO commits (project_id, branch_name, sha, author_name, author_email,
-                       committed_date_utc, additions, deletions, stats_missing)
-                     {values 10x9} ON CONFLICT DO NOTHING"
+                       committed_date_utc, additions, deletions, stats_missing, is_merge, title)
+                     {values 10x11} ON CONFLICT DO NOTHING"
                 ),
             ),
             (
                 1,
                 sql!(
                     "INSERT INTO commits (project_id, branch_name, sha, author_name, author_email,
-                       committed_date_utc, additions, deletions, stats_missing)
-                     {values 1x9} ON CONFLICT DO NOTHING"
+                       committed_date_utc, additions, deletions, stats_missing, is_merge, title)
+                     {values 1x11} ON CONFLICT DO NOTHING"
                 ),
             ),
         ],
@@ -231,7 +264,10 @@ pub fn is_known(tx: &mut Tx<'_>, place: BranchRef<'_>, sha: &str) -> db::Result<
 /// Whether anything is stored for a branch.
 pub fn has_commits(tx: &mut Tx<'_>, place: BranchRef<'_>) -> db::Result<bool> {
     let any = tx.find(
-        sql!("SELECT 1 FROM commits WHERE project_id = ?1 AND branch_name = ?2 LIMIT 1"),
+        sql!(
+            "SELECT 1 FROM commits WHERE project_id = ?1 AND branch_name = ?2
+             ORDER BY project_id, branch_name, sha LIMIT 1"
+        ),
         params![place.project_id, place.branch_name],
         |row| row.get::<i64>(0),
     )?;

@@ -23,15 +23,10 @@ impl Scope {
     }
 }
 
-/// A commit as statistics see it, or several of one author in one period, borrowed from the row.
+/// A commit as statistics see it, or several of one author in one stretch of time, borrowed from the row.
 pub struct Counted<'a> {
     row: &'a Row<'a>,
-    /// Of several, the date of the last is followed by the name that its author had then.
-    is_group: bool,
 }
-
-/// The length of a date in its fixed-width form.
-const DATE: usize = "2026-01-15T00:02:11.123Z".len();
 
 impl Counted<'_> {
     /// Its SHA; of a single commit only.
@@ -39,12 +34,9 @@ impl Counted<'_> {
         self.row.text(0)
     }
 
-    /// The name of its author, or the one that the author had last.
+    /// The name of its author.
     pub fn author_name(&self) -> db::Result<&str> {
-        match self.is_group {
-            true => Ok(self.row.text(3)?.get(DATE..).unwrap_or_default()),
-            false => self.row.text(1),
-        }
+        self.row.text(1)
     }
 
     /// Its author's address or fingerprint: for telling people apart, never for showing.
@@ -54,8 +46,7 @@ impl Counted<'_> {
 
     /// When it, or the last of them, was committed, as fixed-width text in UTC.
     pub fn committed_date_utc(&self) -> db::Result<&str> {
-        let text = self.row.text(3)?;
-        Ok(text.get(..DATE).unwrap_or(text))
+        self.row.text(3)
     }
 
     /// Lines added, and lines deleted.
@@ -71,6 +62,26 @@ impl Counted<'_> {
     /// How many commits these are.
     pub fn commits(&self) -> db::Result<i64> {
         self.row.get(7)
+    }
+
+    /// Whether it joins histories, or all of them do.
+    pub fn is_merge(&self) -> db::Result<bool> {
+        self.row.get(8)
+    }
+
+    /// Its first line; of a single commit only.
+    pub fn title(&self) -> db::Result<&str> {
+        self.row.text(9)
+    }
+
+    /// The project of the row; of a single commit only.
+    pub fn project_id(&self) -> db::Result<i64> {
+        self.row.get(10)
+    }
+
+    /// The branch of the row; of a single commit only.
+    pub fn branch_name(&self) -> db::Result<&str> {
+        self.row.text(11)
     }
 }
 
@@ -95,7 +106,8 @@ pub enum Repeats {
     Possible,
 }
 
-/// Counts the reachable commits of the scope in the database: a row for each author and stretch of time.
+/// Counts the reachable commits of the scope in the database: a row for each spelling of an author, stretch of time, and
+/// whether they are merges.
 pub fn each_group(
     tx: &mut Tx<'_>,
     scope: &Scope,
@@ -107,16 +119,16 @@ pub fn each_group(
     let (first, last) = scope.project_id.map_or((i64::MIN, i64::MAX), |id| (id, id));
     let branch = scope.branch_name.as_deref().unwrap_or_default();
     let params = params![from, until, first, last, branch, grain.at_turns, grain.within];
-    let each = |row: &Row<'_>| each(&Counted { row, is_group: true });
+    let each = |row: &Row<'_>| each(&Counted { row });
     match repeats {
         Repeats::Never => tx.each(
             sql!(
-                "SELECT '', '', author_email, MAX(committed_date_utc || author_name), CAST(SUM(additions) AS BIGINT),
-                   CAST(SUM(deletions) AS BIGINT), CAST(SUM(stats_missing) AS BIGINT), COUNT(*)
+                "SELECT '', author_name, author_email, MAX(committed_date_utc), CAST(SUM(additions) AS BIGINT),
+                   CAST(SUM(deletions) AS BIGINT), CAST(SUM(stats_missing) AS BIGINT), COUNT(*), is_merge
                  FROM commits
                  WHERE unreachable_since IS NULL AND committed_date_utc >= ?1 AND committed_date_utc < ?2
                    AND project_id BETWEEN ?3 AND ?4 AND (?5 = '' OR branch_name = ?5)
-                 GROUP BY author_email, substr(committed_date_utc, 1, CASE
+                 GROUP BY author_email, author_name, is_merge, substr(committed_date_utc, 1, CASE
                    WHEN substr(committed_date_utc, 9, 2) IN ('01', '28', '29', '30', '31')
                    THEN CAST(?6 AS INTEGER) ELSE CAST(?7 AS INTEGER) END)"
             ),
@@ -125,16 +137,16 @@ pub fn each_group(
         ),
         Repeats::Possible => tx.each(
             sql!(
-                "SELECT '', '', author_email, MAX(committed_date_utc || author_name), CAST(SUM(additions) AS BIGINT),
-                   CAST(SUM(deletions) AS BIGINT), CAST(SUM(stats_missing) AS BIGINT), COUNT(*)
+                "SELECT '', author_name, author_email, MAX(committed_date_utc), CAST(SUM(additions) AS BIGINT),
+                   CAST(SUM(deletions) AS BIGINT), CAST(SUM(stats_missing) AS BIGINT), COUNT(*), is_merge
                  FROM (SELECT sha, MIN(author_name) AS author_name, MIN(author_email) AS author_email,
                          MIN(committed_date_utc) AS committed_date_utc, MAX(additions) AS additions,
-                         MAX(deletions) AS deletions, MIN(stats_missing) AS stats_missing
+                         MAX(deletions) AS deletions, MIN(stats_missing) AS stats_missing, MAX(is_merge) AS is_merge
                        FROM commits
                        WHERE unreachable_since IS NULL AND committed_date_utc >= ?1 AND committed_date_utc < ?2
                          AND project_id BETWEEN ?3 AND ?4 AND (?5 = '' OR branch_name = ?5)
                        GROUP BY sha) once
-                 GROUP BY author_email, substr(committed_date_utc, 1, CASE
+                 GROUP BY author_email, author_name, is_merge, substr(committed_date_utc, 1, CASE
                    WHEN substr(committed_date_utc, 9, 2) IN ('01', '28', '29', '30', '31')
                    THEN CAST(?6 AS INTEGER) ELSE CAST(?7 AS INTEGER) END)"
             ),
@@ -144,62 +156,51 @@ pub fn each_group(
     }
 }
 
+macro_rules! counted_columns {
+    () => {
+        "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing, 1, is_merge,
+           COALESCE(title, ''), project_id, branch_name
+         FROM commits WHERE unreachable_since IS NULL"
+    };
+}
+
 /// Hands every reachable commit of the scope to `each`, a row per branch it is on.
 ///
-/// One statement per shape of the scope, so that each uses its index.
+/// Anything but everything goes branch by branch, along the index of their dates.
 pub fn each_commit(
     tx: &mut Tx<'_>,
     scope: &Scope,
     mut each: impl FnMut(&Counted<'_>) -> db::Result<()>,
 ) -> db::Result<()> {
-    let (from, until) = scope.bounds();
-    let each = |row: &Row<'_>| each(&Counted { row, is_group: false });
-    match (&scope.project_id, &scope.branch_name) {
-        (None, None) if scope.from.is_none() && scope.until.is_none() => tx.each(
-            sql!(
-                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing, 1
-                 FROM commits WHERE unreachable_since IS NULL"
-            ),
-            params![],
-            each,
-        ),
-        (None, None) => tx.each(
-            sql!(
-                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing, 1
-                 FROM commits WHERE unreachable_since IS NULL
-                   AND committed_date_utc >= ?1 AND committed_date_utc < ?2"
-            ),
-            params![from, until],
-            each,
-        ),
-        (None, Some(branch)) => tx.each(
-            sql!(
-                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing, 1
-                 FROM commits WHERE unreachable_since IS NULL AND branch_name = ?1
-                   AND committed_date_utc >= ?2 AND committed_date_utc < ?3"
-            ),
-            params![branch, from, until],
-            each,
-        ),
-        (Some(project_id), None) => tx.each(
-            sql!(
-                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing, 1
-                 FROM commits WHERE unreachable_since IS NULL AND project_id = ?1
-                   AND committed_date_utc >= ?2 AND committed_date_utc < ?3"
-            ),
-            params![project_id, from, until],
-            each,
-        ),
-        (Some(project_id), Some(branch)) => tx.each(
-            sql!(
-                "SELECT sha, author_name, author_email, committed_date_utc, additions, deletions, stats_missing, 1
-                 FROM commits WHERE unreachable_since IS NULL AND project_id = ?1 AND branch_name = ?2
-                   AND committed_date_utc >= ?3 AND committed_date_utc < ?4"
-            ),
-            params![project_id, branch, from, until],
-            each,
-        ),
+    let mut each = |row: &Row<'_>| each(&Counted { row });
+    if *scope == Scope::default() {
+        return tx.each(sql!(counted_columns!()), params![], each);
     }
+    let (from, until) = scope.bounds();
+    for (project_id, branch) in list_pairs_of(tx, scope)? {
+        tx.each(
+            sql!(concat!(
+                counted_columns!(),
+                " AND project_id = ?1 AND branch_name = ?2 AND committed_date_utc >= ?3 AND committed_date_utc < ?4"
+            )),
+            params![project_id, branch, from, until],
+            &mut each,
+        )?;
+    }
+    Ok(())
+}
+
+/// Every project and branch of the scope that has commits, whenever they were made.
+pub fn list_pairs_of(tx: &mut Tx<'_>, scope: &Scope) -> db::Result<Vec<(i64, String)>> {
+    if let (Some(project_id), Some(branch)) = (scope.project_id, &scope.branch_name) {
+        return Ok(vec![(project_id, branch.clone())]);
+    }
+    let mut pairs = list_pairs(tx)?;
+    pairs.retain(|(project_id, branch)| {
+        scope.project_id.is_none_or(|wanted| wanted == *project_id)
+            && scope.branch_name.as_ref().is_none_or(|wanted| wanted == branch)
+    });
+    Ok(pairs)
 }
 
 /// Every project and branch that has commits, by steps through the index.
@@ -241,23 +242,22 @@ pub struct CommitRow {
     pub stats_missing: bool,
     /// Since when the branch does not contain it any more.
     pub unreachable_since: Option<Timestamp>,
+    /// Whether it joins histories.
+    pub is_merge: bool,
+    /// Its first line; unknown for what another program collected.
+    pub title: Option<String>,
 }
 
 /// The newest commits of the scope, newest first.
 pub fn list_commits(tx: &mut Tx<'_>, scope: &Scope, limit: usize) -> db::Result<Vec<CommitRow>> {
     let (from, until) = scope.bounds();
-    let pairs = list_pairs(tx)?;
-    let wanted = pairs.iter().filter(|(project_id, branch)| {
-        scope.project_id.is_none_or(|wanted| wanted == *project_id)
-            && scope.branch_name.as_ref().is_none_or(|wanted| wanted == branch)
-    });
     let mut found = Vec::new();
     // The newest of each branch through its index, then the newest of those.
-    for (project_id, branch) in wanted {
+    for (project_id, branch) in list_pairs_of(tx, scope)? {
         found.extend(tx.list(
             sql!(
                 "SELECT p.path, c.branch_name, c.sha, c.author_name, c.committed_date_utc, c.additions,
-                   c.deletions, c.stats_missing, c.unreachable_since
+                   c.deletions, c.stats_missing, c.unreachable_since, c.is_merge, c.title
                  FROM commits c JOIN projects p ON p.project_id = c.project_id
                  WHERE c.project_id = ?1 AND c.branch_name = ?2
                    AND c.committed_date_utc >= ?3 AND c.committed_date_utc < ?4
@@ -292,5 +292,7 @@ pub(super) fn read_commit(row: &Row<'_>) -> db::Result<CommitRow> {
         deletions: row.get(6)?,
         stats_missing: row.get(7)?,
         unreachable_since: row.get(8)?,
+        is_merge: row.get(9)?,
+        title: row.get(10)?,
     })
 }

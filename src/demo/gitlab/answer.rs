@@ -15,8 +15,8 @@ pub(super) fn read_request(request: &Request<Body>, number: usize) -> Asked {
     let path = request.uri().path();
     let segments = path.trim_start_matches("/api/v4/").split('/').map(decode).collect();
     let query = url::form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
-    let token = request.headers().get("private-token").and_then(|value| value.to_str().ok());
-    Asked { segments, query: query.into_owned().collect(), token: token.map(str::to_owned), number }
+    let (token_by, token) = find_token(request).unzip();
+    Asked { segments, query: query.into_owned().collect(), token, token_by, number }
 }
 
 impl Asked {
@@ -25,11 +25,17 @@ impl Asked {
     }
 }
 
+/// The token of a request, and the header that it stands in.
+fn find_token(request: &Request<Body>) -> Option<(&'static str, String)> {
+    let names = ["private-token", "job-token", "deploy-token", "authorization"];
+    let (name, value) = names.into_iter().find_map(|name| Some((name, request.headers().get(name)?)))?;
+    let value = value.to_str().ok()?;
+    let token = if name == "authorization" { value.strip_prefix("Bearer ")? } else { value };
+    Some((name, token.to_owned()))
+}
+
 pub(super) fn is_allowed(request: &Request<Body>, token: Option<&str>) -> bool {
-    let Some(token) = token else { return true };
-    let sent = request.headers().get("private-token").and_then(|value| value.to_str().ok());
-    let bearer = request.headers().get("authorization").and_then(|value| value.to_str().ok());
-    sent == Some(token) || bearer.and_then(|value| value.strip_prefix("Bearer ")) == Some(token)
+    token.is_none_or(|token| find_token(request).is_some_and(|(_, sent)| sent == token))
 }
 
 pub(super) fn plain(status: u16, headers: &[(&'static str, String)], body: &'static str) -> Response<Body> {
@@ -56,6 +62,10 @@ pub(super) async fn answer(world: &World, asked: &Asked) -> Response<Body> {
     let segments: Vec<&str> = asked.segments.iter().map(String::as_str).collect();
     match segments.as_slice() {
         ["groups", group, "projects"] => list_group(world, asked, group),
+        ["projects"] => {
+            let projects = world.lock().projects.clone();
+            list_projects(asked, projects)
+        }
         ["projects", name] => match find(world, name) {
             Some(project) => json_answer(200, &[], project_json(&project).await.to_string()),
             None => message(404, "404 Project Not Found"),
@@ -90,10 +100,23 @@ fn list_group(world: &World, asked: &Asked, group: &str) -> Response<Body> {
     let prefix = format!("{group}/");
     let mut projects: Vec<FakeProject> = {
         let settings = world.lock();
-        settings.projects.iter().filter(|project| project.path.starts_with(&prefix)).cloned().collect()
+        let is_in = |project: &&FakeProject| {
+            project.path.starts_with(&prefix) || project.shared_with.as_deref() == Some(group)
+        };
+        settings.projects.iter().filter(is_in).cloned().collect()
     };
     if projects.is_empty() {
         return message(404, "404 Group Not Found");
+    }
+    if asked.parameter("with_shared") == Some("false") {
+        projects.retain(|project| project.shared_with.is_none());
+    }
+    list_projects(asked, projects)
+}
+
+fn list_projects(asked: &Asked, mut projects: Vec<FakeProject>) -> Response<Body> {
+    if asked.parameter("archived") == Some("false") {
+        projects.retain(|project| !project.is_archived);
     }
     projects.sort_by_key(|project| project.id);
     let all: Vec<serde_json::Value> = projects
@@ -141,6 +164,10 @@ async fn repository(world: &World, asked: &Asked, project: &FakeProject, rest: &
         ["branches", name] => match project.repository.head(name).await {
             Some(sha) => json_answer(200, &[], branch_json(name, &sha).to_string()),
             None => message(404, "404 Branch Not Found"),
+        },
+        ["commits", sha] => match project.repository.list(sha, 0, 1, true).await {
+            Some((_, body)) => json_answer(200, &[], body[1..body.len() - 1].to_owned()),
+            None => message(404, "404 Commit Not Found"),
         },
         ["commits"] => {
             let most = world.lock().most_per_page.unwrap_or(MOST_PER_PAGE);

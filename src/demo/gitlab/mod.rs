@@ -36,6 +36,8 @@ pub struct Asked {
     pub query: Vec<(String, String)>,
     /// The token that came with it.
     pub token: Option<String>,
+    /// The header that it stood in.
+    pub token_by: Option<&'static str>,
     /// How many requests came before it.
     pub number: usize,
 }
@@ -44,6 +46,11 @@ impl Asked {
     /// Whether a page of commits is asked for.
     pub fn is_for_commits(&self) -> bool {
         self.segments.last().is_some_and(|last| last == "commits")
+    }
+
+    /// Whether a single commit is asked for.
+    pub fn is_for_one_commit(&self) -> bool {
+        self.segments.len() == 5 && self.segments[3] == "commits"
     }
 
     /// The value of a parameter.
@@ -86,6 +93,8 @@ pub(crate) struct FakeProject {
     pub(crate) id: i64,
     pub(crate) path: String,
     pub(crate) repository: Repository,
+    pub(crate) is_archived: bool,
+    pub(crate) shared_with: Option<String>,
 }
 
 /// How GitLab answers when `ref_name` is nothing it knows; both have been seen.
@@ -163,10 +172,28 @@ impl GitLab {
         self.add(id, path, Repository::Made(history));
     }
 
+    /// Archives a project.
+    pub fn set_archived(&self, id: i64) {
+        self.world
+            .lock()
+            .projects
+            .iter_mut()
+            .filter(|project| project.id == id)
+            .for_each(|project| project.is_archived = true);
+    }
+
+    /// Shares a project with a group that it is not in.
+    pub fn share(&self, id: i64, group: &str) {
+        let mut settings = self.world.lock();
+        let shared = settings.projects.iter_mut().filter(|project| project.id == id);
+        shared.for_each(|project| project.shared_with = Some(group.to_owned()));
+    }
+
     fn add(&self, id: i64, path: &str, repository: Repository) {
         let mut settings = self.world.lock();
         settings.projects.retain(|project| project.id != id);
-        settings.projects.push(FakeProject { id, path: path.to_owned(), repository });
+        let (path, is_archived, shared_with) = (path.to_owned(), false, None);
+        settings.projects.push(FakeProject { id, path, repository, is_archived, shared_with });
     }
 
     /// From now on only this token is good.

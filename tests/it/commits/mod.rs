@@ -5,7 +5,7 @@ pub(crate) mod world;
 use std::collections::BTreeSet;
 
 use tsuzuki::commits::run::RunStatus;
-use tsuzuki::commits::stats::{self, By};
+use tsuzuki::commits::stats::{self, By, Counting};
 use tsuzuki::commits::store::reading::Scope;
 use tsuzuki::demo::gitlab::{Fault, UnknownRevision};
 
@@ -210,6 +210,9 @@ on_both_databases! {
         let unreadable = repo.commit("2024-01-02T00:00:00Z");
         repo.commit("2024-01-03T00:00:00Z");
         world.gitlab.set_fault(|asked| {
+            if asked.is_for_one_commit() {
+                return Some(Fault::Status(404, vec![], "{\"message\":\"404 Commit Not Found\"}"));
+            }
             asked.is_for_commits().then_some(Fault::Edit(|page| {
                 let Some(commits) = page.as_array_mut() else { return };
                 commits[0].as_object_mut().unwrap().remove("stats");
@@ -257,20 +260,20 @@ on_both_databases! {
         world.start().await.unwrap();
         assert_eq!(rows(&fixture.db).await.len(), 10);
         let count = |scope: Scope, by: By, zone: &str| {
-            let (db, zone) = (fixture.db.clone(), zone.parse().unwrap());
-            async move { db.read(move |tx| stats::count(tx, &scope, by, &zone)).await.unwrap() }
+            let (db, counting) = (fixture.db.clone(), Counting::new(scope, zone.parse().unwrap(), Default::default()));
+            async move { db.read(move |tx| stats::count(tx, &counting, by)).await.unwrap() }
         };
         let all = count(Scope::default(), By::Month, "UTC").await;
-        let lines: Vec<_> = all.rows.iter().map(|row| (row.period.as_deref().unwrap(), row.author.as_str(), row.commits, row.additions)).collect();
+        let lines: Vec<_> = all.rows.iter().map(|row| (row.period.as_deref().unwrap(), row.author.as_deref().unwrap(), row.sum.commits, row.sum.additions)).collect();
         assert_eq!(lines, [("2024-01", "Ann Author", 1, 2), ("2024-02", "Ann Author", 2, 4)]);
         let tokyo = count(Scope::default(), By::Month, "Asia/Tokyo").await;
         assert_eq!(tokyo.rows.len(), 1, "the last evening of January in UTC is February in Tokyo");
         assert_eq!(tokyo.timezone, "Asia/Tokyo");
-        let project = count(Scope { project_id: Some(1), ..Scope::default() }, By::Author, "UTC").await;
-        assert_eq!((project.commits, project.rows.len()), (3, 1));
+        let project = count(Scope { project_id: Some(1), ..Scope::default() }, By::Person, "UTC").await;
+        assert_eq!((project.total.commits, project.rows.len()), (3, 1));
         let branch = Scope { project_id: Some(2), branch_name: Some("stable".into()), ..Scope::default() };
-        assert_eq!(count(branch, By::Day, "UTC").await.commits, 2);
-        let shown = serde_json::to_string(&all).unwrap() + &stats::render_tsv(&all);
+        assert_eq!(count(branch, By::Day, "UTC").await.total.commits, 2);
+        let shown = serde_json::to_string(&all).unwrap() + &all.columns().concat() + &format!("{:?}", all.fields(&all.rows[0]));
         assert!(!shown.contains('@'), "{shown}");
         assert!(shown.contains("month (UTC)"));
         // The same, whichever of its rows GitLab gave no lines for.
@@ -282,8 +285,8 @@ on_both_databases! {
                 );
                 tx.execute(forget, tsuzuki::params![project])
             }).await.unwrap();
-            let all = count(Scope::default(), By::Author, "UTC").await;
-            assert_eq!((all.commits, all.stats_missing, all.rows[0].additions), (3, 1, 4), "{all:?}");
+            let all = count(Scope::default(), By::Person, "UTC").await;
+            assert_eq!((all.total.commits, all.stats_missing, all.rows[0].sum.additions), (3, 1, 4), "{all:?}");
         }
     }
 
@@ -299,8 +302,8 @@ on_both_databases! {
         let stored = rows(&fixture.db).await;
         assert_eq!(stored.iter().filter(|row| row.author_email.contains('@')).count(), 1);
         assert!(stored.iter().all(|row| row.author_name == "Ann Author"));
-        let zone = "UTC".parse().unwrap();
-        let stats = fixture.db.read(move |tx| stats::count(tx, &Scope::default(), By::Author, &zone)).await.unwrap();
-        assert_eq!((stats.rows.len(), stats.rows[0].commits), (1, 2), "one person, however stored");
+        let counting = Counting::new(Scope::default(), "UTC".parse().unwrap(), Default::default());
+        let stats = fixture.db.read(move |tx| stats::count(tx, &counting, By::Person)).await.unwrap();
+        assert_eq!((stats.rows.len(), stats.rows[0].sum.commits), (1, 2), "one person, however stored");
     }
 }

@@ -3,21 +3,23 @@
 mod wire;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use reqwest::header::HeaderName;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use tokio_util::sync::CancellationToken;
-use tracing::debug;
+use tracing::info;
 use url::Url;
 
-use super::ask::{Asker, RateLimit};
-use super::{Access, Error, Host, HostKind, Range};
+use super::ask::{Asker, Patience, RateLimit};
+use super::{Access, Error, Host, HostKind, Listing, Range, TokenKind};
 use crate::commits::author::Emails;
 use crate::commits::model::{Page, RemoteProject};
 use crate::engine::job::Boxed;
 use crate::engine::pipeline::{Flag, Shape};
 use crate::fetch::{AllowPrivate, Answer, Limits, Manners, Request, SecretHint, header};
+use crate::time::Clock;
 
 const NAME: &str = "GitLab";
 pub(in crate::commits) const KIND: HostKind =
@@ -35,8 +37,8 @@ pub(in crate::commits) const TOKEN: SecretHint = SecretHint {
 };
 /// Commits, projects and branches a page; GitLab allows no more.
 const PER_PAGE: &str = "100";
-/// How often a page with line counts is repeated before it is asked for without them.
-const ATTEMPTS_WITH_STATS: u32 = 3;
+/// A page with line counts that takes longer was the last one that is asked for with them.
+const SLOW_PAGE: Duration = Duration::from_secs(20);
 /// Pages of one listing; more is a server that goes in circles.
 const MOST_PAGES: u32 = 1_000_000;
 
@@ -44,10 +46,13 @@ const MOST_PAGES: u32 = 1_000_000;
 struct Client {
     asker: Asker,
     base: Url,
-    token: Option<SecretString>,
+    token: Option<(HeaderName, SecretString)>,
     allow_private: AllowPrivate,
     manners: Manners,
     emails: Emails,
+    clock: Clock,
+    /// Counting lines was too much for it: the rest of the pages come without.
+    is_slow_at_lines: AtomicBool,
 }
 
 impl Client {
@@ -57,9 +62,11 @@ impl Client {
             reset: HeaderName::from_static("ratelimit-reset"),
         };
         Self {
-            asker: Asker::new(NAME, access.fetcher, access.clock, limit),
+            asker: Asker::new(NAME, access.fetcher, access.clock.clone(), limit),
             base: access.base,
-            token: access.token,
+            clock: access.clock,
+            is_slow_at_lines: AtomicBool::new(false),
+            token: access.token.map(|token| shown_token(token, access.token_kind)),
             allow_private: access.allow_private,
             manners: Manners { at_once: access.at_once, spacing: Duration::ZERO },
             emails: access.emails,
@@ -72,8 +79,18 @@ impl Client {
         query: &[(&str, &str)],
         stop: &CancellationToken,
     ) -> Result<Answer, Error> {
+        self.get_with(Patience::Usual, path, query, stop).await
+    }
+
+    async fn get_with(
+        &self,
+        patience: Patience,
+        path: &[&str],
+        query: &[(&str, &str)],
+        stop: &CancellationToken,
+    ) -> Result<Answer, Error> {
         let refusal = |status, body: &[u8]| self.refusal(status, body);
-        self.asker.get(&self.request(path, query), refusal, stop).await
+        self.asker.get(patience, &self.request(path, query), refusal, stop).await
     }
 
     async fn get_all<T>(
@@ -98,8 +115,8 @@ impl Client {
         }
     }
 
-    /// Counting lines is the costly part for GitLab. If it keeps failing at that, the page is asked for without,
-    /// and its commits are stored as lacking their lines.
+    /// Counting lines is the costly part for GitLab. If it fails at that or takes long, this page or the ones after it
+    /// are asked for without, and their commits are stored as lacking their lines.
     async fn get_commits(
         &self,
         remote_id: i64,
@@ -120,17 +137,26 @@ impl Client {
             ("page", &number),
             ("with_stats", "true"),
         ];
-        let refusal = |status, body: &[u8]| self.refusal(status, body);
-        let with_stats = self.request(&path, &query);
-        let answer = match self.asker.get_within(ATTEMPTS_WITH_STATS, &with_stats, refusal, stop).await {
-            Err(Error::Failed(why)) => {
-                debug!("Asking for page {page} without line counts: {why}");
+        let began = self.clock.now();
+        let with_lines = match self.is_slow_at_lines.load(Ordering::Relaxed) {
+            true => None,
+            false => Some(self.get_with(Patience::Little, &path, &query, stop).await),
+        };
+        if self.clock.now().since(began) > SLOW_PAGE || matches!(with_lines, Some(Err(Error::Failed(_)))) {
+            self.is_slow_at_lines.store(true, Ordering::Relaxed);
+        }
+        let answer = match with_lines {
+            None => self.get(&path, &query[..3], stop).await?,
+            Some(Err(Error::Failed(why))) => {
+                info!("{NAME} is slow at counting lines; they are read after the commits: {why}");
                 self.get(&path, &query[..3], stop).await?
             }
-            other => other?,
+            Some(other) => other?,
         };
         let commits = wire::read_commits(&answer.body, self.emails).map_err(Error::Failed)?;
-        Ok(Page { commits, next: next_page(&answer, page)? })
+        let total = header::text(&answer.head.headers, &HeaderName::from_static("x-total"));
+        let total = total.and_then(|total| total.parse().ok());
+        Ok(Page { commits, next: next_page(&answer, page)?, total })
     }
 
     fn request(&self, path: &[&str], query: &[(&str, &str)]) -> Request {
@@ -153,7 +179,7 @@ impl Client {
             .manners(self.manners)
             .limits(limits);
         match &self.token {
-            Some(token) => request.secret_header(HeaderName::from_static("private-token"), token),
+            Some((name, token)) => request.secret_header(name.clone(), token),
             None => request,
         }
     }
@@ -204,13 +230,24 @@ impl Host for Client {
         })
     }
 
-    fn fetch_group<'a>(
+    fn fetch_listed<'a>(
         &'a self,
-        group: &'a str,
+        listing: Listing<'a>,
         stop: &'a CancellationToken,
     ) -> Boxed<'a, Result<Vec<RemoteProject>, Error>> {
         Box::pin(async move {
-            let query = [("include_subgroups", "true"), ("order_by", "id"), ("sort", "asc")];
+            let mut query = vec![("order_by", "id"), ("sort", "asc")];
+            if !listing.archived {
+                query.push(("archived", "false"));
+            }
+            let Some(group) = listing.group else {
+                query.push(("membership", "true"));
+                return self.get_all(&["projects"], &query, wire::read_projects, stop).await;
+            };
+            query.push(("include_subgroups", "true"));
+            if !listing.shared {
+                query.push(("with_shared", "false"));
+            }
             self.get_all(&["groups", group, "projects"], &query, wire::read_projects, stop).await
         })
     }
@@ -239,6 +276,19 @@ impl Host for Client {
         })
     }
 
+    fn fetch_lines<'a>(
+        &'a self,
+        remote_id: i64,
+        sha: &'a str,
+        stop: &'a CancellationToken,
+    ) -> Boxed<'a, Result<Option<(i64, i64)>, Error>> {
+        Box::pin(async move {
+            let path = ["projects", &remote_id.to_string(), "repository", "commits", sha];
+            let answer = self.get_with(Patience::Little, &path, &[], stop).await?;
+            wire::read_lines(&answer.body).map_err(Error::Failed)
+        })
+    }
+
     fn fetch_commits<'a>(
         &'a self,
         remote_id: i64,
@@ -247,6 +297,18 @@ impl Host for Client {
         stop: &'a CancellationToken,
     ) -> Boxed<'a, Result<Page, Error>> {
         Box::pin(self.get_commits(remote_id, range, page, stop))
+    }
+}
+
+/// The header that holds a token of that kind, and what stands in it.
+fn shown_token(token: SecretString, kind: TokenKind) -> (HeaderName, SecretString) {
+    match kind {
+        TokenKind::Private => (HeaderName::from_static("private-token"), token),
+        TokenKind::Job => (HeaderName::from_static("job-token"), token),
+        TokenKind::Deploy => (HeaderName::from_static("deploy-token"), token),
+        TokenKind::Bearer => {
+            (reqwest::header::AUTHORIZATION, format!("Bearer {}", token.expose_secret()).into())
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::commits::author::{Emails, author_of};
+use crate::commits::author::{Emails, author_of, title_of};
 use crate::commits::model::{Commit, RemoteProject, is_sha};
 use crate::text::one_line;
 
@@ -13,6 +13,8 @@ struct WireCommit {
     author_name: Option<String>,
     #[serde(default)]
     author_email: Option<String>,
+    #[serde(default)]
+    title: Option<String>,
     #[serde(default)]
     committed_date: Option<Box<str>>,
     #[serde(default)]
@@ -25,6 +27,24 @@ struct WireCommit {
 struct WireStats {
     additions: Option<i64>,
     deletions: Option<i64>,
+}
+
+impl WireStats {
+    fn lines(self) -> Option<(i64, i64)> {
+        let bounded = |lines: i64| lines.clamp(0, MOST_LINES);
+        Some((bounded(self.additions?), bounded(self.deletions?)))
+    }
+}
+
+/// Reads the line counts of one commit, if it has any.
+pub(super) fn read_lines(body: &[u8]) -> Result<Option<(i64, i64)>, String> {
+    #[derive(Deserialize)]
+    struct WithStats {
+        stats: Option<WireStats>,
+    }
+    let commit: WithStats =
+        serde_json::from_slice(body).map_err(|error| format!("the commit cannot be read: {error}"))?;
+    Ok(commit.stats.and_then(WireStats::lines))
 }
 
 /// Reads a page of commits.
@@ -44,10 +64,10 @@ fn read_commit(wire: WireCommit, emails: Emails) -> Result<Commit, String> {
     }
     let (author_name, author_email) = author_of(wire.author_name, wire.author_email, emails);
     let text = wire.committed_date.unwrap_or_default();
-    let bounded = |lines: i64| lines.clamp(0, MOST_LINES);
-    let lines = wire.stats.and_then(|stats| Some((bounded(stats.additions?), bounded(stats.deletions?))));
+    let lines = wire.stats.and_then(WireStats::lines);
     Ok(Commit {
         sha: wire.id,
+        title: title_of(wire.title),
         author_name,
         author_email,
         committed_at: text.parse().map_err(|_| one_line(&text).into()),
@@ -80,7 +100,8 @@ impl From<WireProject> for RemoteProject {
                 .map(|name| one_line(&name))
                 .filter(|name| !name.is_empty())
                 .unwrap_or_else(|| path.clone()),
-            is_empty: wire.empty_repo.unwrap_or(wire.default_branch.is_none()),
+            // Whoever may not read the repository is told neither.
+            is_empty: wire.empty_repo.unwrap_or(false),
             default_branch: wire.default_branch.filter(|branch| !branch.is_empty()),
             web_url: wire.web_url,
             path,

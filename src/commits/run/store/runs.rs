@@ -20,7 +20,7 @@ macro_rules! run_columns {
 macro_rules! target_columns {
     () => {
         "SELECT project_id, branch_name, status, new_commits_count, error_message, processed_at_utc,
-           stored_count, lease_owner, lease_until FROM bulk_collection_results "
+           stored_count, lease_owner, lease_until, is_known_failure FROM bulk_collection_results "
     };
 }
 
@@ -133,6 +133,7 @@ fn read_target(row: &Row<'_>) -> db::Result<TargetRow> {
         stored_count: row.get(6)?,
         lease_owner: row.get::<Option<String>>(7)?.filter(|owner| !presence::is_gone(owner)),
         lease_until: row.get(8)?,
+        is_known_failure: row.get(9)?,
     })
 }
 

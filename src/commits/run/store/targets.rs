@@ -3,6 +3,7 @@
 use super::super::LEASE;
 use super::super::model::{RunRow, Target, TargetStatus};
 use super::runs::{find_run, find_running};
+use crate::commits::store::branches;
 use crate::db::{self, ToValue, Tx};
 use crate::id::{Owner, RunId};
 use crate::ledger::presence;
@@ -228,9 +229,26 @@ pub fn complete_target(
         |row| row.get::<i64>(0),
     )?;
     let Some(stored) = stored else { return Ok(None) };
+    note_failure(tx, claimed, outcome.err(), now)?;
     let (good, bad) = if outcome.is_ok() { (1, 0) } else { (0, 1) };
     let is_last = count_completed(tx, &claimed.run_id, good, bad)?;
     Ok(Some(Completed { stored, is_last }))
+}
+
+/// Remembers on the branch whether and why it fails, and on the result whether that was known.
+fn note_failure(tx: &mut Tx<'_>, claimed: &Claimed, why: Option<&str>, now: Timestamp) -> db::Result<()> {
+    let (project_id, branch) = (claimed.project_id, claimed.branch_name.as_str());
+    let Some(why) = why else { return branches::reset_failing(tx, project_id, branch) };
+    if !branches::mark_failing(tx, project_id, branch, why, now)? {
+        tx.execute(
+            sql!(
+                "UPDATE bulk_collection_results SET is_known_failure = 1
+                 WHERE run_id = ?1 AND project_id = ?2 AND branch_name = ?3"
+            ),
+            params![claimed.run_id, project_id, branch],
+        )?;
+    }
+    Ok(())
 }
 
 /// Moves the counters of a run; `true` when that was its last target.

@@ -1,0 +1,227 @@
+//! Commits added up per person and period, as they come out of the database.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::periods::Periods;
+use super::{LeftOut, StatRow};
+use crate::commits::people::{Author, People};
+use crate::commits::store::reading::Counted;
+use crate::db;
+
+/// Commits and their lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Sum {
+    /// Commits with one parent or none.
+    pub commits: i64,
+    /// Commits with two parents or more.
+    pub merges: i64,
+    /// Lines added.
+    pub additions: i64,
+    /// Lines deleted.
+    pub deletions: i64,
+    /// Commits whose lines should be in the sum, but were not given by the host.
+    #[serde(skip)]
+    pub stats_missing: i64,
+}
+
+impl Sum {
+    fn add(&mut self, commit: &Counted<'_>, with_merges: bool) -> db::Result<()> {
+        let (number, is_merge) = (commit.commits()?, commit.is_merge()?);
+        match is_merge {
+            true => self.merges += number,
+            false => self.commits += number,
+        }
+        if !is_merge || with_merges {
+            let (additions, deletions) = commit.lines()?;
+            self.additions += additions;
+            self.deletions += deletions;
+            self.stats_missing += commit.stats_missing()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn extend(&mut self, other: &Self) {
+        self.commits += other.commits;
+        self.merges += other.merges;
+        self.additions += other.additions;
+        self.deletions += other.deletions;
+        self.stats_missing += other.stats_missing;
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Contributor {
+    pub(super) key: String,
+    pub(super) name: String,
+    /// The date of the commit that gave the name; after all dates if the config did.
+    named_at: String,
+}
+
+/// Who commits, by every spelling that was met.
+pub(super) struct Contributors<'a> {
+    people: &'a People,
+    pub(super) all: Vec<Contributor>,
+    /// From an address and a name to a person, or to nobody.
+    spellings: HashMap<String, HashMap<String, Option<u32>>>,
+    by_key: HashMap<String, u32>,
+    pub(super) left_out: LeftOut,
+}
+
+impl<'a> Contributors<'a> {
+    pub(super) fn new(people: &'a People) -> Self {
+        let (spellings, by_key) = (HashMap::new(), HashMap::new());
+        Self { people, all: Vec::new(), spellings, by_key, left_out: LeftOut::default() }
+    }
+
+    /// The number of the person whose a commit is; `None` if it does not count.
+    pub(super) fn find(&mut self, commit: &Counted<'_>) -> db::Result<Option<u32>> {
+        let (name, email) = (commit.author_name()?, commit.author_email()?);
+        let known = self.spellings.get(email).and_then(|names| names.get(name));
+        let person = match known {
+            Some(person) => *person,
+            None => self.add(name, email),
+        };
+        let Some(person) = person else {
+            self.left_out.authors += commit.commits()?;
+            return Ok(None);
+        };
+        if self.people.looks_at_titles() && self.people.leaves_out_title(commit.title()?) {
+            self.left_out.titles += commit.commits()?;
+            return Ok(None);
+        }
+        let date = commit.committed_date_utc()?;
+        let entry = &mut self.all[person as usize];
+        if date > entry.named_at.as_str() {
+            entry.named_at = date.to_owned();
+            entry.name = name.to_owned();
+        }
+        Ok(Some(person))
+    }
+
+    fn add(&mut self, name: &str, email: &str) -> Option<u32> {
+        let person = match self.people.find(name, email) {
+            Author::LeftOut => None,
+            Author::Person { key, name } => {
+                let next = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+                let person = *self.by_key.entry(key.clone()).or_insert(next);
+                if person == next {
+                    self.all.push(Contributor { key, ..Contributor::default() });
+                }
+                if let Some(name) = name {
+                    let entry = &mut self.all[person as usize];
+                    (entry.name, entry.named_at) = (name, "~".to_owned());
+                }
+                Some(person)
+            }
+        };
+        self.spellings.entry(email.to_owned()).or_default().insert(name.to_owned(), person);
+        person
+    }
+
+    /// Their names; people of one name are told apart by a piece of what tells them apart, which is the same everywhere.
+    pub(super) fn list_names(&self) -> Vec<String> {
+        let mut sharing: BTreeMap<&str, usize> = BTreeMap::new();
+        for person in &self.all {
+            *sharing.entry(&person.name).or_default() += 1;
+        }
+        let name = |person: &Contributor| match sharing[person.name.as_str()] {
+            1 => person.name.clone(),
+            _ => format!("{} ({})", person.name, person.mark()),
+        };
+        self.all.iter().map(name).collect()
+    }
+}
+
+impl Contributor {
+    /// Four characters that tell people of one name apart.
+    fn mark(&self) -> &str {
+        self.key.strip_prefix("sha256:").and_then(|digits| digits.get(..4)).unwrap_or("config")
+    }
+
+    /// Whether a person is meant by `name`, with its mark or without.
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        let bare = name.strip_suffix(&format!(" ({})", self.mark())).unwrap_or(name);
+        bare.to_lowercase() == self.name.to_lowercase()
+    }
+}
+
+/// Sums per period and person.
+pub(super) struct Tally<'a> {
+    pub(super) contributors: Contributors<'a>,
+    periods: Periods,
+    sums: HashMap<(u32, u32), Sum>,
+    with_merges: bool,
+}
+
+impl<'a> Tally<'a> {
+    pub(super) fn new(periods: Periods, people: &'a People, with_merges: bool) -> Self {
+        Self { contributors: Contributors::new(people), periods, sums: HashMap::new(), with_merges }
+    }
+
+    /// Adds commits of one author in one period; answers whose they are if they count.
+    pub(super) fn add(&mut self, commit: &Counted<'_>) -> db::Result<Option<u32>> {
+        let Some(person) = self.contributors.find(commit)? else { return Ok(None) };
+        let period = self.periods.find(commit.committed_date_utc()?);
+        self.sums.entry((period, person)).or_default().add(commit, self.with_merges)?;
+        Ok(Some(person))
+    }
+
+    /// Everything of everybody.
+    pub(super) fn total(&self) -> Sum {
+        self.sums.values().fold(Sum::default(), |mut total, sum| {
+            total.extend(sum);
+            total
+        })
+    }
+
+    /// Label, person and sum, by label and name.
+    pub(super) fn list(&self) -> Vec<(&str, u32, Sum)> {
+        let mut rows: Vec<(&str, u32, Sum)> = self
+            .sums
+            .iter()
+            .map(|((period, person), sum)| (self.periods.label(*period), *person, *sum))
+            .collect();
+        rows.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+        rows
+    }
+
+    /// A row for each period and person.
+    pub(super) fn rows(&self) -> Vec<StatRow> {
+        let names = self.contributors.list_names();
+        let mut rows: Vec<StatRow> = self
+            .list()
+            .into_iter()
+            .map(|(label, person, sum)| StatRow {
+                period: (!label.is_empty()).then(|| label.to_owned()),
+                author: Some(names[person as usize].clone()),
+                ..StatRow::of(sum)
+            })
+            .collect();
+        rows.sort_by(|a, b| (&a.period, &a.author).cmp(&(&b.period, &b.author)));
+        rows
+    }
+
+    /// How many people there are.
+    pub(super) fn people(&self) -> usize {
+        self.contributors.all.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_of_one_name_are_told_apart_by_what_does_not_change() {
+        let people = People::default();
+        let mut contributors = Contributors::new(&people);
+        let person = |key: &str| Contributor { key: key.into(), name: "Ann".into(), named_at: String::new() };
+        contributors.all = vec![person("sha256:beef01"), person("sha256:cafe02")];
+        assert_eq!(contributors.list_names(), ["Ann (beef)", "Ann (cafe)"]);
+        let called = |name: &str| contributors.all.iter().map(|one| one.is_called(name)).collect::<Vec<_>>();
+        assert_eq!(called("ann"), [true, true]);
+        assert_eq!(called("Ann (cafe)"), [false, true]);
+        contributors.all.pop();
+        assert_eq!(contributors.list_names(), ["Ann"]);
+    }
+}

@@ -1,0 +1,87 @@
+//! Forgetting what was collected of a branch, a bounded number of rows at a time.
+
+use std::collections::HashSet;
+
+use super::pages::{self, BranchRef};
+use crate::commits::reach;
+use crate::db::{self, Tx};
+use crate::{params, sql};
+
+/// What would be forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Forgotten {
+    /// Commits of the branch.
+    pub commits: i64,
+    /// … that no other branch of the project has.
+    pub only_here: i64,
+}
+
+/// Counts what a branch has.
+pub fn count(tx: &mut Tx<'_>, place: BranchRef<'_>) -> db::Result<Forgotten> {
+    let mut elsewhere = HashSet::new();
+    tx.each(
+        sql!("SELECT sha FROM commits WHERE project_id = ?1 AND branch_name <> ?2"),
+        params![place.project_id, place.branch_name],
+        |row| {
+            elsewhere.insert(reach::key(row.text(0)?));
+            Ok(())
+        },
+    )?;
+    let mut found = Forgotten { commits: 0, only_here: 0 };
+    tx.each(
+        sql!("SELECT sha FROM commits WHERE project_id = ?1 AND branch_name = ?2"),
+        params![place.project_id, place.branch_name],
+        |row| {
+            found.commits += 1;
+            found.only_here += i64::from(!elsewhere.contains(&reach::key(row.text(0)?)));
+            Ok(())
+        },
+    )?;
+    Ok(found)
+}
+
+/// Forgets how far the branch was read, before anything of it goes: if it is ever collected again, all of it is.
+pub fn reset_state(tx: &mut Tx<'_>, place: BranchRef<'_>) -> db::Result<()> {
+    pages::reset_walk(tx, place)?;
+    tx.execute(
+        sql!(
+            "UPDATE branches SET complete_head = NULL, complete_since = NULL, last_walk_at = NULL,
+               open_parents = NULL, failing_since = NULL, failing_why = NULL
+             WHERE project_id = ?1 AND branch_name = ?2"
+        ),
+        params![place.project_id, place.branch_name],
+    )?;
+    Ok(())
+}
+
+/// Deletes up to `limit` commits of a branch; answers how many went.
+pub fn delete_commits(tx: &mut Tx<'_>, place: BranchRef<'_>, limit: usize) -> db::Result<u64> {
+    tx.execute(
+        sql!(
+            "DELETE FROM commits WHERE project_id = ?1 AND branch_name = ?2 AND sha IN (
+               SELECT c.sha FROM commits c WHERE c.project_id = ?1 AND c.branch_name = ?2
+               ORDER BY c.sha LIMIT ?3)"
+        ),
+        params![place.project_id, place.branch_name, limit],
+    )
+}
+
+/// Deletes up to `limit` edges of the graph of a project that has no commits left; answers how many went.
+pub fn delete_graph(tx: &mut Tx<'_>, project_id: i64, limit: usize) -> db::Result<u64> {
+    let any = tx.find(
+        sql!("SELECT 1 FROM commits WHERE project_id = ?1 ORDER BY project_id, branch_name, sha LIMIT 1"),
+        params![project_id],
+        |row| row.get::<i64>(0),
+    )?;
+    if any.is_some() {
+        return Ok(0);
+    }
+    tx.execute(sql!("DELETE FROM commit_roots WHERE project_id = ?1"), params![project_id])?;
+    tx.execute(
+        sql!(
+            "DELETE FROM commit_parents WHERE project_id = ?1 AND sha IN (
+               SELECT e.sha FROM commit_parents e WHERE e.project_id = ?1 ORDER BY e.sha LIMIT ?2)"
+        ),
+        params![project_id, limit],
+    )
+}

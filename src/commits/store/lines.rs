@@ -1,0 +1,66 @@
+//! Commits without line counts: the next to ask for, and what came of it.
+
+use super::projects;
+use crate::db::{self, Tx};
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+/// A row that lacks its line counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The project.
+    pub project_id: i64,
+    /// The host's number of it.
+    pub remote_id: i64,
+    /// The branch.
+    pub branch_name: String,
+    /// The commit.
+    pub sha: String,
+}
+
+/// Up to `limit` rows of a host that lack line counts and were not asked for since `before`.
+pub fn list_missing(
+    tx: &mut Tx<'_>,
+    host: &str,
+    before: Timestamp,
+    limit: usize,
+) -> db::Result<Vec<Missing>> {
+    let mut missing = Vec::new();
+    for project in projects::list(tx, Some(host))?.into_iter().filter(|project| project.removed_at.is_none())
+    {
+        let left = limit - missing.len();
+        if left == 0 {
+            break;
+        }
+        missing.extend(tx.list(
+            sql!(
+                "SELECT branch_name, sha FROM commits
+                 WHERE project_id = ?1 AND stats_missing = 1 AND stats_tried_at < ?2 AND unreachable_since IS NULL
+                 ORDER BY stats_tried_at LIMIT ?3"
+            ),
+            params![project.project_id, before, left],
+            |row| {
+                Ok(Missing {
+                    project_id: project.project_id,
+                    remote_id: project.remote_id,
+                    branch_name: row.get(0)?,
+                    sha: row.get(1)?,
+                })
+            },
+        )?);
+    }
+    Ok(missing)
+}
+
+/// Writes the lines that a commit adds and deletes, or that nobody could say.
+pub fn put(tx: &mut Tx<'_>, row: &Missing, lines: Option<(i64, i64)>, now: Timestamp) -> db::Result<()> {
+    let (additions, deletions) = lines.unwrap_or_default();
+    tx.execute(
+        sql!(
+            "UPDATE commits SET additions = ?4, deletions = ?5, stats_missing = ?6, stats_tried_at = ?7
+             WHERE project_id = ?1 AND branch_name = ?2 AND sha = ?3 AND stats_missing = 1"
+        ),
+        params![row.project_id, row.branch_name, row.sha, additions, deletions, lines.is_none(), now],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,40 @@
+//! Rows as a workbook of one sheet, for spreadsheets: numbers stay numbers, and no text becomes a formula.
+
+use rust_xlsxwriter::{Format, Workbook};
+
+use super::Field;
+use crate::config::redact;
+
+/// Why a workbook could not be made.
+pub type NotWritten = rust_xlsxwriter::XlsxError;
+
+/// The bytes of a workbook with one sheet: headings that stay in sight, and the rows.
+pub fn render_workbook(
+    sheet_name: &str,
+    columns: &[String],
+    rows: impl IntoIterator<Item = Vec<Field>>,
+) -> Result<Vec<u8>, NotWritten> {
+    let mut workbook = Workbook::new();
+    let sheet = workbook.add_worksheet().set_name(sheet_name)?;
+    let bold = Format::new().set_bold();
+    for (column, heading) in (0..).zip(columns) {
+        sheet.write_string_with_format(0, column, heading, &bold)?;
+    }
+    sheet.set_freeze_panes(1, 0)?;
+    for (row, fields) in (1..).zip(rows) {
+        for (column, field) in (0..).zip(fields) {
+            match field {
+                Field::Null => {}
+                // A cell of a sheet holds what a double can.
+                Field::Int(number) => drop(sheet.write_number(row, column, number as f64)?),
+                Field::Flag(flag) => drop(sheet.write_boolean(row, column, flag)?),
+                Field::Word(word) => drop(sheet.write_string(row, column, word)?),
+                Field::Text(text) => drop(sheet.write_string(row, column, redact(&text))?),
+                Field::List(items) => drop(sheet.write_string(row, column, redact(&items.join("; ")))?),
+                Field::Json(json) => drop(sheet.write_string(row, column, redact(&json.to_string()))?),
+            }
+        }
+    }
+    sheet.autofit();
+    workbook.save_to_buffer()
+}

@@ -1,0 +1,203 @@
+//! Which projects and branches are collected, what is said of those that cannot be, and how far a run is.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use tokio_util::sync::CancellationToken;
+use tsuzuki::channel::outbox::{self, Filter};
+use tsuzuki::commits::run::decide::Sharing;
+use tsuzuki::commits::run::{Only, Step};
+use tsuzuki::commits::store::projects;
+use tsuzuki::demo::gitlab::{Fault, GitLab};
+
+use crate::commits::world::{Repo, TOKEN, World, config_text, rows};
+
+/// The paths of the projects that were found.
+async fn found(world: &World) -> Vec<String> {
+    let all = world.db.read(|tx| projects::list(tx, None)).await.unwrap();
+    all.into_iter().map(|project| project.path).collect()
+}
+
+/// Two groups, an archived project, one that is shared, and one outside.
+fn add_projects(gitlab: &GitLab) {
+    for (id, path) in
+        [(1, "a/one"), (2, "a/sandbox"), (3, "a/old"), (4, "b/two"), (5, "c/guest"), (6, "d/three")]
+    {
+        gitlab.add_synthetic(id, path, 3);
+    }
+    gitlab.set_archived(3);
+    gitlab.share(5, "b");
+}
+
+on_both_databases! {
+    async fn projects_come_from_several_groups_and_memberships_by_choice(fixture) {
+        for (number, (keys, expected)) in [
+            ("group = \"a\"", vec!["a/old", "a/one", "a/sandbox"]),
+            ("group = [\"a\", \"b\"]", vec!["a/old", "a/one", "a/sandbox", "b/two"]),
+            ("group = [\"a\", \"b\"]\narchived = false\nshared = true", vec!["a/one", "a/sandbox", "b/two", "c/guest"]),
+            ("group = [\"a\"]\nexclude = [\"*/sandbox\", \"a/o?d\"]\nprojects = [\"a/old\"]", vec!["a/old", "a/one"]),
+            ("membership = true\ninclude = [\"*/t*\", \"a/one\"]", vec!["a/one", "b/two", "d/three"]),
+        ].into_iter().enumerate() {
+            let world = World::new(&fixture.db, keys).await;
+            add_projects(&world.gitlab);
+            let outcome = world.start().await.unwrap();
+            assert_eq!(outcome.problems, Vec::<String>::new(), "{keys}");
+            let mut here = found(&world).await;
+            here.dedup();
+            assert_eq!(outcome.run.run.total_targets, expected.len() as i64, "{number}: {keys}");
+            assert!(expected.iter().all(|path| here.contains(&(*path).to_owned())), "{keys}: {here:?}");
+        }
+    }
+
+    async fn branches_are_left_out_by_pattern(fixture) {
+        let repo = Repo::create(fixture.dir.path(), "app");
+        repo.commit("2024-01-01T00:00:00Z");
+        for name in ["feature/a", "wip/b", "release/1"] {
+            repo.git(&["branch", name]);
+        }
+        let keys = "projects = [\"team/app\"]\nbranches = [\"*\"]\nexclude_branches = [\"wip/*\", \"feature/*\"]";
+        let world = World::new(&fixture.db, keys).await;
+        world.gitlab.add_repository(1, "team/app", &repo.dir);
+        world.start().await.unwrap();
+        let names: Vec<String> = rows(&fixture.db).await.into_iter().map(|row| row.branch).collect();
+        assert_eq!(names, ["main", "release/1"]);
+    }
+
+    async fn every_kind_of_token_stands_where_gitlab_looks_for_it(fixture) {
+        for (kind, header) in [
+            ("private", "private-token"), ("bearer", "authorization"), ("job", "job-token"), ("deploy", "deploy-token"),
+        ] {
+            let world = World::new(&fixture.db, &format!("group = \"a\"\ntoken_kind = \"{kind}\"")).await;
+            add_projects(&world.gitlab);
+            assert_eq!(world.start().await.unwrap().run.run.failed_count, 0, "{kind}");
+            let asked = world.gitlab.requests();
+            assert!(asked.iter().all(|asked| asked.token_by == Some(header) && asked.token.as_deref() == Some(TOKEN)), "{kind}");
+        }
+    }
+
+    async fn a_project_that_the_token_cannot_see_into_is_a_line(fixture) {
+        let world = World::new(&fixture.db, "projects = [\"a/one\", \"d/three\"]").await;
+        add_projects(&world.gitlab);
+        // A guest is told neither the default branch nor whether there is a repository.
+        world.gitlab.set_fault(|asked| {
+            let is_hidden = asked.segments == ["projects", "d/three"];
+            is_hidden.then_some(Fault::Edit(|project| {
+                let fields = project.as_object_mut().unwrap();
+                fields.remove("default_branch");
+                fields.remove("empty_repo");
+            }))
+        });
+        for _ in 0..2 {
+            let outcome = world.start().await.unwrap();
+            assert_eq!(outcome.problems.len(), 1, "{:?}", outcome.problems);
+            assert!(outcome.problems[0].contains("d/three") && outcome.problems[0].contains("Reporter"), "{:?}", outcome.problems);
+        }
+    }
+
+    async fn progress_moves_within_a_branch(fixture) {
+        let world = World::new(&fixture.db, "projects = [\"big/app\"]").await;
+        world.gitlab.add_synthetic(1, "big/app", 450);
+        world.gitlab.set_fault(|asked| asked.is_for_commits().then(|| Fault::Headers(vec![("x-total", Some("450".into()))])));
+        let steps: Arc<Mutex<Vec<Step>>> = Arc::default();
+        let heard = Arc::clone(&steps);
+        let bulk = world.bulk(&CancellationToken::new()).watched(Arc::new(move |step| heard.lock().unwrap().push(step.clone())));
+        bulk.start(None, Sharing::Alone).await.unwrap();
+        let steps = steps.lock().unwrap();
+        let reading: Vec<_> = steps.iter().filter_map(|step| step.reading.as_ref()).collect();
+        let so_far: Vec<_> = reading.iter().map(|reading| (reading.pages, reading.commits)).collect();
+        assert_eq!(so_far, [(1, 100), (2, 200), (3, 300), (4, 400), (5, 450)]);
+        assert!(reading.iter().all(|reading| reading.rate > 0.0 && reading.left_secs.is_some()));
+        assert_eq!(reading.last().unwrap().left_secs, Some(0));
+        assert!(steps.last().unwrap().reading.is_none() && steps.last().unwrap().done == 1);
+    }
+
+    async fn a_target_that_fails_the_same_way_is_told_once(fixture) {
+        let channel = "deliver = [\"hook\"]\n[channel.hook]\nkind = \"webhook\"\nurl = \"https://hook.example/x\"";
+        let world = World::new(&fixture.db, &format!("group = \"a\"\n{channel}")).await;
+        add_projects(&world.gitlab);
+        let refuse = |message: &'static str| world.gitlab.set_fault(move |asked| {
+            let is_one = asked.segments.get(1).is_some_and(|id| id == "1") && asked.segments.len() > 2;
+            is_one.then(|| Fault::Status(403, vec![], message))
+        });
+        let messages = || async { fixture.db.read(|tx| outbox::list(tx, &Filter::default(), 50)).await.unwrap().len() };
+        let needs = || async {
+            let needs = fixture.db.read(|tx| (tsuzuki::commits::pipeline::PIPELINE.list_needs)(tx)).await.unwrap();
+            needs.iter().map(|need| need.text.to_string()).collect::<Vec<_>>()
+        };
+        refuse("{\"message\":\"403 Forbidden\"}");
+        let mut told = Vec::new();
+        for _ in 0..3 {
+            assert_eq!(world.start().await.unwrap().run.run.failed_count, 1);
+            told.push(messages().await);
+        }
+        assert_eq!(told, [1, 1, 1]);
+        let waiting = needs().await;
+        assert!(waiting.len() == 1 && waiting[0].contains("a/one main") && waiting[0].contains("Reporter"), "{waiting:?}");
+        refuse("{\"message\":\"403 For another reason\"}");
+        world.start().await.unwrap();
+        assert_eq!(messages().await, 2, "another reason is news");
+        world.gitlab.reset_fault();
+        world.start().await.unwrap();
+        assert_eq!((messages().await, needs().await.len()), (3, 0), "its commits are");
+        refuse("{\"message\":\"403 Forbidden\"}");
+        world.start().await.unwrap();
+        assert_eq!(messages().await, 4, "and it fails anew");
+    }
+
+    async fn a_run_can_be_of_one_project_or_branch(fixture) {
+        let world = World::new(&fixture.db, "group = \"a\"").await;
+        add_projects(&world.gitlab);
+        let start = |project: &str, branch: Option<&str>| {
+            let only = Only { project: Some(project.to_owned()), branch: branch.map(str::to_owned) };
+            let bulk = world.bulk(&CancellationToken::new()).only(only);
+            async move { bulk.start(None, Sharing::Alone).await.unwrap() }
+        };
+        let tsuzuki::commits::run::Ended::Worked(outcome) = start("a/one", None).await else { panic!() };
+        assert_eq!((outcome.run.run.total_targets, rows(&fixture.db).await.len()), (1, 3));
+        let tsuzuki::commits::run::Ended::Nothing(why) = start("a/one", Some("nowhere")).await else { panic!() };
+        assert!(why[0].contains("a/one nowhere"), "{why:?}");
+        assert_eq!(world.start().await.unwrap().run.run.total_targets, 3);
+    }
+}
+
+#[test]
+fn a_branch_is_forgotten_after_a_preview_and_an_unknown_run_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let gitlab = GitLab::start().await.unwrap();
+        gitlab.add_synthetic(1, "team/app", 2_500);
+        std::fs::write(
+            dir.path().join("tsuzuki.toml"),
+            config_text(&gitlab.url(), TOKEN, "group = \"team\""),
+        )
+        .unwrap();
+        let run = |arguments: &'static [&'static str]| run(dir.path(), arguments);
+        assert_eq!(run(&["bulk", "start", "--project", "app", "--branch", "main"]).await.0, Some(0));
+        for again in ["retry-failed", "resume"] {
+            let arguments: &'static [&'static str] =
+                Box::leak(Box::new(["bulk", again, "550e8400-e29b-41d4-a716-446655440000"]));
+            let (code, words) = run(arguments).await;
+            assert!(code == Some(2) && words.contains("there is no run 550e8400"), "{words}");
+        }
+        let (code, words) = run(&["branch", "rm", "team/app", "main", "--data"]).await;
+        assert!(code == Some(2) && words.contains("2500 commits") && words.contains("--yes"), "{words}");
+        let (code, words) = run(&["branch", "rm", "team/app", "main", "--data", "--yes"]).await;
+        assert!(code == Some(0) && words.contains("Deleted 2500 commits"), "{words}");
+        let (_, words) = run(&["commits", "stats"]).await;
+        assert!(words.contains("0 commits"), "{words}");
+        assert_eq!(run(&["bulk", "start"]).await.0, Some(1), "it is not collected any more");
+        assert_eq!(run(&["branch", "add", "team/app", "main"]).await.0, Some(0));
+        assert_eq!(run(&["bulk", "start"]).await.0, Some(0));
+        let (_, words) = run(&["commits", "stats"]).await;
+        assert!(words.contains("2250 commits, 250 merges"), "{words}");
+    });
+}
+
+async fn run(dir: &Path, arguments: &'static [&'static str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+    command.args(arguments).current_dir(dir).env_clear();
+    let ended = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
+}
