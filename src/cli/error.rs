@@ -158,7 +158,7 @@ impl From<fetch::Error> for Error {
 impl From<web::Error> for Error {
     fn from(error: web::Error) -> Self {
         let exit = match error {
-            web::Error::Open(_) => Exit::Config,
+            web::Error::Open(_) | web::Error::Password(_) => Exit::Config,
             web::Error::Secret(_) => Exit::Credentials,
             web::Error::Listen { .. } => Exit::Failed,
         };

@@ -16,7 +16,7 @@ use crate::config::value::Span;
 use crate::config::{self, Colour};
 use crate::db::{self, Db, Open};
 use crate::engine::alert::Announcer;
-use crate::engine::{Job, Progress, Runner, daemon, store};
+use crate::engine::{Finder, Job, Progress, Runner, daemon, store};
 use crate::text::counted;
 use crate::web;
 
@@ -25,6 +25,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// How often alerts are brought up to date.
 const ANNOUNCE_EVERY: Duration = Duration::from_secs(60);
+
+/// Events that a thing is shown with at most.
+pub(super) const EVENTS: usize = 100;
 
 /// How often old history is deleted.
 const FORGET_EVERY: Duration = Duration::from_secs(60 * 60);
@@ -36,14 +39,15 @@ pub(super) struct Args {}
 pub(super) async fn run(_: &Args, context: &Context) -> Result {
     log::start(&context.global, "info", context.out.colours_messages());
     let app = context.app(Open::Create).await?;
-    let pages = bind_pages(context, &app).await?;
+    let finders = watch::Sender::new(Arc::new(app.finder(context.config().await?, EVENTS)));
+    let pages = bind_pages(context, &app, &finders).await?;
     info!("Serving {} from {}", counted(app.jobs.len(), "job"), app.env.db.place());
     let known = app.env.db.read(store::list_states).await?;
     let is_first = |job: &&config::Job| !known.iter().any(|state| state.job_name == job.name.as_str());
     let first = context.config().await?.jobs.iter().filter(is_first);
     sending::list_without_channel(first).for_each(|sentence| warn!("{sentence}"));
     report_next(context, &app).await?;
-    until_stopped(context, &app, pages).await;
+    until_stopped(context, &app, &finders, pages).await;
     if app.env.db.is_replaced() {
         return Err(db::Error::Replaced(app.env.db.place().to_string()).into());
     }
@@ -67,15 +71,21 @@ async fn report_next(context: &Context, app: &App) -> Result<()> {
 }
 
 /// Runs jobs, sends and shows pages until the program is told to stop.
-pub(super) async fn until_stopped(context: &Context, app: &App, pages: Option<web::Bound>) {
-    let runner = Runner::new(app.env.db.clone(), Progress::default());
+pub(super) async fn until_stopped(
+    context: &Context,
+    app: &App,
+    finders: &watch::Sender<Arc<Finder>>,
+    pages: Option<web::Bound>,
+) {
+    let progress = pages.as_ref().map_or_else(Progress::default, web::Bound::progress);
+    let runner = Runner::new(app.env.db.clone(), progress);
     let (jobs, list) = watch::channel(Arc::new(app.jobs.clone()));
     let (senders, sender) = watch::channel((app.sender(), app.announcer()));
     tokio::join!(
         daemon::serve(&runner, list, &context.stop),
         announce(sender.clone(), &context.stop),
         send(sender, &context.stop),
-        follow_config(context, app, &jobs, &senders),
+        follow_config(context, app, &jobs, &senders, finders),
         forget(context, app),
         watch_place(context, &app.env.db),
         async {
@@ -88,8 +98,13 @@ pub(super) async fn until_stopped(context: &Context, app: &App, pages: Option<we
 
 /// Listens for readers of pages. A second daemon on one machine finds the usual address taken and goes on without
 /// pages; an address that the config names has to be had.
-async fn bind_pages(context: &Context, app: &App) -> Result<Option<web::Bound>> {
+async fn bind_pages(
+    context: &Context,
+    app: &App,
+    finders: &watch::Sender<Arc<Finder>>,
+) -> Result<Option<web::Bound>> {
     let pages = web::Pages::new(app.env.db.clone(), app.env.app.message_language());
+    let pages = pages.with_dashboard(finders.subscribe());
     match web::bind(&app.env.web, &pages).await {
         Ok(bound) => Ok(Some(bound)),
         Err(error @ web::Error::Listen { .. }) if !context.config().await?.web.has("listen") => {
@@ -175,6 +190,7 @@ async fn follow_config(
     app: &App,
     jobs: &watch::Sender<Arc<Vec<Job>>>,
     senders: &watch::Sender<Outgoing>,
+    finders: &watch::Sender<Arc<Finder>>,
 ) {
     let Ok(path) = context.config_path() else { return };
     let changed_at = || path.metadata().and_then(|file| file.modified()).ok();
@@ -189,13 +205,17 @@ async fn follow_config(
             continue;
         }
         known = found;
-        let reread = context.load_config().and_then(|config| Ok(App::new(&config, app.env.db.clone())?));
+        let reread = context.load_config().and_then(|config| {
+            let app = App::new(&config, app.env.db.clone())?;
+            Ok((config, app))
+        });
         match reread {
-            Ok(new) => {
+            Ok((config, new)) => {
                 info!("The config has changed: {} now", counted(new.jobs.len(), "job"));
                 if let Err(error) = report_next(context, &new).await {
                     warn!("Cannot see what is due: {}", error.plain(Colour::Never));
                 }
+                finders.send_replace(Arc::new(new.finder(&config, EVENTS)));
                 senders.send_replace((new.sender(), new.announcer()));
                 jobs.send_replace(Arc::new(new.jobs));
             }

@@ -1,9 +1,12 @@
-//! `token`: the links to prompts that work, and ending one.
+//! `token`: what lets programs use the API and the feeds, and the links to prompts.
 
 use clap::Subcommand;
+use serde::Serialize;
 
 use super::{Column, Context, Error, Exit, Result};
-use crate::books::view::{self, Revoked, TokenState};
+use crate::books::view::{self, Revoked, TokenState, TokenView};
+use crate::web::store;
+use crate::web::token::{AccessToken, NewSecret, Scope};
 
 /// Options of `token`.
 #[derive(Debug, clap::Args)]
@@ -14,59 +17,139 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List tokens that work, those that end last first
+    /// Make a token for a program, and print it: it is shown this once
+    Create {
+        /// What to call it
+        #[arg(long, value_parser = parse_name)]
+        name: String,
+        /// feed, read or act: what it may be used for; each may do what those before it may
+        #[arg(long, value_parser = parse_scope)]
+        scope: Scope,
+    },
+    /// List tokens that work: those of programs, then links to prompts, those that end last first
     Ls {
-        /// Also those that are over
+        /// Also links that are over
         #[arg(long)]
         all: bool,
-        /// At most this many
+        /// At most this many links
         #[arg(long, default_value_t = 50)]
         limit: usize,
     },
-    /// End a token: its link answers "gone" from now on
+    /// End a token: a program is refused from now on, a link answers "gone"
     Revoke {
-        /// The token, or its first eight characters or more
+        /// The name of a program's token; of a link the token, or its first eight characters or more
         token: String,
     },
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
+        Command::Create { name, scope } => create(name, scope, context).await,
         Command::Ls { all, limit } => list(all, limit, context).await,
         Command::Revoke { token } => revoke(token, context).await,
     }
 }
 
+fn parse_scope(text: &str) -> Result<Scope, String> {
+    text.parse().map_err(|_| "feed, read or act".to_owned())
+}
+
+fn parse_name(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_short = (1..=64).contains(&text.chars().count());
+    let is_name = is_short && text.chars().all(is_plain);
+    // What looks like the beginning of a link is taken for one when it is revoked.
+    let is_link = text.len() >= 8 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    match is_name && !is_link {
+        true => Ok(text.to_owned()),
+        false => Err("a name has up to 64 letters, digits, dots and dashes, not only 0-9 and a-f".to_owned()),
+    }
+}
+
+async fn create(name: String, scope: Scope, context: &Context) -> Result {
+    let NewSecret { secret, hash } = NewSecret::token()?;
+    let (wanted, now) = (name.clone(), context.clock.now());
+    let is_new =
+        context.db().await?.write(move |tx| store::add_token(tx, &wanted, &hash, scope, now)).await?;
+    if !is_new {
+        return Err(Error::failed(format!("there is a token named `{name}` already"))
+            .hint(format!("choose another name, or end it with `tsuzuki token revoke {name}`")));
+    }
+    if context.out.is_json() {
+        context.out.json(&serde_json::json!({ "name": name, "scope": scope, "token": secret }))?;
+        return Ok(Exit::Fine);
+    }
+    context.out.line(secret)?;
+    context.out.note(format!("Token `{name}` may {}; it is not shown again", what(scope)));
+    Ok(Exit::Fine)
+}
+
+fn what(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Feed => "read feeds and badges",
+        Scope::Read => "read everything",
+        Scope::Act => "read and do everything",
+    }
+}
+
+/// A token of either sort.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum Listed {
+    Access(AccessToken),
+    Prompt(TokenView),
+}
+
 async fn list(all: bool, limit: usize, context: &Context) -> Result {
     let times = context.times().await?;
     let now = context.clock.now();
-    let tokens = context.view().await?.read(move |tx| view::list_tokens(tx, all, limit, now)).await?;
+    let db = context.view().await?;
+    let tokens = db.read(move |tx| {
+        let programs = store::list_tokens(tx)?.into_iter().map(Listed::Access);
+        let links = view::list_tokens(tx, all, limit, now)?.into_iter().map(Listed::Prompt);
+        Ok(programs.chain(links).collect::<Vec<_>>())
+    });
     let columns = [
         Column::left("token"),
+        Column::left("for"),
         Column::left("state"),
         times.column("ends"),
-        Column::left("isbn"),
-        Column::long("title"),
+        Column::long("about"),
     ];
-    context.out.listing(&columns, &tokens, |token| {
-        let state = match token.state {
-            TokenState::Works => "works",
-            TokenState::Expired => "expired",
-            TokenState::Revoked => "revoked",
-        };
-        vec![
-            token.token.clone(),
-            state.to_owned(),
-            times.cell(token.expires_at),
-            token.isbn13.to_string(),
-            token.title.clone().unwrap_or_else(|| "-".to_owned()),
-        ]
+    context.out.listing(&columns, &tokens.await?, |token| match token {
+        Listed::Access(token) => {
+            let may = format!("a program may {}", what(token.scope));
+            vec![token.name.clone(), token.scope.to_string(), "works".to_owned(), "-".to_owned(), may]
+        }
+        Listed::Prompt(token) => {
+            let state = match token.state {
+                TokenState::Works => "works",
+                TokenState::Expired => "expired",
+                TokenState::Revoked => "revoked",
+            };
+            let title = token.title.as_deref().unwrap_or_default();
+            vec![
+                token.token.clone(),
+                "prompt".to_owned(),
+                state.to_owned(),
+                times.cell(token.expires_at),
+                format!("{} {title}", token.isbn13).trim_end().to_owned(),
+            ]
+        }
     })?;
     Ok(Exit::Fine)
 }
 
 async fn revoke(prefix: String, context: &Context) -> Result {
     let (wanted, now) = (prefix.clone(), context.clock.now());
+    if let Some(token) = context.db().await?.write(move |tx| store::delete_token(tx, &wanted)).await? {
+        match context.out.is_json() {
+            true => context.out.json(&Listed::Access(token))?,
+            false => context.out.note(format!("Revoked token `{}`", token.name)),
+        }
+        return Ok(Exit::Fine);
+    }
+    let wanted = prefix.clone();
     let answer = context.db().await?.write(move |tx| view::revoke(tx, &wanted, now)).await?;
     let list = "`tsuzuki token ls --all` lists them";
     let token = match answer {
@@ -82,14 +165,14 @@ async fn revoke(prefix: String, context: &Context) -> Result {
             );
         }
         Revoked::Malformed => {
-            return Err(Error::usage(
-                "a token is named by its first eight characters or more, each 0-9 or a-f",
-            )
+            return Err(Error::usage(format!(
+                "no program has a token named `{prefix}`, and a link is named by its first eight characters or more, each 0-9 or a-f"
+            ))
             .hint(list));
         }
     };
     if context.out.is_json() {
-        context.out.json(&token)?;
+        context.out.json(&Listed::Prompt(token))?;
     } else {
         context.out.note(format!("Revoked token {} of {}", token.token, token.isbn13));
     }

@@ -16,6 +16,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep};
 
+use super::live::MAX_LISTENERS;
+
 /// What connections are allowed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
@@ -37,8 +39,10 @@ pub(super) enum Life {
 impl Limits {
     /// Prompt pages are small and need no lasting connections.
     pub(super) const PROMPTS: Self = Self { at_once: 256, life: Life::Total(Duration::from_secs(30)) };
-    /// The dashboard may be kept open; a page that streams has to say something every few seconds.
-    pub(super) const DASHBOARD: Self = Self { at_once: 128, life: Life::Answered(Duration::from_secs(10)) };
+    /// The dashboard may be kept open; a page that streams has to say something every few seconds. Beside those that
+    /// listen to what changes, there is room for those that ask.
+    pub(super) const DASHBOARD: Self =
+        Self { at_once: MAX_LISTENERS + 128, life: Life::Answered(Duration::from_secs(10)) };
 }
 
 /// Accepts connections that end by themselves.

@@ -1,16 +1,30 @@
-//! Pages over HTTP: prompt pages and the health check, on a router that the dashboard joins.
+//! Pages over HTTP: everything is declared as a `Route`, and who may use it.
 //!
 //! ```text
-//! listen         ──▶ auth ──▶ everything          (this machine only, unless `[web.auth]` is set)
-//! prompt_listen  ──▶ /p/{token} and nothing else  (may be public)
+//! listen         ──▶ same origin? ──▶ guard ──▶ everything  (this machine only, unless somebody has to log in)
+//! prompt_listen  ──▶ /p/{token} and nothing else            (may be public)
 //! ```
 
-mod auth;
+mod api;
+mod badge;
+mod client;
+mod guard;
 mod headers;
 mod health;
+mod hosts;
+mod html;
+mod language;
 mod listener;
+mod live;
+mod login;
+mod metrics;
 mod misses;
+pub mod password;
+mod problem;
 mod prompt;
+mod route;
+pub mod store;
+pub mod token;
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,26 +32,35 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::extract::connect_info::Connected;
 use axum::http::StatusCode;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use axum::serve::IncomingStream;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::csrf::CsrfLayer;
+use tracing::{error, info, warn};
 
 use crate::config::{MissingSecret, Web};
 use crate::db::Db;
+use crate::engine::{Finder, Progress};
 use crate::text::Language;
 use crate::time::Clock;
-use auth::Guard;
+use guard::Guard;
 use listener::{Limited, Limits};
+use live::Hub;
+use metrics::Metrics;
 use misses::Misses;
+use route::{AccessTable, Route};
 
 /// How long open requests may go on after we were asked to stop.
 const GRACE: Duration = Duration::from_secs(5);
+/// The longest body of a request in bytes: forms and small documents.
+const MAX_BODY: usize = 256 * 1024;
 
 /// What every page is made from.
 #[derive(Clone)]
@@ -46,6 +69,9 @@ pub struct Pages {
     clock: Clock,
     language: Language,
     misses: Arc<Misses>,
+    finders: Option<watch::Receiver<Arc<Finder>>>,
+    hub: Arc<Hub>,
+    metrics: Arc<Metrics>,
     more: Router,
 }
 
@@ -53,7 +79,28 @@ impl Pages {
     /// Pages that read `db`, in the language of `[app]`.
     pub fn new(db: Db, language: Language) -> Self {
         let clock = db.clock().clone();
-        Self { db, clock, language, misses: Arc::default(), more: Router::new() }
+        let hub = Arc::new(Hub::new(clock.now().as_millis().unsigned_abs()));
+        Self {
+            db,
+            clock,
+            language,
+            misses: Arc::default(),
+            finders: None,
+            hub,
+            metrics: Arc::default(),
+            more: Router::new(),
+        }
+    }
+
+    /// The same with all that the newest of `finders` knows.
+    pub fn with_dashboard(self, finders: watch::Receiver<Arc<Finder>>) -> Self {
+        Self { finders: Some(finders), ..self }
+    }
+
+    /// What knows every thing by name, at this moment.
+    fn finder(&self) -> Option<Finder> {
+        let finder = Finder::clone(&self.finders.as_ref()?.borrow());
+        Some(Finder { now: self.clock.now(), ..finder })
     }
 
     /// The same and pages that this room does not know, behind the same password and headers.
@@ -71,6 +118,9 @@ pub enum Error {
     /// The password cannot be had.
     #[error("the password of [web.auth]: {0}")]
     Secret(#[from] MissingSecret),
+    /// The hash of the password cannot be used.
+    #[error("the password of [web.auth]: {0}")]
+    Password(#[from] password::BadHash),
     /// The address cannot be had.
     #[error("cannot listen on {address}: {why}")]
     Listen {
@@ -86,36 +136,62 @@ impl Error {
     pub fn hint(&self) -> &'static str {
         match self {
             Error::Open(_) => {
-                "set `user` and `password` in [web.auth], listen on 127.0.0.1, or open only the prompt pages with `prompt_listen`"
+                "set `user` and `password` in [web.auth], let a proxy log people in with `sso_header`, listen on 127.0.0.1, or open only the prompt pages with `prompt_listen`"
             }
             Error::Secret(_) => "set the variable or file that [web.auth] names",
+            Error::Password(_) => "`tsuzuki config hash-password` makes one",
             Error::Listen { .. } => "another program may be using the address; choose another in [web]",
         }
     }
 }
 
-/// The prompt pages alone; safe to open to the world.
-pub fn prompt_router(pages: &Pages) -> Router {
-    Router::new()
-        .route("/p/{token}", get(prompt::show))
-        .fallback(not_found)
-        .layer(middleware::from_fn(headers::protect))
-        .with_state(pages.clone())
+/// Every route of the dashboard.
+fn routes() -> Vec<Route> {
+    let rooms = [
+        prompt::routes(),
+        health::routes(),
+        login::routes(),
+        api::routes(),
+        live::routes(),
+        metrics::routes(),
+        badge::routes(),
+    ];
+    rooms.into_iter().flatten().collect()
 }
 
-/// Everything: prompt pages and health are public, whatever joins later is behind `guard`.
-fn router(pages: &Pages, guard: Option<Guard>) -> Router {
-    let router = Router::new()
-        .route("/p/{token}", get(prompt::show))
-        .route("/healthz", get(health::show))
-        .fallback(not_found)
-        .with_state(pages.clone())
-        .merge(pages.more.clone());
-    let router = match guard {
-        Some(guard) => router.layer(middleware::from_fn_with_state(Arc::new(guard), auth::check)),
-        None => router,
-    };
-    router.layer(middleware::from_fn(headers::protect))
+/// The prompt pages alone; safe to open to the world.
+fn prompt_router(web: &Web, pages: &Pages) -> Router {
+    let proxies = web.trusted_proxies.as_slice().into();
+    let router = route::build(prompt::routes()).fallback(not_found).with_state(pages.clone());
+    protect(router.layer(middleware::from_fn_with_state(proxies, guard::identify)))
+}
+
+/// Everything, behind the guard.
+fn router(web: &Web, pages: &Pages) -> Result<Router, Error> {
+    let routes = routes();
+    let guard = Arc::new(Guard::new(web, AccessTable::new(&routes), pages.db.clone())?);
+    let router = route::build(routes).fallback(not_found).with_state(pages.clone()).merge(pages.more.clone());
+    let same_origin = CsrfLayer::new().with_rejection_response(|_| {
+        (StatusCode::FORBIDDEN, "this was asked for by another site\n").into_response()
+    });
+    Ok(protect(
+        router
+            .layer(middleware::from_fn_with_state(guard, guard::check))
+            .layer(same_origin)
+            .layer(middleware::from_fn(problem::shape))
+            .layer(middleware::from_fn_with_state(pages.clone(), metrics::measure)),
+    ))
+}
+
+/// What protects every page: limits, headers, and no word of what broke inside.
+fn protect(router: Router) -> Router {
+    router
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(CatchPanicLayer::custom(|_| {
+            error!("A page panicked");
+            (StatusCode::INTERNAL_SERVER_ERROR, "something broke; the log says more\n").into_response()
+        }))
+        .layer(middleware::from_fn(headers::protect))
 }
 
 async fn not_found() -> Response {
@@ -124,13 +200,15 @@ async fn not_found() -> Response {
 
 /// Pages that listen but are not served yet; so that a busy port is told at once.
 pub struct Bound {
+    pages: Pages,
     dashboard: (TcpListener, Router),
     prompts: Option<(TcpListener, Router)>,
 }
 
-/// Refuses to open the dashboard to other machines without a password.
+/// Refuses to open the dashboard to other machines if nobody has to log in.
 pub fn refuse_open(web: &Web) -> Result<(), Error> {
-    match web.auth.is_none() && !web.listen.ip().to_canonical().is_loopback() {
+    let is_open = web.auth.is_none() && web.sso_header.is_none();
+    match is_open && !web.listen.ip().to_canonical().is_loopback() {
         true => Err(Error::Open(web.listen)),
         false => Ok(()),
     }
@@ -139,13 +217,13 @@ pub fn refuse_open(web: &Web) -> Result<(), Error> {
 /// Listens where `[web]` says, if that is safe.
 pub async fn bind(web: &Web, pages: &Pages) -> Result<Bound, Error> {
     refuse_open(web)?;
-    let guard = web.auth.as_ref().map(|auth| Guard::new(auth, pages.clock.clone())).transpose()?;
-    let dashboard = (listen(web.listen).await?, router(pages, guard));
+    let router = router(web, pages)?;
+    let dashboard = (listen(web.listen).await?, router);
     let prompts = match web.prompt_listen {
-        Some(address) => Some((listen(address).await?, prompt_router(pages))),
+        Some(address) => Some((listen(address).await?, prompt_router(web, pages))),
         None => None,
     };
-    Ok(Bound { dashboard, prompts })
+    Ok(Bound { pages: pages.clone(), dashboard, prompts })
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
@@ -153,6 +231,11 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
 }
 
 impl Bound {
+    /// What tells the pages how far runs of this process are.
+    pub fn progress(&self) -> Progress {
+        self.pages.hub.progress()
+    }
+
     /// Where it listens, the dashboard first; useful when the port was 0.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         let all = [Some(&self.dashboard), self.prompts.as_ref()];
@@ -171,12 +254,12 @@ impl Bound {
                 serve_router(Limited::new(listener, Limits::PROMPTS), router, stop).await;
             }
         };
-        tokio::join!(dashboard, prompts);
+        tokio::join!(dashboard, prompts, self.pages.hub.run(&self.pages.db, stop));
     }
 }
 
 async fn serve_router(listener: Limited, router: Router, stop: &CancellationToken) {
-    let service = router.into_make_service_with_connect_info::<Reader>();
+    let service = router.into_make_service_with_connect_info::<RemoteAddress>();
     let serving = axum::serve(listener, service).with_graceful_shutdown(stop.clone().cancelled_owned());
     let overdue = async {
         stop.cancelled().await;
@@ -194,9 +277,9 @@ async fn serve_router(listener: Limited, router: Router, stop: &CancellationToke
 
 /// The address of whoever asks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reader(SocketAddr);
+pub(crate) struct RemoteAddress(SocketAddr);
 
-impl Connected<IncomingStream<'_, Limited>> for Reader {
+impl Connected<IncomingStream<'_, Limited>> for RemoteAddress {
     fn connect_info(stream: IncomingStream<'_, Limited>) -> Self {
         Self(*stream.remote_addr())
     }
@@ -209,36 +292,4 @@ pub async fn serve(web: &Web, pages: &Pages, stop: &CancellationToken) -> Result
 }
 
 #[cfg(test)]
-mod tests {
-    use super::listener::Life;
-    use super::*;
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpStream;
-
-    #[tokio::test]
-    async fn readers_that_never_finish_their_question_keep_nobody_out_for_long() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let limits = Limits { at_once: 2, life: Life::Answered(Duration::from_millis(50)) };
-        let router = Router::new().route("/healthz", get(|| async { "ok\n" }));
-        let stop = CancellationToken::new();
-        let stopping = stop.clone();
-        let serving = tokio::spawn(async move {
-            serve_router(Limited::new(listener, limits), router, &stopping).await;
-        });
-        let mut silent = Vec::new();
-        for _ in 0..6 {
-            let mut stream = TcpStream::connect(address).await.unwrap();
-            stream.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
-            silent.push(stream);
-        }
-        let mut reader = TcpStream::connect(address).await.unwrap();
-        reader.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.unwrap();
-        let mut answer = String::new();
-        let read = reader.read_to_string(&mut answer);
-        tokio::time::timeout(Duration::from_secs(20), read).await.expect("the others are cut off").unwrap();
-        assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("ok\n"), "{answer}");
-        stop.cancel();
-        serving.await.unwrap();
-    }
-}
+mod tests;

@@ -2,49 +2,33 @@
 
 use std::sync::LazyLock;
 
+use axum::Extension;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{ConnectInfo, Path, State};
-use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER};
+use axum::extract::{Path, State};
+use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use minijinja::{Environment, context};
-use sha2::{Digest, Sha256};
+use minijinja::context;
 
-use super::{Pages, Reader};
+use super::client::Client;
+use super::route::{Access, Route};
+use super::{Pages, html};
 use crate::books::token::{self, Lookup};
 use crate::text::Language;
 
 const SCRIPT: &str = include_str!("prompt.js");
-const STYLE: &str = include_str!("prompt.css");
-
-static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut templates = Environment::new();
-    for (name, text) in
-        [("prompt.html", include_str!("prompt.html")), ("message.html", include_str!("message.html"))]
-    {
-        templates.add_template(name, text).expect("our own template is well formed");
-    }
-    templates
-});
-
 /// Exactly our script and our style may run; nothing may be loaded or sent.
-static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
-    let hash = |text: &str| BASE64.encode(Sha256::digest(text));
-    let policy = format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; frame-ancestors 'none'; \
-         base-uri 'none'; form-action 'none'",
-        hash(SCRIPT),
-        hash(STYLE)
-    );
-    HeaderValue::from_str(&policy).expect("base64 and our own words")
-});
+static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| html::policy(SCRIPT, "'none'"));
+
+/// The way to a prompt.
+pub(super) fn routes() -> Vec<Route> {
+    vec![Route::get("/p/{token}", Access::Public, show)]
+}
 
 /// 200 with the prompt, 410 when it is over, 404 when there is none, 429 for those who guess.
-pub(super) async fn show(
+async fn show(
     State(pages): State<Pages>,
-    ConnectInfo(Reader(from)): ConnectInfo<Reader>,
+    Extension(client): Extension<Client>,
     path: Result<Path<String>, PathRejection>,
 ) -> Response {
     let (now, language) = (pages.clock.now(), pages.language);
@@ -54,31 +38,29 @@ pub(super) async fn show(
         Ok(Lookup::Works(found)) => {
             let title = found.title.unwrap_or_default();
             let words = words(language);
-            let html = TEMPLATES.get_template("prompt.html").and_then(|template| {
-                template.render(context! {
-                    lang => language.code(),
-                    heading => words.heading,
-                    title => title,
-                    prompt => found.prompt_text,
-                    copy => words.copy,
-                    copied => words.copied,
-                    selected => words.selected,
-                    how => words.how,
-                    style => STYLE,
-                    script => SCRIPT,
-                })
-            });
-            page(StatusCode::OK, html)
+            let values = context! {
+                lang => language.code(),
+                heading => words.heading,
+                title => title,
+                prompt => found.prompt_text,
+                copy => words.copy,
+                copied => words.copied,
+                selected => words.selected,
+                how => words.how,
+                style => html::STYLE,
+                script => SCRIPT,
+            };
+            html::render(StatusCode::OK, "prompt.html", values, &POLICY)
         }
         Ok(Lookup::Gone) => message(StatusCode::GONE, language),
         // Only misses are slowed down: behind a proxy all readers have one address, and links that work must work.
-        Ok(Lookup::Unknown) => match pages.misses.wait(from.ip(), now) {
+        Ok(Lookup::Unknown) => match pages.misses.wait(client.ip, now) {
             Some(wait) => {
                 let after = [(RETRY_AFTER, wait.as_secs().max(1).to_string())];
                 (after, message(StatusCode::TOO_MANY_REQUESTS, language)).into_response()
             }
             None => {
-                pages.misses.add(from.ip(), now);
+                pages.misses.add(client.ip, now);
                 message(StatusCode::NOT_FOUND, language)
             }
         },
@@ -138,25 +120,6 @@ fn message(status: StatusCode, language: Language) -> Response {
         (Language::Ja, _) => ("ただいま表示できません", "少し時間をおいてから、もう一度お試しください。"),
         (Language::En, _) => ("This page cannot be shown now", "Try again in a moment."),
     };
-    let html = TEMPLATES.get_template("message.html").and_then(|template| {
-        template
-            .render(context! { lang => language.code(), heading => heading, text => text, style => STYLE })
-    });
-    page(status, html)
-}
-
-fn page(status: StatusCode, html: Result<String, minijinja::Error>) -> Response {
-    match html {
-        Ok(html) => {
-            let headers = [
-                (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
-                (CONTENT_SECURITY_POLICY, POLICY.clone()),
-            ];
-            (status, headers, html).into_response()
-        }
-        Err(error) => {
-            tracing::error!("A page cannot be rendered: {error}");
-            StatusCode::INTERNAL_SERVER_ERROR.into_response()
-        }
-    }
+    let values = context! { lang => language.code(), heading => heading, text => text, style => html::STYLE };
+    html::render(status, "message.html", values, &POLICY)
 }

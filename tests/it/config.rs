@@ -247,6 +247,9 @@ fn the_file_is_found_where_the_documentation_says() {
     let env = Env::of([("HOME", home_text), ("XDG_CONFIG_DIRS", &dirs)]);
     let both = Env::of([("HOME", home_text), ("TSUZUKI_CONFIG", "elsewhere.toml")]);
     assert_eq!(config::find_path(None, &env), None);
+    std::fs::create_dir_all(system.join("tsuzuki")).unwrap();
+    std::fs::write(system.join("tsuzuki/tsuzuki.toml"), "").unwrap();
+    assert_eq!(config::find_path(None, &env), Some(system.join("tsuzuki/tsuzuki.toml")));
     std::fs::write(xdg.join("tsuzuki.toml"), "").unwrap();
     assert_eq!(config::find_path(None, &env), Some(xdg.join("tsuzuki.toml")));
     assert_eq!(config::find_path(None, &both), Some("elsewhere.toml".into()));

@@ -5,6 +5,7 @@
 #[macro_use]
 mod databases;
 
+mod access;
 mod alerts;
 mod architecture;
 mod attention;

@@ -5,10 +5,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::diagnostic::Problems;
 use super::kind::Kind;
 use super::overrides::EnvOverride;
 use super::secret::Secret;
-use super::value::{HttpUrl, listen};
+use super::section::Section;
+use super::value::{HttpUrl, Network, listen};
 
 /// The keys of `[web]`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -24,6 +26,12 @@ pub struct Web {
     pub prompt_listen: Option<SocketAddr>,
     /// How readers of mails reach the prompt pages. `COPY_PAGE_BASE_URL` overrides it.
     pub public_url: Option<HttpUrl>,
+    /// Proxies in front of the pages: only they are believed about who asks, and from where.
+    pub trusted_proxies: Vec<Network>,
+    /// The header in which such a proxy names whoever has logged in there, such as `Remote-User`.
+    pub sso_header: Option<String>,
+    /// Names under which the dashboard is reached, besides `localhost`, its own address and that of `public_url`.
+    pub allowed_hosts: Vec<String>,
     /// Who may see the dashboard.
     pub auth: Option<WebAuth>,
 }
@@ -34,23 +42,51 @@ pub struct Web {
 pub struct WebAuth {
     /// The user name.
     pub user: String,
-    /// The password.
+    /// The password, or its hash as `tsuzuki config hash-password` prints it.
     pub password: Secret,
+}
+
+/// What does not go together.
+fn check(section: &Section) -> Problems {
+    let Ok(web) = section.keys::<Web>() else { return Problems::default() };
+    let is_header = |name: &str| {
+        !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    let problem = match &web.sso_header {
+        Some(name) if !is_header(name) => section
+            .problem("sso_header", format!("`{name}` is not the name of a header"))
+            .with_hint("write one such as \"Remote-User\""),
+        Some(_) if web.trusted_proxies.is_empty() => section
+            .problem("sso_header", "anybody could write this header: no proxy is trusted to")
+            .with_hint("name the proxy that logs people in in `trusted_proxies`, such as \"127.0.0.1\""),
+        _ => return Problems::default(),
+    };
+    problem.into()
 }
 
 impl Default for Web {
     fn default() -> Self {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, listen::PORT));
-        Self { listen, prompt_listen: None, public_url: None, auth: None }
+        Self {
+            listen,
+            prompt_listen: None,
+            public_url: None,
+            trusted_proxies: Vec::new(),
+            sso_header: None,
+            allowed_hosts: Vec::new(),
+            auth: None,
+        }
     }
 }
 
 impl Web {
     /// The table, for the list of kinds.
-    pub const KIND: Kind =
-        Kind::web::<Self>().with_env(&[EnvOverride::new("COPY_PAGE_BASE_URL", "public_url", |value, _| {
+    pub const KIND: Kind = Kind::web::<Self>()
+        .with_env(&[EnvOverride::new("COPY_PAGE_BASE_URL", "public_url", |value, _| {
             value.parse().map(|_: HttpUrl| value.into())
-        })]);
+        })])
+        .with_check(check);
 
     /// Whether links to prompt pages work on this machine alone.
     pub fn links_are_local(&self) -> bool {

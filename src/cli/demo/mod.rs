@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
+use tokio::sync::watch as channel;
 
 use self::place::DemoDirectory;
 use super::{Context, Error, Exit, Result, log, serve};
@@ -87,10 +88,11 @@ async fn open_world(directory: &Path, context: &Context) -> Result<World> {
 async fn play(args: &Args, context: &Context, place: &DemoDirectory, world: Arc<World>) -> Result {
     let app = context.app(Open::Create).await?;
     let language = app.env.app.message_language();
+    let finders = channel::Sender::new(Arc::new(app.finder(context.config().await?, serve::EVENTS)));
     let pages = match args.once {
         true => None,
         false => {
-            let pages = web::Pages::new(app.env.db.clone(), language);
+            let pages = web::Pages::new(app.env.db.clone(), language).with_dashboard(finders.subscribe());
             let pages = pages.join(page::router(Arc::clone(&world), language));
             Some(web::bind(&app.env.web, &pages).await?)
         }
@@ -110,7 +112,7 @@ async fn play(args: &Args, context: &Context, place: &DemoDirectory, world: Arc<
         false => {
             demo.say("The world goes on, and so does tsuzuki. Ctrl-C ends both.\n")?;
             tokio::join!(
-                serve::until_stopped(context, &demo.app, Some(pages)),
+                serve::until_stopped(context, &demo.app, &finders, Some(pages)),
                 watch::move_world(context, &demo.world),
                 watch::report_finds(&demo, round.now),
             );

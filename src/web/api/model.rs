@@ -1,0 +1,228 @@
+//! The shapes of answers.
+
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+use utoipa::ToSchema;
+
+use crate::engine::overview::{JobOverview, Notice, QuotaUse};
+use crate::engine::table::TablePage;
+use crate::engine::{Field, View};
+use crate::ledger::event::{Event, Numbered};
+use crate::phrase::{Phrase, Speech};
+
+/// Everything that is known of one thing.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ThingBody {
+    /// What sort of thing it is.
+    kind: &'static str,
+    /// The word and the name, as `why` takes them.
+    name: String,
+    title: String,
+    /// Where it stands: `ok`, `failing`, `paused` …
+    state: Option<Json>,
+    facts: Vec<FactBody>,
+    sections: Vec<SectionBody>,
+    /// Commands that a person can run about it.
+    commands: Vec<CommandBody>,
+    /// Its fields, as `--json` has them.
+    data: Json,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(super) struct FactBody {
+    label: String,
+    /// In words.
+    text: String,
+    /// As a value with its type.
+    value: Json,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(super) struct SectionBody {
+    title: String,
+    lines: Vec<LineBody>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(super) struct LineBody {
+    at: Option<String>,
+    text: String,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(super) struct CommandBody {
+    label: String,
+    /// Without the name of the program.
+    command: String,
+}
+
+impl ThingBody {
+    pub(super) fn new(view: &View, speech: &Speech) -> Self {
+        let say = |phrase: &Phrase| speech.phrase(phrase);
+        Self {
+            kind: view.kind,
+            name: view.name.clone(),
+            title: say(&view.title),
+            state: view.state.map(|state| json!(state)),
+            facts: view
+                .facts
+                .iter()
+                .map(|fact| FactBody {
+                    label: say(&fact.label),
+                    text: speech.value(&fact.value),
+                    value: json!(fact.value),
+                })
+                .collect(),
+            sections: view
+                .sections
+                .iter()
+                .map(|section| SectionBody {
+                    title: say(&section.title),
+                    lines: section
+                        .lines
+                        .iter()
+                        .map(|line| LineBody { at: line.at.map(|at| at.to_string()), text: say(&line.text) })
+                        .collect(),
+                })
+                .collect(),
+            commands: view
+                .actions
+                .iter()
+                .map(|action| CommandBody { label: say(&action.label), command: action.command.clone() })
+                .collect(),
+            data: view.data.clone(),
+        }
+    }
+}
+
+/// Every job at a glance, and what needs a person.
+#[derive(Serialize, ToSchema)]
+pub(super) struct OverviewBody {
+    now: String,
+    /// What only a person can do, the worst first.
+    needs_you: Vec<NoticeBody>,
+    /// Every job, in the order of the config.
+    jobs: Vec<Json>,
+    quotas: Vec<QuotaBody>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(super) struct NoticeBody {
+    state: Json,
+    /// What it is about, as `why` takes it.
+    about: String,
+    text: String,
+    /// What says more, without the name of the program.
+    command: String,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(super) struct QuotaBody {
+    provider: String,
+    /// Today.
+    used: i64,
+    /// At most.
+    per_day: u32,
+    resets_at: String,
+}
+
+impl OverviewBody {
+    pub(super) fn new(overview: &crate::engine::Overview, speech: &Speech) -> Self {
+        Self {
+            now: overview.now.to_string(),
+            needs_you: overview.needs_you.iter().map(|notice| NoticeBody::new(notice, speech)).collect(),
+            jobs: overview.jobs.iter().map(|job| job_body(job, speech)).collect(),
+            quotas: overview.quotas.iter().map(QuotaBody::new).collect(),
+        }
+    }
+}
+
+impl NoticeBody {
+    fn new(notice: &Notice, speech: &Speech) -> Self {
+        Self {
+            state: json!(notice.state),
+            about: notice.about.to_string(),
+            text: speech.phrase(&notice.text),
+            command: notice.command.clone(),
+        }
+    }
+}
+
+impl QuotaBody {
+    pub(super) fn new(quota: &QuotaUse) -> Self {
+        let QuotaUse { provider, used, per_day, resets_at } = quota.clone();
+        Self { provider, used, per_day, resets_at: resets_at.to_string() }
+    }
+}
+
+/// Its fields, with the sentences in the language of whoever asks.
+fn job_body(job: &JobOverview, speech: &Speech) -> Json {
+    let mut body = json!(job);
+    body["standing"] = json!(speech.phrase(&job.standing.phrase()));
+    body["message"] = json!(job.message.as_ref().map(|message| speech.phrase(message)));
+    body
+}
+
+/// Rows of a table.
+#[derive(Serialize, ToSchema)]
+pub(super) struct RowsBody {
+    /// The names of the fields of each row.
+    columns: Vec<&'static str>,
+    rows: Vec<Vec<Json>>,
+    /// What `after` takes for the rows that follow; nothing after the last.
+    next: Option<String>,
+}
+
+impl RowsBody {
+    pub(super) fn new(columns: &'static [&'static str], page: TablePage) -> Self {
+        let rows = page.rows.into_iter().map(|row| row.into_iter().map(field).collect()).collect();
+        Self { columns: columns.to_vec(), rows, next: page.next }
+    }
+}
+
+fn field(field: Field) -> Json {
+    match field {
+        Field::Null => Json::Null,
+        Field::Int(number) => json!(number),
+        Field::Flag(flag) => json!(flag),
+        Field::Word(text) | Field::Text(text) => json!(text),
+        Field::List(texts) => json!(texts),
+        Field::Json(value) => value,
+    }
+}
+
+/// A table that can be asked for.
+#[derive(Serialize, ToSchema)]
+pub(super) struct TableBody {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) columns: Vec<&'static str>,
+}
+
+/// Things that happened, oldest first.
+#[derive(Serialize, ToSchema)]
+pub(super) struct EventsBody {
+    pub(super) events: Vec<EventBody>,
+    /// What `after` takes for what happens later.
+    pub(super) next: i64,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(super) struct EventBody {
+    id: i64,
+    at: String,
+    job: Option<String>,
+    /// To what it happened, as `why` takes it.
+    about: String,
+    code: String,
+    /// In words.
+    text: String,
+    detail: Json,
+}
+
+impl EventBody {
+    pub(super) fn new(numbered: Numbered, text: String) -> Self {
+        let Numbered { id, event: Event { at, job_name, subject, code, detail } } = numbered;
+        Self { id, at: at.to_string(), job: job_name, about: subject.to_string(), code, text, detail }
+    }
+}

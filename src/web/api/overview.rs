@@ -1,0 +1,39 @@
+//! Every job at a glance.
+
+use axum::Json;
+use axum::extract::{Query, State};
+use axum::http::HeaderMap;
+
+use super::model::{OverviewBody, QuotaBody};
+use super::{Asked, speech};
+use crate::engine::Overview;
+use crate::web::Pages;
+use crate::web::problem::Problem;
+
+/// Every job at a glance, and what needs a person
+#[utoipa::path(
+    get, path = "/api/v1/overview", params(Asked),
+    responses((status = 200, body = OverviewBody), (status = "default", description = "A problem", body = Problem))
+)]
+pub(super) async fn show(
+    State(pages): State<Pages>,
+    headers: HeaderMap,
+    asked: Query<Asked>,
+) -> Result<Json<OverviewBody>, Problem> {
+    let overview = find(&pages).await?;
+    Ok(Json(OverviewBody::new(&overview, &speech(&pages, &headers, &asked))))
+}
+
+/// What was used of daily limits
+#[utoipa::path(
+    get, path = "/api/v1/quotas",
+    responses((status = 200, body = Vec<QuotaBody>), (status = "default", description = "A problem", body = Problem))
+)]
+pub(super) async fn list_quotas(State(pages): State<Pages>) -> Result<Json<Vec<QuotaBody>>, Problem> {
+    Ok(Json(find(&pages).await?.quotas.iter().map(QuotaBody::new).collect()))
+}
+
+async fn find(pages: &Pages) -> Result<Overview, Problem> {
+    let finder = pages.finder().ok_or_else(|| Problem::not_found("nothing is watched here"))?;
+    Ok(pages.db.read(move |tx| Overview::find(&finder, tx)).await?)
+}

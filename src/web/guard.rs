@@ -1,0 +1,299 @@
+//! Who may do what: one layer over every route, which refuses what is not declared to be open.
+//!
+//! ```text
+//! route ──Public──▶ answer
+//!   │
+//!   ├── unknown Host ──▶ 421
+//!   ├── LogIn ─────────▶ answer
+//!   └── who is it?  nobody has to log in ▸ header of a trusted proxy ▸ session ▸ token ▸ password ──▶ answer, 401, 403 or 429
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{ConnectInfo, MatchedPath, Request, State};
+use axum::http::header::{ACCEPT, AUTHORIZATION, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use url::form_urlencoded;
+
+use super::client::Client;
+use super::hosts::Hosts;
+use super::misses::Misses;
+use super::password::Password;
+use super::route::{Access, AccessTable};
+use super::token::{self, AccessToken, Scope};
+use super::{Error, RemoteAddress, login, store};
+use crate::config::Web;
+use crate::config::value::HttpUrl;
+use crate::config::value::Network;
+use crate::db::{self, Db};
+
+/// Knows who may come in.
+pub(super) struct Guard {
+    pub(super) db: Db,
+    table: AccessTable,
+    hosts: Hosts,
+    proxies: Vec<Network>,
+    sso_header: Option<HeaderName>,
+    pub(super) password: Option<Password>,
+    /// Apart from those of prompt pages: a crawler that follows dead links locks nobody out.
+    misses: Misses,
+    /// The host of `public_url`, if readers see it over TLS.
+    tls_host: Option<String>,
+}
+
+/// Who asks.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Caller {
+    /// Anybody: nobody has to log in.
+    Anybody,
+    /// A person.
+    Person(String),
+    /// A program.
+    Program(AccessToken),
+}
+
+/// How an attempt to log in ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    Right,
+    Wrong,
+    /// There were too many wrong ones from there.
+    Wait(Duration),
+}
+
+/// Why somebody is turned away.
+#[derive(Debug)]
+enum Refused {
+    Unknown,
+    Wait(Duration),
+    Scope(Scope),
+    Db(db::Error),
+}
+
+impl From<db::Error> for Refused {
+    fn from(error: db::Error) -> Self {
+        Refused::Db(error)
+    }
+}
+
+impl Guard {
+    /// Looks the password up.
+    pub(super) fn new(web: &Web, table: AccessTable, db: Db) -> Result<Self, Error> {
+        let password = match &web.auth {
+            Some(auth) => Some(Password::new(&auth.user, auth.password.reveal()?.expose())?),
+            None => None,
+        };
+        let tls = web.public_url.as_ref().map(HttpUrl::url).filter(|url| url.scheme() == "https");
+        Ok(Self {
+            db,
+            table,
+            hosts: Hosts::new(web),
+            proxies: web.trusted_proxies.clone(),
+            sso_header: web.sso_header.as_ref().and_then(|name| name.parse().ok()),
+            password,
+            misses: Misses::default(),
+            tls_host: tls.and_then(|url| url.host_str()).map(str::to_owned),
+        })
+    }
+
+    /// Whether nobody has to log in.
+    pub(super) fn is_open(&self) -> bool {
+        self.password.is_none() && self.sso_header.is_none()
+    }
+
+    /// Whether whoever asks sees us over TLS.
+    pub(super) fn is_https(&self, client: Client, headers: &HeaderMap) -> bool {
+        let host = headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+        client.is_https || self.tls_host.as_deref().is_some_and(|known| known.eq_ignore_ascii_case(name))
+    }
+
+    /// Tries a password, unless there were too many wrong ones from there: whoever has to wait does not learn whether
+    /// this one was right.
+    pub(super) async fn try_password(&self, client: Client, user: &str, password: &str) -> Attempt {
+        let (wait, now) = (|| self.misses.wait(client.ip, self.db.clock().now()), || self.db.clock().now());
+        let Some(known) = &self.password else { return Attempt::Wrong };
+        if let Some(wait) = wait() {
+            return Attempt::Wait(wait);
+        }
+        let is_right = known.admits(user, password, || wait().is_none()).await;
+        match (is_right, wait()) {
+            (true, _) => Attempt::Right,
+            (false, Some(wait)) => Attempt::Wait(wait),
+            (false, None) => {
+                self.misses.add(client.ip, now());
+                Attempt::Wrong
+            }
+        }
+    }
+
+    async fn find_caller(&self, client: Client, request: &Asked, access: Access) -> Result<Caller, Refused> {
+        if self.is_open() {
+            return Ok(Caller::Anybody);
+        }
+        if client.is_proxied
+            && let Some(user) = self.sso_header.as_ref().and_then(|name| find_text(&request.headers, name))
+            && !user.is_empty()
+        {
+            return Ok(Caller::Person(user.to_owned()));
+        }
+        if let Some(user) = self.find_session(client, &request.headers).await? {
+            return Ok(Caller::Person(user));
+        }
+        if let Some(secret) = find_credentials(&request.headers, "bearer") {
+            return self.find_program(secret, access, Scope::Act).await;
+        }
+        if access == Access::Feed
+            && let Some(secret) = find_in_query(&request.uri, "token")
+        {
+            // Addresses are logged and passed on: a token in one must not open more than it has to.
+            return self.find_program(&secret, access, Scope::Feed).await;
+        }
+        // A browser asks without a password first, and that is no guess.
+        let Some(pair) = find_credentials(&request.headers, "basic") else { return Err(Refused::Unknown) };
+        let pair = BASE64.decode(pair).ok().and_then(|pair| String::from_utf8(pair).ok()).unwrap_or_default();
+        let (user, password) = pair.split_once(':').unwrap_or_default();
+        match self.try_password(client, user, password).await {
+            Attempt::Right => Ok(Caller::Person(user.to_owned())),
+            Attempt::Wrong => Err(Refused::Unknown),
+            Attempt::Wait(wait) => Err(Refused::Wait(wait)),
+        }
+    }
+
+    async fn find_session(&self, client: Client, headers: &HeaderMap) -> db::Result<Option<String>> {
+        let Some(password) = &self.password else { return Ok(None) };
+        let Some(secret) = login::find_cookie(headers, self.is_https(client, headers)) else {
+            return Ok(None);
+        };
+        let (hash, print, now) = (token::hash(secret), password.print.clone(), self.db.clock().now());
+        self.db.read(move |tx| store::find_session(tx, &hash, &print, now)).await
+    }
+
+    async fn find_program(&self, secret: &str, access: Access, most: Scope) -> Result<Caller, Refused> {
+        let hash = token::hash(secret);
+        let found = self.db.read(move |tx| store::find_token(tx, &hash)).await?;
+        let found = found.filter(|token| token.scope <= most).ok_or(Refused::Unknown)?;
+        let needed = match access {
+            Access::Public | Access::LogIn | Access::Feed => Scope::Feed,
+            Access::Read => Scope::Read,
+            Access::Act => Scope::Act,
+        };
+        match found.scope >= needed {
+            true => Ok(Caller::Program(found)),
+            false => Err(Refused::Scope(needed)),
+        }
+    }
+
+    fn refuse(&self, refused: Refused, request: &Asked) -> Response {
+        match refused {
+            Refused::Unknown if self.password.is_some() && request.is_browser() => {
+                let next = request.uri.path_and_query().map_or("/", |path| path.as_str());
+                let next: String = form_urlencoded::byte_serialize(next.as_bytes()).collect();
+                Redirect::to(&format!("{}?next={next}", login::PATH)).into_response()
+            }
+            Refused::Unknown => {
+                let challenge = match self.password {
+                    Some(_) => "Basic realm=\"tsuzuki\", charset=\"UTF-8\"",
+                    None => "Bearer realm=\"tsuzuki\"",
+                };
+                (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, challenge)], "log in\n").into_response()
+            }
+            Refused::Wait(wait) => {
+                let after = [(RETRY_AFTER, wait.as_secs().max(1).to_string())];
+                (StatusCode::TOO_MANY_REQUESTS, after, "too many wrong passwords; try again later\n")
+                    .into_response()
+            }
+            Refused::Scope(needed) => {
+                (StatusCode::FORBIDDEN, format!("this needs a token with the scope `{needed}`\n"))
+                    .into_response()
+            }
+            Refused::Db(error) => {
+                tracing::error!("Nobody can log in: {error}");
+                (StatusCode::SERVICE_UNAVAILABLE, "the database does not answer\n").into_response()
+            }
+        }
+    }
+}
+
+/// What is looked at of a request.
+struct Asked {
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+}
+
+impl Asked {
+    /// Whether a person looks at a page, who can be sent to the log-in form.
+    fn is_browser(&self) -> bool {
+        let accepts = find_text(&self.headers, &ACCEPT).unwrap_or_default();
+        self.method == Method::GET && accepts.contains("text/html")
+    }
+}
+
+/// The layer.
+pub(super) async fn check(
+    State(guard): State<Arc<Guard>>,
+    ConnectInfo(RemoteAddress(peer)): ConnectInfo<RemoteAddress>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let client = Client::identify(peer.ip(), request.headers(), &guard.proxies);
+    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let access = guard.table.find(request.method(), path);
+    request.extensions_mut().insert(client);
+    request.extensions_mut().insert(Arc::clone(&guard));
+    if access == Access::Public {
+        return next.run(request).await;
+    }
+    if !guard.hosts.allow(request.uri(), request.headers()) {
+        let said = "this name is not one of mine; `allowed_hosts` in [web] lists further ones\n";
+        return (StatusCode::MISDIRECTED_REQUEST, said).into_response();
+    }
+    if access == Access::LogIn {
+        return next.run(request).await;
+    }
+    let asked = Asked {
+        method: request.method().clone(),
+        uri: request.uri().clone(),
+        headers: request.headers().clone(),
+    };
+    match guard.find_caller(client, &asked, access).await {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Err(refused) => guard.refuse(refused, &asked),
+    }
+}
+
+/// Only finds out who asks: for pages that are open to the world.
+pub(super) async fn identify(
+    State(proxies): State<Arc<[Network]>>,
+    ConnectInfo(RemoteAddress(peer)): ConnectInfo<RemoteAddress>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let client = Client::identify(peer.ip(), request.headers(), &proxies);
+    request.extensions_mut().insert(client);
+    next.run(request).await
+}
+
+fn find_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok())
+}
+
+/// What stands behind `scheme` in the header of that name.
+fn find_credentials<'a>(headers: &'a HeaderMap, scheme: &str) -> Option<&'a str> {
+    let (found, credentials) = find_text(headers, &AUTHORIZATION)?.split_once(' ')?;
+    found.eq_ignore_ascii_case(scheme).then(|| credentials.trim())
+}
+
+fn find_in_query(uri: &Uri, name: &str) -> Option<String> {
+    let mut pairs = form_urlencoded::parse(uri.query()?.as_bytes());
+    pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+}

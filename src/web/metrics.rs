@@ -1,0 +1,161 @@
+//! `/metrics`: numbers for a monitoring system, as OpenMetrics text.
+//!
+//! Labels are words of ours and names of the config: nothing that a stranger sends makes a new series.
+
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use parking_lot::Mutex;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use super::Pages;
+use super::problem::Problem;
+use super::route::{Access, Route};
+use crate::channel::outbox::{self, Tally};
+use crate::db::{self, Tx};
+use crate::engine::Overview;
+use crate::engine::events::RunEvent;
+use crate::ledger::event::{self, Numbered};
+
+const BUCKETS: [f64; 9] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0];
+/// Events that are looked at in one transaction.
+const AT_ONCE: usize = 1_000;
+
+type Labels = Vec<(&'static str, String)>;
+
+/// The way to the numbers.
+pub(super) fn routes() -> Vec<Route> {
+    vec![Route::get("/metrics", Access::Read, show)]
+}
+
+/// What is counted while the process runs.
+pub(super) struct Metrics {
+    requests: Family<Labels, Histogram>,
+    runs: Family<Labels, Counter>,
+    /// The newest event whose run is counted; none before the first question.
+    counted: Mutex<Option<i64>>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let requests = Family::new_with_constructor((|| Histogram::new(BUCKETS)) as fn() -> Histogram);
+        Self { requests, runs: Family::default(), counted: Mutex::new(None) }
+    }
+}
+
+/// Measures how long an answer takes; of what has no route, only that it was asked for.
+pub(super) async fn measure(State(pages): State<Pages>, request: Request, next: Next) -> Response {
+    let path = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
+    let began = Instant::now();
+    let response = next.run(request).await;
+    let labels = vec![("route", path), ("status", response.status().as_str().to_owned())];
+    pages.metrics.requests.get_or_create(&labels).observe(began.elapsed().as_secs_f64());
+    response
+}
+
+async fn show(State(pages): State<Pages>) -> Result<Response, Problem> {
+    let finder = pages.finder();
+    let (overview, tallies) = pages
+        .db
+        .read(move |tx| {
+            let overview = finder.as_ref().map(|finder| Overview::find(finder, tx)).transpose()?;
+            Ok((overview, outbox::tally(tx)?))
+        })
+        .await?;
+    count_runs(&pages).await?;
+    let mut registry = Registry::with_prefix("tsuzuki");
+    let metrics = &pages.metrics;
+    registry.register("http_request_seconds", "How long answers took", metrics.requests.clone());
+    registry.register("runs", "Runs of jobs that ended since this process began", metrics.runs.clone());
+    add_outbox(&mut registry, &tallies);
+    if let Some(overview) = &overview {
+        add_jobs(&mut registry, overview);
+        add_quotas(&mut registry, overview);
+    }
+    let mut text = String::new();
+    encode(&mut text, &registry).map_err(|_| {
+        Problem::new(axum::http::StatusCode::INTERNAL_SERVER_ERROR, "the numbers cannot be written")
+    })?;
+    Ok(([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response())
+}
+
+/// Counts the runs that have ended since the last question, in whichever process.
+async fn count_runs(pages: &Pages) -> db::Result<()> {
+    let mut counted = *pages.metrics.counted.lock();
+    loop {
+        let (ended, newest) = pages.db.read(move |tx| list_ended(tx, counted)).await?;
+        let is_all = ended.len() < AT_ONCE;
+        // Another question may have counted the same meanwhile.
+        let mut known = pages.metrics.counted.lock();
+        if *known != counted {
+            return Ok(());
+        }
+        for Numbered { event, .. } in &ended {
+            if let (Some(run), Some(job)) = (event::parse::<RunEvent>(event), event.subject.name_of("job")) {
+                let labels = vec![("job", job.to_owned()), ("outcome", run.code.word().to_owned())];
+                pages.metrics.runs.get_or_create(&labels).inc();
+            }
+        }
+        *known = Some(newest);
+        counted = Some(newest);
+        if is_all {
+            return Ok(());
+        }
+    }
+}
+
+fn list_ended(tx: &mut Tx<'_>, counted: Option<i64>) -> db::Result<(Vec<Numbered>, i64)> {
+    let Some(after) = counted else { return Ok((Vec::new(), event::find_newest(tx)?)) };
+    let events = event::list_after(tx, after, AT_ONCE)?;
+    let newest = events.last().map_or(after, |last| last.id);
+    Ok((events, newest))
+}
+
+fn add_outbox(registry: &mut Registry, tallies: &[Tally]) {
+    let messages = Family::<Labels, Gauge>::default();
+    for tally in tallies {
+        let labels = vec![("channel", tally.channel.clone()), ("state", tally.state.clone())];
+        messages.get_or_create(&labels).inc_by(tally.count);
+    }
+    registry.register("outbox_messages", "Messages that are not over, and those that failed", messages);
+}
+
+fn add_jobs(registry: &mut Registry, overview: &Overview) {
+    let (states, failures, success) = (
+        Family::<Labels, Gauge>::default(),
+        Family::<Labels, Gauge>::default(),
+        Family::<Labels, Gauge>::default(),
+    );
+    for job in &overview.jobs {
+        let state =
+            serde_json::to_value(job.standing.state).ok().and_then(|state| state.as_str().map(str::to_owned));
+        states.get_or_create(&vec![("state", state.unwrap_or_default())]).inc();
+        let labels = vec![("job", job.job.clone())];
+        failures.get_or_create(&labels).set(job.failures_in_a_row);
+        if let Some(at) = job.last_success_at {
+            success.get_or_create(&labels).set(at.as_millis() / 1_000);
+        }
+    }
+    registry.register("jobs", "Jobs by where they stand", states);
+    registry.register("job_failures_in_a_row", "Runs that failed since the last that did not", failures);
+    registry.register("job_last_success_timestamp_seconds", "When a job last ended well", success);
+}
+
+fn add_quotas(registry: &mut Registry, overview: &Overview) {
+    let (used, limit) = (Family::<Labels, Gauge>::default(), Family::<Labels, Gauge>::default());
+    for quota in &overview.quotas {
+        let labels = vec![("provider", quota.provider.clone())];
+        used.get_or_create(&labels).set(quota.used);
+        limit.get_or_create(&labels).set(quota.per_day.into());
+    }
+    registry.register("quota_used", "Requests counted today", used);
+    registry.register("quota_limit", "Requests a day at most", limit);
+}

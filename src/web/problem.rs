@@ -1,0 +1,75 @@
+//! What programs are told when something cannot be answered: problem details (RFC 9457).
+
+use axum::body::to_bytes;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::db;
+
+const PROBLEM_JSON: &str = "application/problem+json";
+
+/// Why a question cannot be answered.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(super) struct Problem {
+    /// The status again.
+    status: u16,
+    /// What the status means.
+    title: String,
+    /// What is wrong here.
+    detail: String,
+}
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        let title = status.canonical_reason().unwrap_or_default().to_owned();
+        Self { status: status.as_u16(), title, detail: detail.into() }
+    }
+
+    pub(super) fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    pub(super) fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+}
+
+impl From<db::Error> for Problem {
+    fn from(error: db::Error) -> Self {
+        tracing::error!("A question cannot be answered: {error}");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer; the log says why")
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_string(&self).unwrap_or_default();
+        (status, [(CONTENT_TYPE, PROBLEM_JSON)], body).into_response()
+    }
+}
+
+/// Longer words of a refusal are cut.
+const MAX_WORDS: usize = 4 * 1024;
+
+/// Gives every refusal under `/api/` this shape, whoever refuses: the guard, the router, or what reads the question.
+pub(super) async fn shape(request: Request, next: Next) -> Response {
+    let is_api = request.uri().path().starts_with("/api/");
+    let response = next.run(request).await;
+    let status = response.status();
+    let is_shaped = response.headers().get(CONTENT_TYPE).is_some_and(|value| value == PROBLEM_JSON);
+    if !is_api || is_shaped || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    let words = to_bytes(body, MAX_WORDS).await.unwrap_or_default();
+    let mut shaped = Problem::new(status, String::from_utf8_lossy(&words).trim()).into_response();
+    let kept = parts.headers.into_iter().filter_map(|(name, value)| Some((name?, value)));
+    shaped.headers_mut().extend(kept.filter(|(name, _)| *name != CONTENT_TYPE && *name != CONTENT_LENGTH));
+    shaped
+}

@@ -1,0 +1,95 @@
+//! Sessions of people and tokens of programs; each is known by its hash alone.
+
+use super::token::{AccessToken, Scope};
+use crate::db::{self, Row, Tx};
+use crate::time::Timestamp;
+use crate::{params, sql};
+
+crate::migration!(8, "web", "../../migrations/0008_web.sql");
+
+/// Sessions that one log-in deletes at most.
+const PRUNED_AT_ONCE: usize = 500;
+
+/// Adds a session, and deletes some of those that are over.
+pub(super) fn add_session(
+    tx: &mut Tx<'_>,
+    hash: &str,
+    user_name: &str,
+    password_print: &str,
+    expires_at: Timestamp,
+    now: Timestamp,
+) -> db::Result<()> {
+    tx.execute(
+        sql!(
+            "DELETE FROM web_sessions WHERE hash IN
+               (SELECT hash FROM web_sessions WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)"
+        ),
+        params![now, PRUNED_AT_ONCE],
+    )?;
+    tx.execute(
+        sql!(
+            "INSERT INTO web_sessions (hash, user_name, password_print, created_at, expires_at)
+             VALUES (?1, ?2, ?3, ?4, ?5)"
+        ),
+        params![hash, user_name, password_print, now, expires_at],
+    )?;
+    Ok(())
+}
+
+/// Whose session it is, if it is not over and its password still holds.
+pub(super) fn find_session(
+    tx: &mut Tx<'_>,
+    hash: &str,
+    password_print: &str,
+    now: Timestamp,
+) -> db::Result<Option<String>> {
+    tx.find(
+        sql!(
+            "SELECT user_name FROM web_sessions
+             WHERE hash = ?1 AND password_print = ?2 AND expires_at > ?3"
+        ),
+        params![hash, password_print, now],
+        |row| row.get(0),
+    )
+}
+
+/// Ends a session.
+pub(super) fn delete_session(tx: &mut Tx<'_>, hash: &str) -> db::Result<()> {
+    tx.execute(sql!("DELETE FROM web_sessions WHERE hash = ?1"), params![hash])?;
+    Ok(())
+}
+
+fn read(row: &Row<'_>) -> db::Result<AccessToken> {
+    Ok(AccessToken { name: row.get(0)?, scope: row.get(1)?, created_at: row.get(2)? })
+}
+
+/// Adds a token; `false` if the name is taken.
+pub fn add_token(tx: &mut Tx<'_>, name: &str, hash: &str, scope: Scope, now: Timestamp) -> db::Result<bool> {
+    let added = tx.execute(
+        sql!(
+            "INSERT INTO access_tokens (name, hash, scope, created_at) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (name) DO NOTHING"
+        ),
+        params![name, hash, scope.word(), now],
+    )?;
+    Ok(added == 1)
+}
+
+/// The token that has this hash.
+pub(super) fn find_token(tx: &mut Tx<'_>, hash: &str) -> db::Result<Option<AccessToken>> {
+    tx.find(sql!("SELECT name, scope, created_at FROM access_tokens WHERE hash = ?1"), params![hash], read)
+}
+
+/// Every token, by name.
+pub fn list_tokens(tx: &mut Tx<'_>) -> db::Result<Vec<AccessToken>> {
+    tx.list(sql!("SELECT name, scope, created_at FROM access_tokens ORDER BY name"), params![], read)
+}
+
+/// Ends a token; `None` if there is none of that name.
+pub fn delete_token(tx: &mut Tx<'_>, name: &str) -> db::Result<Option<AccessToken>> {
+    tx.find(
+        sql!("DELETE FROM access_tokens WHERE name = ?1 RETURNING name, scope, created_at"),
+        params![name],
+        read,
+    )
+}
