@@ -9,6 +9,7 @@
 
 pub mod alert;
 pub mod attention;
+pub mod chart;
 pub mod commands;
 pub mod daemon;
 pub mod env;

@@ -7,6 +7,7 @@
 
 mod api;
 mod badge;
+mod chart;
 mod client;
 mod guard;
 mod headers;
