@@ -53,6 +53,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         },
     ],
     tables: &[&CHANGES],
+    pages: &[],
     documents: &[Document {
         name: "opml",
         about: "The blogs of the config, as OPML",

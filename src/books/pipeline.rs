@@ -68,6 +68,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         resume: None,
     }],
     tables: &[&BOOKS, &DELIVERIES],
+    pages: &[],
     documents: &[],
     words: &[BookCode::words, SearchCode::words],
     list_busy: |_| Ok(Vec::new()),

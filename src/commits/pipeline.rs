@@ -110,6 +110,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         },
     ],
     tables: &[&COMMITS],
+    pages: &[],
     documents: &[],
     words: &[BranchCode::words, ProjectCode::words, RunCode::words],
     list_busy: run::store::list_busy,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Job;
 use super::pipeline::{ListNeeds, Thing, Words};
 use super::view::{Line, View};
+use super::{Job, Page};
 use crate::channel::ChannelSet;
 use crate::config::Config;
 use crate::db::{self, Tx};
@@ -26,6 +26,8 @@ pub struct Finder {
     pub jobs: Vec<Job>,
     /// Sorts of things, in the order in which a bare name is tried.
     pub things: Vec<&'static Thing>,
+    /// Pages of the pipelines, in the order of the navigation.
+    pub pages: Vec<&'static Page>,
     /// What events say.
     pub words: Vec<Words>,
     /// What needs a person, by pipeline.

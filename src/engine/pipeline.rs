@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::job::Boxed;
 use super::overview::Notice;
-use super::{Collector, Finder, JobEnv, Table, View};
+use super::{Collector, Finder, JobEnv, Page, Table, View};
 use crate::channel::outbox::Topics;
 use crate::config::{self, Config, Kind, Problems, Section};
 use crate::db::{self, Db, Tx};
@@ -58,6 +58,8 @@ pub struct Pipeline {
     pub things: &'static [&'static Thing],
     /// Its rows.
     pub tables: &'static [&'static Table],
+    /// Its pages on the dashboard.
+    pub pages: &'static [&'static Page],
     /// What can be exported of it that is not rows.
     pub documents: &'static [Document],
     /// What its events say.

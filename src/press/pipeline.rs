@@ -38,6 +38,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         &Thing { word: FEED, find: |_, _, _| Ok(Vec::new()), resume: Some("job resume"), ..ITEM_AT },
     ],
     tables: &[&ITEMS],
+    pages: &[],
     documents: &[],
     words: &[ItemCode::words, FeedCode::words],
     list_busy: |_| Ok(Vec::new()),
