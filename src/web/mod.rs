@@ -6,23 +6,25 @@
 //! ```
 
 mod api;
+mod assets;
 mod badge;
 mod client;
 mod guard;
 mod headers;
 mod health;
 mod hosts;
-mod html;
 mod language;
 mod listener;
 mod live;
 mod login;
 mod metrics;
 mod misses;
+mod pages;
 pub mod password;
 mod problem;
 mod prompt;
 mod route;
+mod small;
 pub mod store;
 pub mod token;
 
@@ -155,6 +157,8 @@ fn routes() -> Vec<Route> {
         live::routes(),
         metrics::routes(),
         badge::routes(),
+        assets::routes(),
+        pages::routes(),
     ];
     rooms.into_iter().flatten().collect()
 }
