@@ -6,6 +6,7 @@
 //! ```
 
 mod api;
+mod assets;
 mod badge;
 mod chart;
 mod client;
@@ -13,17 +14,18 @@ mod guard;
 mod headers;
 mod health;
 mod hosts;
-mod html;
 mod language;
 mod listener;
 mod live;
 mod login;
 mod metrics;
 mod misses;
+mod pages;
 pub mod password;
 mod problem;
 mod prompt;
 mod route;
+mod small;
 pub mod store;
 pub mod token;
 
@@ -156,6 +158,8 @@ fn routes() -> Vec<Route> {
         live::routes(),
         metrics::routes(),
         badge::routes(),
+        assets::routes(),
+        pages::routes(),
     ];
     rooms.into_iter().flatten().collect()
 }
