@@ -1,5 +1,6 @@
 //! The charts and the table of the page, made of one series.
 
+use jiff::ToSpan;
 use jiff::civil::Date;
 
 use crate::commits::stats::{PersonSeries, Series, Sum, cumulative};
@@ -142,10 +143,12 @@ impl Figures {
     }
 
     fn calendar(&self) -> Chart {
-        let days = self.series.days();
+        let mut days = self.series.days();
         let bounds = |year| Some((Date::new(year, 1, 1).ok()?, Date::new(year, 12, 31).ok()?));
-        let met = || Some((days.first()?.0, days.last()?.0));
-        let (first, last) = self.year.and_then(bounds).or_else(met).unwrap_or((Date::ZERO, Date::ZERO));
+        // Of all years the last is drawn.
+        let newest = || days.last().map(|(last, _)| (last.saturating_sub(1.year()), *last));
+        let (first, last) = self.year.and_then(bounds).or_else(newest).unwrap_or((Date::ZERO, Date::ZERO));
+        days.retain(|(day, _)| *day >= first);
         Chart {
             title: phrase!("Commits per day", "日ごとのコミット数"),
             about: phrase!(

@@ -22,7 +22,7 @@ use crate::phrase::Phrase;
 const MAX_CHOICES: usize = 40;
 
 /// The page.
-pub static PAGE: Page =
+pub(super) static PAGE: Page =
     Page { slug: "commits", title: || phrase!("Commits", "コミット"), load, sheet: Some(load_sheet) };
 
 fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageView> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Response;
 
-use super::blocks::PageBody;
+use super::blocks::{self, PageBody};
 use super::{Visit, layout, missing, unavailable};
 use crate::web::Pages;
 
@@ -16,11 +16,19 @@ pub(super) async fn show(State(pages): State<Pages>, Path(slug): Path<String>, v
         return missing(&pages, &visit);
     };
     let (reading, query) = (Arc::clone(&finder), visit.query.clone());
+    if let (Some(format), Some(sheet)) = (query.find("format").map(str::to_owned), page.sheet) {
+        return match pages.db.read(move |tx| sheet(&reading, tx, &query)).await {
+            Ok(sheet) => blocks::download(&sheet, &format, &visit.renderer(&finder).speech)
+                .unwrap_or_else(|| missing(&pages, &visit)),
+            Err(error) => unavailable(&pages, &visit, &error),
+        };
+    }
     match pages.db.read(move |tx| (page.load)(&reading, tx, &query)).await {
         Ok(view) => {
             let r = visit.renderer(&finder);
             let title = r.plain(&view.title);
-            layout::respond(&finder, &visit, &title, &PageBody { r: &r, view: &view })
+            let body = PageBody::new(&r, &view, &visit.query, visit.may_act);
+            layout::respond(&finder, &visit, &title, &body)
         }
         Err(error) => unavailable(&pages, &visit, &error),
     }
