@@ -4,13 +4,12 @@ mod blogs;
 
 use std::time::Duration;
 
-use super::config;
+use super::change;
 use super::decide::Code;
 use super::events::{BLOG, change_subject, subject};
 use super::model::Detector;
 use super::store::{self, ChangeRow};
 use super::view::{self, Listed, message_state};
-use crate::channel::outbox::State as MessageState;
 use crate::db::{self, Tx};
 use crate::engine::Finder;
 use crate::engine::page::{
@@ -18,14 +17,12 @@ use crate::engine::page::{
 };
 use crate::engine::things::delivery::phrase_of;
 use crate::engine::view::State;
+use crate::engine::walk::{Fit, Walk};
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
-/// Changes that are shown at once.
-const SHOWN: usize = 30;
-/// Changes that are looked through for a text before the reader is asked to go on.
-const MAX_SEARCHED: usize = 2_000;
+const WALK: Walk = Walk { shown: 30, searched: 2_000 };
 /// Entries of a change that are named.
 const MAX_LINKS: usize = 20;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -115,43 +112,41 @@ impl Asked {
         ]
     }
 
-    /// The changes that are meant, along their numbers; of a search only so many are looked at.
+    /// The changes that are meant, along their numbers.
     fn find(&self, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<Timeline> {
-        let (mut entries, mut searched, mut before) = (Vec::new(), 0, self.before.unwrap_or(i64::MAX));
-        let mut next = None;
-        'pages: loop {
-            let (job, blog) = (self.job.as_deref(), self.blog.as_deref());
-            let rows = store::list_changes_before(tx, before, job, blog, SHOWN + 1)?;
-            let is_last = rows.len() <= SHOWN;
-            for row in rows.into_iter().take(SHOWN) {
-                if entries.len() == SHOWN || searched == MAX_SEARCHED {
-                    next = Some(query.with("before", before));
-                    break 'pages;
-                }
-                // Numbers are given in the order of time.
-                if row.found_at < self.since {
-                    break 'pages;
-                }
-                (before, searched) = (row.id, searched + 1);
-                if self.is_meant(&row) {
-                    entries.push(entry(&view::with_deliveries(tx, row)?));
-                }
-            }
-            if is_last {
-                break;
-            }
+        let (job, blog) = (self.job.as_deref(), self.blog.as_deref());
+        let (rows, next) = WALK.list(
+            self.before,
+            |before, limit| {
+                let before = before.copied().unwrap_or(i64::MAX);
+                store::list_changes_before(tx, before, job, blog, limit)
+            },
+            |row| row.id,
+            |row| self.fit(row),
+        )?;
+        let mut entries = Vec::new();
+        for row in rows {
+            entries.push(entry(&view::with_deliveries(tx, row)?));
         }
+        let next = next.map(|before| query.with("before", before));
         Ok(Timeline { title: phrase!("What was new", "新着"), entries, next })
     }
 
-    fn is_meant(&self, row: &ChangeRow) -> bool {
+    fn fit(&self, row: &ChangeRow) -> Fit {
+        // Numbers are given in the order of time.
+        if row.found_at < self.since {
+            return Fit::End;
+        }
         let has = |text: &Option<String>| {
             text.as_ref().is_some_and(|text| text.to_lowercase().contains(&self.text))
         };
-        self.text.is_empty()
-            || row.blog_id.to_lowercase().contains(&self.text)
-            || has(&row.detail.error)
-            || row.detail.entries.iter().any(|entry| has(&entry.title) || has(&entry.url))
+        let detail = &row.detail;
+        Fit::from(
+            self.text.is_empty()
+                || row.blog_id.to_lowercase().contains(&self.text)
+                || has(&detail.error)
+                || detail.entries.iter().any(|entry| has(&entry.title) || has(&entry.url)),
+        )
     }
 
     fn nothing(&self) -> Block {
@@ -168,42 +163,35 @@ impl Asked {
 }
 
 fn entry(listed: &Listed) -> TimelineEntry {
-    let change = &listed.change;
-    let detail = &change.detail;
-    let waits = change.held && listed.deliveries.iter().any(|sent| message_state(sent) == MessageState::Held);
-    let text = match (change.code, &detail.error) {
+    let waits = change::needs_approval(listed);
+    let row = &listed.change;
+    let detail = &row.detail;
+    let text = match (row.code, &detail.error) {
         (Code::New, _) => phrase!("{count} new", "新着 {count} 件", count = detail.count()),
         (code, Some(error)) => phrase!("{what}: {error}", "{what}：{error}", what = code.phrase(), error),
         (code, None) => code.phrase(),
     };
-    let mut links: Vec<Value> = detail.entries.iter().take(MAX_LINKS).map(link).collect();
+    let mut links: Vec<Value> = detail.entries.iter().take(MAX_LINKS).map(change::link).collect();
     if let Some(count) = detail.count().checked_sub(MAX_LINKS).filter(|count| *count > 0) {
         links.push(phrase!("and {count} more", "ほか {count} 件", count).into());
     }
     TimelineEntry {
-        at: change.found_at,
-        state: Some(match change.code {
+        at: row.found_at,
+        state: Some(match row.code {
             _ if waits => State::Approval,
             Code::New | Code::Recovered => State::Ok,
             Code::Failing => State::Failing,
             Code::Gone => State::Paused,
         }),
-        subject: change.blog_id.as_str().into(),
+        subject: row.blog_id.as_str().into(),
         text,
         links,
         notes: notes(listed),
-        about: Some(match change.code {
-            Code::New => change_subject(change.id).to_string(),
-            _ => subject(&change.blog_id).to_string(),
+        about: Some(match row.code {
+            Code::New => change_subject(row.id).to_string(),
+            _ => subject(&row.blog_id).to_string(),
         }),
-        actions: if waits { super::change::actions(change.id) } else { Vec::new() },
-    }
-}
-
-fn link(entry: &super::decide::Found) -> Value {
-    match (&entry.url, &entry.title) {
-        (Some(href), title) => Value::Link { href: href.clone(), text: title.clone() },
-        (None, title) => title.as_deref().into(),
+        actions: if waits { change::actions(row.id) } else { Vec::new() },
     }
 }
 
