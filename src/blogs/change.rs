@@ -49,7 +49,10 @@ fn view_of(listed: &Listed) -> View {
     view.section(phrase!("new entries", "新着"), change.detail.entries.iter().map(entry));
     view.section(
         phrase!("messages", "メッセージ"),
-        listed.deliveries.iter().map(|sent| delivery::line(sent.id, &sent.channel, message_state(sent), None)),
+        listed
+            .deliveries
+            .iter()
+            .map(|sent| delivery::line(sent.id, &sent.channel, message_state(sent), None)),
     );
     if needs_approval(listed) {
         view.actions = actions(id);
@@ -75,7 +78,12 @@ pub(super) fn needs_approval(listed: &Listed) -> bool {
 pub(super) fn actions(id: i64) -> Vec<Action> {
     let about = change_subject(id);
     vec![
-        Action::new(Verb::Approve, &about, phrase!("approve", "承認して送信"), format!("change approve {id}")),
+        Action::new(
+            Verb::Approve,
+            &about,
+            phrase!("approve", "承認して送信"),
+            format!("change approve {id}"),
+        ),
         Action::new(Verb::Skip, &about, phrase!("skip", "送信しない"), format!("change skip {id}")),
     ]
 }

@@ -80,7 +80,8 @@ impl Asked {
         let jobs = jobs.map(|job| Choice::named(job.name.as_str()));
         let all = Choice::new("", phrase!("all jobs", "すべて"));
         let days = [7, 30, 90, 365];
-        let days = days.map(|count| Choice::new(count.to_string(), phrase!("{count day}", "{count} 日", count)));
+        let days =
+            days.map(|count| Choice::new(count.to_string(), phrase!("{count day}", "{count} 日", count)));
         let ever = Choice::new("all", phrase!("all", "全期間"));
         vec![
             PageFilter {
