@@ -217,6 +217,8 @@ impl App {
             config: Arc::new(config.clone()),
             jobs: self.jobs.clone(),
             things: things().collect(),
+            pipelines: PIPELINES,
+            topics: topics(),
             pages: PIPELINES.iter().flat_map(|pipeline| pipeline.pages.iter().copied()).collect(),
             words: of_pipelines.chain(things::WORDS.iter().copied()).collect(),
             needs: PIPELINES.iter().map(|pipeline| pipeline.list_needs).collect(),

@@ -1,12 +1,12 @@
 //! What the rest of the program has to know of blogs.
 
-use super::events::{BLOG, BlogEvent};
+use super::events::{BLOG, BlogEvent, CHANGE};
 use super::store::{self, ChangeRow};
-use super::{KIND, config, entry, make, opml, topics, view};
+use super::{KIND, change, commands, config, entry, make, opml, pages, topics, view};
 use crate::config::Kind;
-use crate::engine::Pipeline;
 use crate::engine::pipeline::{Document, Example, Flag, Shape, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Field, Table, TablePage};
+use crate::engine::{Pipeline, action};
 use crate::ledger::event;
 
 /// The descriptor.
@@ -42,6 +42,16 @@ pub static PIPELINE: Pipeline = Pipeline {
             list_stored: |_| Ok(Vec::new()),
             listed_by: "change ls",
             resume: None,
+            act: action::NOTHING,
+        },
+        &Thing {
+            word: CHANGE,
+            find: change::find,
+            list_configured: |_| Vec::new(),
+            list_stored: |_| Ok(Vec::new()),
+            listed_by: "change ls",
+            resume: None,
+            act: change::act,
         },
         &Thing {
             word: BLOG,
@@ -50,10 +60,11 @@ pub static PIPELINE: Pipeline = Pipeline {
             list_stored: |tx| Ok(store::list_known_blogs(tx)?.into_iter().map(|(id, ..)| id).collect()),
             listed_by: "blog ls",
             resume: Some("blog resume"),
+            act: commands::act,
         },
     ],
     tables: &[&CHANGES],
-    pages: &[],
+    pages: &[&pages::PAGE],
     documents: &[Document {
         name: "opml",
         about: "The blogs of the config, as OPML",

@@ -12,11 +12,11 @@ use super::store::{self, ChangeRow, CheckRow, Delivery};
 use super::{TOPIC, config};
 use crate::channel::outbox::State as MessageState;
 use crate::db::{self, Tx};
-use crate::engine::Finder;
 use crate::engine::finder::read_address;
 use crate::engine::pipeline::Left;
 use crate::engine::silence::Silence;
 use crate::engine::view::{Fact, Line, State, View};
+use crate::engine::{Finder, Verb};
 use crate::id::JobName;
 use crate::ledger::event::EventDetail as _;
 use crate::ledger::{event, pause};
@@ -144,7 +144,7 @@ pub fn find_change(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Listed>> {
     }
 }
 
-fn with_deliveries(tx: &mut Tx<'_>, change: ChangeRow) -> db::Result<Listed> {
+pub(super) fn with_deliveries(tx: &mut Tx<'_>, change: ChangeRow) -> db::Result<Listed> {
     let deliveries = match &change.digest {
         Some(digest) => store::list_deliveries_of(tx, TOPIC, digest)?
             .into_iter()
@@ -273,7 +273,10 @@ fn view(finder: &Finder, blog: &BlogDetails) -> View {
     }
     if let Some(why) = &blog.paused {
         view.fact(phrase!("paused", "一時停止"), why);
-        view.action(phrase!("check it again", "確認を再開する"), format!("blog resume {id}"));
+        let label = phrase!("check it again", "確認を再開する");
+        view.act(Verb::Resume, &subject(id), label, format!("blog resume {id}"));
+    } else {
+        view.act(Verb::Pause, &subject(id), phrase!("Pause", "一時停止"), format!("blog pause {id}"));
     }
     if blog.unconfirmed > 0 {
         let count = blog.unconfirmed;
@@ -293,7 +296,8 @@ fn view(finder: &Finder, blog: &BlogDetails) -> View {
     view
 }
 
-fn check_phrase(check: &CheckRow) -> Phrase {
+/// A check in a few words.
+pub(super) fn check_phrase(check: &CheckRow) -> Phrase {
     let says = match (&check.error_message, check.changed, check.skipped) {
         (Some(error), ..) => phrase!("failed: {error}", "失敗：{error}", error),
         (None, true, _) => phrase!("something new", "新着あり"),

@@ -3,11 +3,11 @@
 use super::events::{BOOK, BookCode, SearchCode};
 use super::model::GOOGLE_BOOKS;
 use super::store::{BookRow, DeliveryRow};
-use super::{KIND, REQUESTS_PER_DAY, config, make, store, topics, view};
+use super::{KIND, REQUESTS_PER_DAY, config, make, pages, store, topics, view};
 use crate::config::{Kind, TableKind};
-use crate::engine::Pipeline;
 use crate::engine::pipeline::{Example, Flag, Shape, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Field, Table, TablePage};
+use crate::engine::{Pipeline, action};
 use crate::fetch::SecretHint;
 
 /// The descriptor.
@@ -66,9 +66,10 @@ pub static PIPELINE: Pipeline = Pipeline {
         list_stored: |_| Ok(Vec::new()),
         listed_by: "book ls",
         resume: None,
+        act: action::NOTHING,
     }],
     tables: &[&BOOKS, &DELIVERIES],
-    pages: &[],
+    pages: &[&pages::PAGE],
     documents: &[],
     words: &[BookCode::words, SearchCode::words],
     list_busy: |_| Ok(Vec::new()),

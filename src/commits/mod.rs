@@ -14,6 +14,7 @@
 
 pub mod author;
 pub mod collect;
+pub mod commands;
 pub mod config;
 pub mod events;
 pub mod history;
@@ -22,7 +23,7 @@ mod lines;
 pub mod mailmap;
 pub mod message;
 pub mod model;
-mod page;
+mod pages;
 pub mod pattern;
 pub mod people;
 pub mod pipeline;

@@ -7,6 +7,7 @@
 //!                 wait          skip                    continue next time
 //! ```
 
+pub mod action;
 pub mod alert;
 pub mod attention;
 pub mod chart;
@@ -28,7 +29,9 @@ pub mod store;
 pub mod table;
 pub mod things;
 pub mod view;
+pub mod walk;
 
+pub use action::{Action, ActionOutcome, Deed, Verb};
 pub use env::JobEnv;
 pub use finder::Finder;
 pub use job::{Collector, Delivery, Failure, Job, Plan, Progress, Report, RunContext, Update};

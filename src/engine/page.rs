@@ -291,6 +291,8 @@ pub struct Card {
     pub links: Vec<Value>,
     /// What means it behind `why`.
     pub about: String,
+    /// Text that can be opened, with what it is.
+    pub detail: Option<(Phrase, String)>,
 }
 
 #[cfg(test)]

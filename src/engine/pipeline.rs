@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::action::Act;
 use super::job::Boxed;
 use super::overview::Notice;
 use super::{Collector, Finder, JobEnv, Page, Table, View};
@@ -160,6 +161,8 @@ pub struct Thing {
     pub listed_by: &'static str,
     /// The command that resumes one that is paused.
     pub resume: Option<&'static str>,
+    /// Does something to the one of that name.
+    pub act: Act,
 }
 
 /// A document that `export` writes.

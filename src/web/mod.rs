@@ -5,6 +5,7 @@
 //! prompt_listen  ──▶ /p/{token} and nothing else            (may be public)
 //! ```
 
+mod act;
 mod api;
 mod assets;
 mod badge;
@@ -41,6 +42,7 @@ use axum::http::StatusCode;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::serve::IncomingStream;
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -50,6 +52,7 @@ use tracing::{error, info, warn};
 
 use crate::config::{MissingSecret, Web};
 use crate::db::Db;
+use crate::engine::daemon::{self, StartRequests, Starter};
 use crate::engine::{Finder, Progress};
 use crate::text::Language;
 use crate::time::Clock;
@@ -75,6 +78,8 @@ pub struct Pages {
     finders: Option<watch::Receiver<Arc<Finder>>>,
     hub: Arc<Hub>,
     metrics: Arc<Metrics>,
+    starter: Starter,
+    requests: Arc<Mutex<Option<StartRequests>>>,
     more: Router,
 }
 
@@ -83,6 +88,7 @@ impl Pages {
     pub fn new(db: Db, language: Language) -> Self {
         let clock = db.clock().clone();
         let hub = Arc::new(Hub::new(clock.now().as_millis().unsigned_abs()));
+        let (starter, requests) = daemon::starter();
         Self {
             db,
             clock,
@@ -91,6 +97,8 @@ impl Pages {
             finders: None,
             hub,
             metrics: Arc::default(),
+            starter,
+            requests: Arc::new(Mutex::new(Some(requests))),
             more: Router::new(),
         }
     }
@@ -239,6 +247,11 @@ impl Bound {
     /// What tells the pages how far runs of this process are.
     pub fn progress(&self) -> Progress {
         self.pages.hub.progress()
+    }
+
+    /// What readers ask the daemon for; once.
+    pub fn take_requests(&self) -> Option<StartRequests> {
+        self.pages.requests.lock().take()
     }
 
     /// Where it listens, the dashboard first; useful when the port was 0.

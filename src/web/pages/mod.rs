@@ -4,6 +4,7 @@
 //! request ──▶ Visit (language, theme, flash) ──▶ one db.read ──▶ body ──▶ layout ──▶ answer
 //! ```
 
+mod act;
 mod blocks;
 mod layout;
 mod overview;
@@ -25,6 +26,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/", Access::Read, overview::show),
         Route::get("/{slug}", Access::Read, pipeline::show),
+        Route::act("/act", act::post),
         Route::post("/preferences", Access::Read, preferences::put),
     ]
 }

@@ -27,7 +27,7 @@ pub(super) async fn show(State(pages): State<Pages>, Path(slug): Path<String>, v
         Ok(view) => {
             let r = visit.renderer(&finder);
             let title = r.plain(&view.title);
-            let body = PageBody::new(&r, &view, &visit.query, visit.may_act);
+            let body = PageBody::new(&r, &view, &visit.query);
             layout::respond(&finder, &visit, &title, &body)
         }
         Err(error) => unavailable(&pages, &visit, &error),

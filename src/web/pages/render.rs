@@ -6,7 +6,8 @@ use std::time::Duration;
 use askama::filters::{Escaper as _, Html, HtmlSafe};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::engine::{Standing, State};
+use crate::engine::{Action, Standing, State};
+use crate::phrase;
 use crate::phrase::{Phrase, Piece, Speech, Value};
 use crate::text::Language;
 use crate::time::Timestamp;
@@ -65,6 +66,10 @@ const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 pub(in crate::web) struct Renderer {
     pub(in crate::web) speech: Speech,
     pub(in crate::web) now: Timestamp,
+    /// The page that an action leads back to.
+    pub(in crate::web) address: String,
+    /// Whether the reader is offered actions.
+    pub(in crate::web) may_act: bool,
 }
 
 impl Renderer {
@@ -216,6 +221,34 @@ impl Renderer {
         Markup(format!("<span class=\"mark is-{class}\" aria-hidden=\"true\">{}</span>", state.mark()))
     }
 
+    /// A button that does it, or the command that shows more; nothing that the reader may not do.
+    pub(in crate::web) fn action(&self, action: &Action) -> Markup {
+        let mut out = Markup::default();
+        let Some((verb, about)) = &action.deed else {
+            out.push_html("<code>tsuzuki ");
+            out.push_text(&action.command);
+            out.push_html("</code>");
+            return out;
+        };
+        if !self.may_act {
+            return out;
+        }
+        let same =
+            phrase!("same as `tsuzuki {command}`", "`tsuzuki {command}` と同じ", command = &action.command);
+        out.push_html("<form class=\"act\" method=\"post\" action=\"/act\">");
+        for (name, value) in [("about", about.as_str()), ("verb", (*verb).into()), ("next", &self.address)] {
+            let _ = write!(out.0, "<input type=\"hidden\" name=\"{name}\" value=\"");
+            out.push_text(value);
+            out.push_html("\">");
+        }
+        let _ = write!(out.0, "<button data-verb=\"{verb}\" title=\"");
+        out.push_text(&self.plain(&same));
+        out.push_html("\">");
+        self.push_phrase(&mut out, &action.label);
+        out.push_html("</button></form>");
+        out
+    }
+
     /// Where a thing is shown: `about` is a word and a name behind a colon.
     pub(in crate::web) fn path(&self, about: &str) -> String {
         why_path(about)
@@ -274,11 +307,15 @@ fn state_class(state: State) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phrase;
 
     fn renderer(language: Language) -> Renderer {
         let zone = Some(jiff::tz::TimeZone::get("Asia/Tokyo").unwrap());
-        Renderer { speech: Speech { language, zone }, now: "2026-01-15T00:02:11.123Z".parse().unwrap() }
+        Renderer {
+            speech: Speech { language, zone },
+            now: "2026-01-15T00:02:11.123Z".parse().unwrap(),
+            address: "/".to_owned(),
+            may_act: true,
+        }
     }
 
     #[test]

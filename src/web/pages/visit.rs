@@ -75,7 +75,12 @@ impl Visit {
     /// Writes what this reader reads, with moments in the zone of the config.
     pub(super) fn renderer(&self, finder: &Finder) -> Renderer {
         let zone = Some(finder.config.app.timezone.time_zone().clone());
-        Renderer { speech: Speech { language: self.language, zone }, now: finder.now }
+        Renderer {
+            speech: Speech { language: self.language, zone },
+            now: finder.now,
+            address: self.address.clone(),
+            may_act: self.may_act,
+        }
     }
 }
 

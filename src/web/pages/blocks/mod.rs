@@ -32,8 +32,8 @@ pub(in crate::web) struct PageBody<'a> {
 }
 
 impl<'a> PageBody<'a> {
-    pub(in crate::web) fn new(r: &'a Renderer, view: &'a PageView, query: &PageQuery, may_act: bool) -> Self {
-        let context = Context { r, query, may_act };
+    pub(in crate::web) fn new(r: &'a Renderer, view: &'a PageView, query: &PageQuery) -> Self {
+        let context = Context { r, query };
         let parts =
             view.blocks.iter().enumerate().map(|(index, block)| context.render(index, block)).collect();
         let is_narrowed = view.filters.iter().any(|filter| query.find(filter.name).is_some());
@@ -54,7 +54,6 @@ impl<'a> PageBody<'a> {
 pub(super) struct Context<'a> {
     pub(super) r: &'a Renderer,
     pub(super) query: &'a PageQuery,
-    pub(super) may_act: bool,
 }
 
 impl Context<'_> {
@@ -77,12 +76,11 @@ impl Context<'_> {
         })
     }
 
-    /// Buttons for what can be done; nothing for whoever may only read.
+    /// Buttons for what can be done.
     fn actions(&self, actions: &[Action]) -> Markup {
-        if actions.is_empty() || !self.may_act {
-            return Markup::default();
-        }
-        Markup::from_template(&ActionsPart { r: self.r, actions }).unwrap_or_default()
+        let mut buttons = Markup::default();
+        actions.iter().for_each(|action| buttons.push(&self.r.action(action)));
+        buttons
     }
 }
 
@@ -107,11 +105,4 @@ struct EmptyPart<'a> {
     r: &'a Renderer,
     text: &'a Phrase,
     command: &'a Option<String>,
-}
-
-#[derive(Template)]
-#[template(path = "pages/blocks/actions.html")]
-struct ActionsPart<'a> {
-    r: &'a Renderer,
-    actions: &'a [Action],
 }

@@ -4,9 +4,11 @@ use crate::commits::events;
 use crate::commits::run::{self, RunRow, RunStatus, Summary, TargetRow, TargetStatus};
 use crate::commits::store::projects;
 use crate::db::{self, Tx};
+use crate::engine::Verb;
 use crate::engine::page::{Block, PageQuery, ProgressBlock, TableBlock, TableRow};
 use crate::engine::view::{Action, State};
 use crate::id::RunId;
+use crate::ledger::Subject;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
@@ -123,16 +125,21 @@ fn progress(tx: &mut Tx<'_>, summary: &Summary) -> db::Result<ProgressBlock> {
 
 fn actions(run: &RunRow, is_cut_off: bool) -> Vec<Action> {
     let id = run.run_id;
-    let action = |label, command: &str| Action { label, command: format!("{command} {id}") };
+    // Its job goes on with a run that was cut off, and tries again what failed; a run of all jobs is for the command line.
+    let start = |label, command: &str| match &run.job_name {
+        Some(job) => Action::new(Verb::Run, &Subject::job(job), label, format!("run {job}")),
+        None => Action::command(label, format!("{command} {id}")),
+    };
     let mut actions = Vec::new();
-    if run.status == RunStatus::Running {
-        actions.push(action(phrase!("cancel", "取り消す"), "bulk cancel"));
-    }
     if is_cut_off || (run.status == RunStatus::Cancelled && run.pending_count() > 0) {
-        actions.push(action(phrase!("resume", "再開する"), "bulk resume"));
+        actions.push(start(phrase!("resume", "再開する"), "bulk resume"));
     }
     if run.status != RunStatus::Running && run.failed_count > 0 {
-        actions.push(action(phrase!("retry what failed", "失敗分を再試行する"), "bulk retry-failed"));
+        actions.push(start(phrase!("retry what failed", "失敗分を再試行する"), "bulk retry-failed"));
+    }
+    if run.status == RunStatus::Running {
+        let (about, command) = (events::run(&id), format!("bulk cancel {id}"));
+        actions.push(Action::new(Verb::Cancel, &about, phrase!("cancel", "中止する"), command));
     }
     actions
 }
