@@ -14,7 +14,6 @@ use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
 use crate::text;
 use crate::text::counted;
-use crate::time::Timestamp;
 
 /// Options of `delivery`.
 #[derive(Debug, clap::Args)]
@@ -92,20 +91,6 @@ struct Listed {
     wait: Option<ChannelWait>,
 }
 
-impl Listed {
-    /// When it may leave; `None` for what does not by itself.
-    fn next_at(&self) -> Option<Timestamp> {
-        let waits = matches!(self.row.state, State::Ready | State::Unknown);
-        let until = self.wait.as_ref().map_or(Some(self.row.not_before), |wait| wait.until);
-        until.filter(|_| waits).map(|until| until.max(self.row.not_before))
-    }
-}
-
-fn find_wait<'a>(row: &Row, waits: &'a [ChannelWait]) -> Option<&'a ChannelWait> {
-    let is_to_leave = matches!(row.state, State::Ready | State::Unknown);
-    waits.iter().find(|wait| is_to_leave && wait.channel == row.channel)
-}
-
 #[derive(Serialize)]
 struct Shown {
     #[serde(flatten)]
@@ -117,7 +102,7 @@ struct Shown {
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
         Command::Ls { state, job, channel, limit } => {
-            list(Filter { state, job, channel }, limit, context).await
+            list(Filter { state, job, channel, before: None }, limit, context).await
         }
         Command::Show { id } => show(id, context).await,
         Command::Retry { channel: Some(channel), .. } => resume(channel, context).await,
@@ -148,7 +133,7 @@ async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
     let channels = Arc::clone(&app.env.channels);
     let listed = db.read(move |tx| {
         let waits = outbox::list_waits(tx, &channels, now)?;
-        let with_wait = |row: Row| Listed { wait: find_wait(&row, &waits).cloned(), row };
+        let with_wait = |row: Row| Listed { wait: outbox::find_wait(&row, &waits).cloned(), row };
         Ok(outbox::list(tx, &filter, limit)?.into_iter().map(with_wait).collect::<Vec<_>>())
     });
     let listed = listed.await?;
@@ -178,7 +163,7 @@ async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
             row.channel.clone(),
             row.subject.clone(),
             row.attempts.to_string(),
-            times.cell(listed.next_at()),
+            times.cell(outbox::next_at(&listed.row, listed.wait.as_ref())),
             why.unwrap_or_else(|| "-".to_owned()),
         ]
     })?;

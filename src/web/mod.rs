@@ -11,6 +11,7 @@ mod assets;
 mod badge;
 mod chart;
 mod client;
+mod feeds;
 mod guard;
 mod headers;
 mod health;
@@ -167,6 +168,7 @@ fn routes() -> Vec<Route> {
         live::routes(),
         metrics::routes(),
         badge::routes(),
+        feeds::routes(),
         assets::routes(),
         pages::routes(),
     ];
