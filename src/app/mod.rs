@@ -1,6 +1,7 @@
 //! The one place that lists kinds, channels and providers, and wires them together.
 
 pub mod new_job;
+pub mod survey;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};

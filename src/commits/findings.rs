@@ -40,7 +40,10 @@ fn finding(commit: CommitRow) -> Finding {
         title: commit.title.unwrap_or_else(|| sha.clone()),
         link: None,
         at: Some(commit.committed_date_utc),
-        summary: Some(format!("{author_name}, {project}/{branch_name}, +{} −{}", commit.additions, commit.deletions)),
+        summary: Some(format!(
+            "{author_name}, {project}/{branch_name}, +{} −{}",
+            commit.additions, commit.deletions
+        )),
         names: vec![sha],
     }
 }

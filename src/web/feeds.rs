@@ -137,7 +137,14 @@ impl Feed {
 /// The same for the same, wherever and whenever it is asked for: a UUID (version 8) of a hash.
 fn stable_id(parts: &[&str]) -> String {
     let hash = sha256_hex(parts.join("\n"));
-    format!("urn:uuid:{}-{}-8{}-a{}-{}", &hash[..8], &hash[8..12], &hash[13..16], &hash[17..20], &hash[20..32])
+    format!(
+        "urn:uuid:{}-{}-8{}-a{}-{}",
+        &hash[..8],
+        &hash[8..12],
+        &hash[13..16],
+        &hash[17..20],
+        &hash[20..32]
+    )
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 use crate::channel;
 use crate::channel::outbox::{self, ChannelWait, Filter, Row, State, Tally};
 use crate::db::{self, Tx};
+use crate::engine::Finder;
 use crate::engine::page::{
     Block, Choice, FilterInput, Page, PageFilter, PageQuery, PageView, TableBlock, TableRow,
 };
 use crate::engine::things::delivery;
-use crate::engine::Finder;
 use crate::ledger::Subject;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};

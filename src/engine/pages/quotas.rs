@@ -17,7 +17,8 @@ const DAYS: usize = 30;
 const DAY: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
 
 /// The page.
-pub(super) static PAGE: Page = Page { slug: "quotas", title: || phrase!("Quotas", "上限"), load, sheet: None };
+pub(super) static PAGE: Page =
+    Page { slug: "quotas", title: || phrase!("Quotas", "上限"), load, sheet: None };
 
 fn load(finder: &Finder, tx: &mut Tx<'_>, _: &PageQuery) -> db::Result<PageView> {
     let mut page = PageView::new(phrase!("Quotas", "上限"));
@@ -57,7 +58,9 @@ fn list_facts(quota: &Quota, used: i64, now: Timestamp) -> Vec<Fact> {
         Forecast::FullAt(at) if at < resets_at => {
             phrase!("at this pace full at {at}", "このペースでは {at} に使い切ります", at)
         }
-        Forecast::FullAt(_) | Forecast::Unused => phrase!("lasts the day at this pace", "このペースなら足ります"),
+        Forecast::FullAt(_) | Forecast::Unused => {
+            phrase!("lasts the day at this pace", "このペースなら足ります")
+        }
     };
     vec![
         Fact {

@@ -135,6 +135,9 @@ fn list_links(pages: &Pages, finder: &Finder, visit: &Visit, r: &Renderer) -> Ve
         let key = slug.chars().find(is_free).map(String::from).unwrap_or_default();
         links.push(link(format!("/{slug}"), &key, r.plain(&title())));
     }
+    if visit.may_act {
+        links.push(link("/settings".to_owned(), "s", r.say("Settings", "設定").to_owned()));
+    }
     links
 }
 

@@ -14,6 +14,7 @@ mod preferences;
 mod render;
 mod runs;
 mod search;
+mod settings;
 mod visit;
 mod why;
 
@@ -35,6 +36,8 @@ pub(super) fn routes() -> Vec<Route> {
         Route::get("/why/{word}/{name}", Access::Read, why::show),
         Route::get("/search", Access::Read, search::show),
         Route::get("/{slug}", Access::Read, pipeline::show),
+        Route::get("/settings", Access::Act, settings::show),
+        Route::act("/settings/jobs", settings::add),
         Route::act("/act", act::post),
         Route::post("/preferences", Access::Read, preferences::put),
     ]
