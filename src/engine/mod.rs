@@ -17,6 +17,7 @@ pub mod env;
 pub mod events;
 pub mod finder;
 pub mod job;
+pub mod newest;
 pub mod overview;
 pub mod page;
 pub mod pipeline;

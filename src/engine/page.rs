@@ -1,5 +1,7 @@
 //! A page of a pipeline: typed blocks that the dashboard renders. A page tells nothing that a listing or `why` does not.
 
+use std::sync::Arc;
+
 use super::Finder;
 use super::chart::Chart;
 use super::table::Field;
@@ -22,6 +24,17 @@ pub struct Page {
 
 /// Reads something of a page, in one transaction.
 pub type Load<T> = fn(&Finder, &mut Tx<'_>, &PageQuery) -> db::Result<T>;
+
+/// A page that one process has beside those of the pipelines.
+#[derive(Clone)]
+pub struct ExtraPage {
+    /// Its address behind `/`.
+    pub slug: &'static str,
+    /// What the navigation calls it.
+    pub title: fn() -> Phrase,
+    /// Makes all that it shows.
+    pub load: Arc<dyn Fn() -> PageView + Send + Sync>,
+}
 
 /// What stands behind the question mark of the address.
 #[derive(Clone, Debug, Default)]

@@ -34,7 +34,8 @@ struct Site {
 
 impl Site {
     async fn serve(fixture: &Fixture) -> Self {
-        let config = config::parse(CONFIG, "tsuzuki.toml".as_ref(), tsuzuki::app::kinds(), &Env::of([])).unwrap();
+        let config =
+            config::parse(CONFIG, "tsuzuki.toml".as_ref(), tsuzuki::app::kinds(), &Env::of([])).unwrap();
         let app = App::new(&config, fixture.db.clone()).unwrap();
         let finders = watch::Sender::new(Arc::new(app.finder(&config, 100)));
         let pages = Pages::new(fixture.db.clone(), Language::Ja).with_dashboard(finders.subscribe());
@@ -62,7 +63,8 @@ impl Site {
 
     /// A page that is there, in a language; what every page keeps to is checked.
     async fn read(&self, path: &str, language: &str) -> String {
-        let (status, head, body) = self.ask("GET", path, &format!("Accept-Language: {language}\r\n"), "").await;
+        let (status, head, body) =
+            self.ask("GET", path, &format!("Accept-Language: {language}\r\n"), "").await;
         let html = String::from_utf8(body).unwrap();
         assert_eq!(status, 200, "{path}: {html}");
         assert!(head.contains("content-security-policy: default-src 'none'"), "{head}");
@@ -98,7 +100,13 @@ fn add_project(tx: &mut Tx<'_>) -> tsuzuki::db::Result<()> {
     Ok(())
 }
 
-fn add_item(tx: &mut Tx<'_>, number: i64, status: i64, reason: i64, summary: Option<&str>) -> tsuzuki::db::Result<()> {
+fn add_item(
+    tx: &mut Tx<'_>,
+    number: i64,
+    status: i64,
+    reason: i64,
+    summary: Option<&str>,
+) -> tsuzuki::db::Result<()> {
     tx.execute(
         sql!("INSERT INTO items (url, title, published_at, status, reason, retry_count, created_at, last_checked_at, job_name, summary) VALUES (?1, ?2, ?3, ?4, ?5, 0, ?3, ?3, 'ministry', ?6)"),
         params![format!("https://f.example/{number}"), format!("{HOSTILE} item {number}."), NOW, status, reason, summary],
@@ -108,14 +116,20 @@ fn add_item(tx: &mut Tx<'_>, number: i64, status: i64, reason: i64, summary: Opt
 
 fn add_book(tx: &mut Tx<'_>, number: i64, is_sent: bool) -> tsuzuki::db::Result<String> {
     let body = format!("978{number:09}");
-    let sum: u32 = body.chars().enumerate().map(|(at, digit)| digit.to_digit(10).unwrap() * if at % 2 == 0 { 1 } else { 3 }).sum();
+    let sum: u32 = body
+        .chars()
+        .enumerate()
+        .map(|(at, digit)| digit.to_digit(10).unwrap() * if at % 2 == 0 { 1 } else { 3 })
+        .sum();
     let isbn13 = format!("{body}{}", (10 - sum % 10) % 10);
     tx.execute(
         sql!("INSERT INTO books (isbn13, title, authors_json, source, first_seen_at, last_seen_at, last_delivered_at) VALUES (?1, ?2, '[\"青木 遥\"]', 'google_books', ?3, ?3, ?4)"),
         params![isbn13, format!("{HOSTILE} book {number}."), NOW, is_sent.then_some(NOW)],
     )?;
     tx.execute(
-        sql!("INSERT INTO job_books (job_name, isbn13, first_seen_at, is_waiting) VALUES ('shelf', ?1, ?2, ?3)"),
+        sql!(
+            "INSERT INTO job_books (job_name, isbn13, first_seen_at, is_waiting) VALUES ('shelf', ?1, ?2, ?3)"
+        ),
         params![isbn13, NOW, i64::from(!is_sent)],
     )?;
     Ok(isbn13)

@@ -7,11 +7,15 @@ use axum::response::Response;
 
 use super::blocks::{self, PageBody};
 use super::{Visit, layout, missing, unavailable};
+use crate::engine::{Finder, PageView};
 use crate::web::Pages;
 
 /// Reads the page in one transaction and renders its blocks.
 pub(super) async fn show(State(pages): State<Pages>, Path(slug): Path<String>, visit: Visit) -> Response {
     let Some(finder) = pages.finder().map(Arc::new) else { return missing(&pages, &visit) };
+    if let Some(page) = pages.extra.as_ref().filter(|page| page.slug == slug) {
+        return render(&pages, &finder, &visit, &(page.load)());
+    }
     let Some(page) = finder.pages.iter().copied().find(|page| page.slug == slug) else {
         return missing(&pages, &visit);
     };
@@ -24,12 +28,13 @@ pub(super) async fn show(State(pages): State<Pages>, Path(slug): Path<String>, v
         };
     }
     match pages.db.read(move |tx| (page.load)(&reading, tx, &query)).await {
-        Ok(view) => {
-            let r = visit.renderer(&finder);
-            let title = r.plain(&view.title);
-            let body = PageBody::new(&r, &view, &visit.query);
-            layout::respond(&finder, &visit, &title, &body)
-        }
+        Ok(view) => render(&pages, &finder, &visit, &view),
         Err(error) => unavailable(&pages, &visit, &error),
     }
+}
+
+fn render(pages: &Pages, finder: &Finder, visit: &Visit, view: &PageView) -> Response {
+    let r = visit.renderer(finder);
+    let title = r.plain(&view.title);
+    layout::respond(pages, finder, visit, &title, &PageBody::new(&r, view, &visit.query))
 }

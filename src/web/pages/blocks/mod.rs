@@ -33,9 +33,7 @@ pub(in crate::web) struct PageBody<'a> {
 
 impl<'a> PageBody<'a> {
     pub(in crate::web) fn new(r: &'a Renderer, view: &'a PageView, query: &PageQuery) -> Self {
-        let context = Context { r, query };
-        let parts =
-            view.blocks.iter().enumerate().map(|(index, block)| context.render(index, block)).collect();
+        let parts = render_all(r, &view.blocks, query);
         let is_narrowed = view.filters.iter().any(|filter| query.find(filter.name).is_some());
         Self { r, view, parts, is_narrowed }
     }
@@ -47,6 +45,12 @@ impl<'a> PageBody<'a> {
             FilterInput::Many { values, .. } => values.iter().any(|chosen| chosen == value),
         }
     }
+}
+
+/// Every block, from top to bottom.
+pub(super) fn render_all(r: &Renderer, blocks: &[Block], query: &PageQuery) -> Vec<Markup> {
+    let context = Context { r, query };
+    blocks.iter().enumerate().map(|(index, block)| context.render(index, block)).collect()
 }
 
 /// What every block is rendered with.
@@ -78,9 +82,10 @@ impl Context<'_> {
 
     /// Buttons for what can be done.
     fn actions(&self, actions: &[Action]) -> Markup {
-        let mut buttons = Markup::default();
-        actions.iter().for_each(|action| buttons.push(&self.r.action(action)));
-        buttons
+        if actions.is_empty() {
+            return Markup::default();
+        }
+        Markup::from_template(&ActionsPart { r: self.r, actions }).unwrap_or_default()
     }
 }
 
@@ -105,4 +110,11 @@ struct EmptyPart<'a> {
     r: &'a Renderer,
     text: &'a Phrase,
     command: &'a Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "pages/blocks/actions.html")]
+struct ActionsPart<'a> {
+    r: &'a Renderer,
+    actions: &'a [Action],
 }
