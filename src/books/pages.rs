@@ -154,16 +154,17 @@ fn card(tx: &mut Tx<'_>, row: &BookRow) -> db::Result<Card> {
     let mut lines: Vec<Value> = Vec::new();
     lines.extend(book.published_date.as_deref().map(Value::from));
     lines.push(book.isbn13.as_str().into());
-    lines.push(match row.last_delivered_at {
-        Some(at) => phrase!("sent {at}", "{at} に送信", at).into(),
-        None => phrase!("not sent yet", "未送信").into(),
-    });
+    let said = match row.last_delivered_at {
+        Some(at) => phrase!("sent {at}", "送信済み（{at}）", at),
+        None => phrase!("not sent yet", "未送信"),
+    };
     let link =
         |link: &super::model::Link| Value::Link { href: link.url.clone(), text: Some(link.label.clone()) };
     Ok(Card {
         title: book.title.clone(),
         by: book.authors.join(", "),
         state: if row.last_delivered_at.is_some() { State::Ok } else { State::New },
+        said,
         lines,
         links: book.links.iter().take(2).map(link).collect(),
         about: subject(&book.isbn13).to_string(),

@@ -296,8 +296,10 @@ pub struct Card {
     pub title: String,
     /// Who made it.
     pub by: String,
-    /// Whether it was sent.
+    /// Whether it was sent …
     pub state: State,
+    /// … in words.
+    pub said: Phrase,
     /// What else is to be known at a glance.
     pub lines: Vec<Value>,
     /// Where one can go from here.

@@ -2,8 +2,9 @@
 
 use super::events::numbered;
 use super::model::{Item, Reason, Status};
-use super::store::{self, Standing};
+use super::store::{self, Delivery, Standing};
 use super::{KIND, view};
+use crate::channel::outbox::State as MessageState;
 use crate::channel::{self, outbox};
 use crate::db::{self, Tx};
 use crate::engine::Finder;
@@ -154,25 +155,35 @@ impl<'a> Asked<'a> {
 }
 
 fn row(tx: &mut Tx<'_>, item: &Item) -> db::Result<TableRow> {
+    let sent = store::list_deliveries(tx, &item.job_name, &item.url)?;
+    let is_over = item.status == Status::Processed && item.reason.is_none_or(|reason| reason == Reason::None);
+    let said = match is_over {
+        true if sent.iter().any(|sent| sent.state == MessageState::Sent.as_str()) => {
+            phrase!("posted", "投稿済み")
+        }
+        true => phrase!("recorded at the first run, or skipped", "初回の記録・対象外"),
+        false => view::standing(item),
+    };
     Ok(TableRow {
         state: Some(view::state_of(item)),
         cells: vec![
             Value::from(&item.title),
             Value::from(&item.job_name),
-            view::standing(item).into(),
+            said.into(),
             item.published_at.into(),
             Value::from(item.retry_count),
         ],
         about: Some(numbered(item.id).to_string()),
-        detail: find_post(tx, item)?,
-        actions: view::actions(item),
+        detail: find_post(tx, item, &sent)?,
+        // What is over well can be looked at again from its own page.
+        actions: if is_over { Vec::new() } else { view::actions(item) },
         ..TableRow::default()
     })
 }
 
 /// The post as it was, or will be, sent; else what the model wrote for it.
-fn find_post(tx: &mut Tx<'_>, item: &Item) -> db::Result<Option<(Phrase, String)>> {
-    let newest = store::list_deliveries(tx, &item.job_name, &item.url)?.into_iter().map(|sent| sent.id).max();
+fn find_post(tx: &mut Tx<'_>, item: &Item, sent: &[Delivery]) -> db::Result<Option<(Phrase, String)>> {
+    let newest = sent.iter().map(|sent| sent.id).max();
     let row = newest.map(|id| outbox::find(tx, id)).transpose()?.flatten();
     Ok(match (row, &item.summary) {
         (Some(row), _) => {

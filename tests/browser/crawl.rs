@@ -9,7 +9,7 @@ use crate::browser::Browser;
 use crate::program::Program;
 
 /// Pages that must be among those that were found.
-const KNOWN: &[&str] = &["/", "/commits"];
+const KNOWN: &[&str] = &["/", "/commits", "/deliveries", "/job", "/quotas", "/settings", "/settings?kind", "/why/delivery"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_is_quiet_stays_at_home_and_keeps_nobody_out() {
@@ -22,7 +22,10 @@ async fn every_page_is_quiet_stays_at_home_and_keeps_nobody_out() {
     let mut faults = Vec::new();
     for (language, theme) in [("en", "light"), ("ja", "dark"), ("en", "dark"), ("ja", "light")] {
         for (name, value) in [("lang", language), ("theme", theme)] {
-            browser.client.add_cookie(Cookie::new(name, value)).await.unwrap();
+            let mut cookie = Cookie::new(name, value);
+            cookie.set_domain("127.0.0.1");
+            cookie.set_path("/");
+            browser.client.add_cookie(cookie).await.unwrap();
         }
         for page in pages.values() {
             browser.go(page.as_str()).await;

@@ -22,7 +22,7 @@ const GROWING: [&str; 14] = [
 ];
 
 /// Statements that read or sort more than they answer, by a piece of their text, and why that is right.
-const EXCUSED: [(&str, &str); 11] = [
+const EXCUSED: [(&str, &str); 12] = [
     ("FROM commits WHERE unreachable_since IS NULL", "statistics read what they count"),
     ("GROUP BY author_email, author_name", "statistics read what they count"),
     ("DELETE FROM delivery_items", "by hand, of everything"),
@@ -36,6 +36,7 @@ const EXCUSED: [(&str, &str); 11] = [
     (") GROUP BY channel ORDER BY channel", "counts what is open, hardly any of all"),
     ("FROM blog_state s CROSS JOIN blog_entries e", "sorts the entries with one address"),
     ("FROM branches b JOIN projects p", "sorts the branches of the config"),
+    (") newest GROUP BY status", "counts a bounded number of rows"),
     ("WITH RECURSIVE pairs", "steps from branch to branch along the index"),
 ];
 

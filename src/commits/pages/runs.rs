@@ -123,7 +123,6 @@ fn progress(tx: &mut Tx<'_>, summary: &Summary) -> db::Result<ProgressBlock> {
     })
 }
 
-/// Running its job goes on with what is pending, and tries again what failed.
 fn actions(run: &RunRow, is_cut_off: bool) -> Vec<Action> {
     let id = run.run_id;
     // Its job goes on with a run that was cut off, and tries again what failed; a run of all jobs is for the command line.

@@ -18,7 +18,8 @@ use axis::grouped;
 
 /// Room for the numbers of the axis.
 const LEFT: f64 = 52.0;
-const WIDTH: f64 = 920.0;
+const WIDTH: f64 = 1_120.0;
+const HALF: f64 = 540.0;
 const HEIGHT: f64 = 230.0;
 
 /// A chart that was drawn, and its numbers.
@@ -37,7 +38,8 @@ pub(super) fn draw(chart: &Chart, id: &str, speech: &Speech) -> Drawn {
         Figure::Calendar(calendar) => calendar::draw(calendar, speech),
         Figure::PunchCard(counts) => punch_card::draw(counts, speech),
         Figure::Funnel(steps) => funnel::draw(steps, speech),
-        Figure::Meter(meter) => small::draw_meter(meter),
+        Figure::Meter(meter) => small::draw_meter(meter, "c-full"),
+        Figure::Progress(meter) => small::draw_meter(meter, "c-done"),
         Figure::Strip(cells) => small::draw_strip(cells, speech),
     };
     let (columns, rows) = tabulate(&chart.figure, speech);
@@ -89,7 +91,7 @@ fn tabulate(figure: &Figure, speech: &Speech) -> (Vec<String>, Vec<Vec<String>>)
             }
             (vec![say(words::step()), say(words::count())], rows)
         }
-        Figure::Meter(meter) => (
+        Figure::Meter(meter) | Figure::Progress(meter) => (
             vec![say(words::used()), say(words::limit())],
             vec![vec![grouped(meter.used), grouped(meter.limit)]],
         ),

@@ -81,7 +81,7 @@ impl<'a> ProgressPart<'a> {
         let meter = Chart {
             title: progress.title.clone(),
             about: progress.text.clone(),
-            figure: Figure::Meter(Meter { used: progress.done, limit: progress.total }),
+            figure: Figure::Progress(Meter { used: progress.done, limit: progress.total }),
         };
         Self {
             r: context.r,
