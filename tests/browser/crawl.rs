@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fantoccini::cookies::Cookie;
 use url::Url;
 
 use crate::browser::Browser;
 use crate::program::Program;
 
 /// Pages that must be among those that were found.
-const KNOWN: &[&str] = &["/", "/commits", "/deliveries", "/job", "/quotas", "/settings", "/settings?kind", "/why/delivery"];
+const KNOWN: &[&str] =
+    &["/", "/commits", "/deliveries", "/job", "/quotas", "/settings", "/settings?kind", "/why/delivery"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_is_quiet_stays_at_home_and_keeps_nobody_out() {
@@ -21,17 +21,17 @@ async fn every_page_is_quiet_stays_at_home_and_keeps_nobody_out() {
     }
     let mut faults = Vec::new();
     for (language, theme) in [("en", "light"), ("ja", "dark"), ("en", "dark"), ("ja", "light")] {
-        for (name, value) in [("lang", language), ("theme", theme)] {
-            let mut cookie = Cookie::new(name, value);
-            cookie.set_domain("127.0.0.1");
-            cookie.set_path("/");
-            browser.client.add_cookie(cookie).await.unwrap();
-        }
+        browser
+            .run(&format!(
+                "document.cookie = 'lang={language}; path=/'; document.cookie = 'theme={theme}; path=/'"
+            ))
+            .await;
         for page in pages.values() {
             browser.go(page.as_str()).await;
             let at = format!("{} ({language}, {theme})", page.path());
             let lang = browser.run("return document.documentElement.lang").await;
-            assert_eq!(lang, language, "{at}");
+            // Whoever follows a link in a mail has chosen no language here.
+            assert!(lang == language || page.path().starts_with("/p/"), "{at}: {lang}");
             let wide = browser
                 .run("return document.documentElement.scrollWidth > document.documentElement.clientWidth")
                 .await;

@@ -70,19 +70,6 @@ impl Program {
     pub(crate) fn directory(&self) -> &Path {
         self.directory.path()
     }
-
-    /// What a command says that works on the same config.
-    pub(crate) fn run(&self, args: &[&str]) -> String {
-        let config = ["demo/tsuzuki.toml", "tsuzuki.toml"]
-            .map(|name| self.directory().join(name))
-            .into_iter()
-            .find(|path| path.exists())
-            .unwrap();
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_tsuzuki")).arg("-c").arg(config).args(args).output().unwrap();
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    }
 }
 
 impl Drop for Program {
