@@ -3,7 +3,6 @@
 use askama::Template;
 
 use super::Context;
-use crate::engine::chart::{Chart, Figure, Meter};
 use crate::engine::page::{ProgressBlock, TableBlock, TableRow};
 use crate::phrase::Value;
 use crate::web::chart;
@@ -71,22 +70,15 @@ impl<'a> RowsPart<'a> {
 pub(super) struct ProgressPart<'a> {
     r: &'a Renderer,
     progress: &'a ProgressBlock,
-    meter: String,
     actions: Markup,
     parts: RowsPart<'a>,
 }
 
 impl<'a> ProgressPart<'a> {
     pub(super) fn new(context: &Context<'a>, index: usize, progress: &'a ProgressBlock) -> Self {
-        let meter = Chart {
-            title: progress.title.clone(),
-            about: progress.text.clone(),
-            figure: Figure::Progress(Meter { used: progress.done, limit: progress.total }),
-        };
         Self {
             r: context.r,
             progress,
-            meter: chart::draw(&meter, &format!("m{index}"), &context.r.speech).svg,
             actions: context.actions(&progress.actions),
             parts: RowsPart::new(context, index, &progress.parts),
         }
