@@ -59,6 +59,11 @@ impl<'a> RowsPart<'a> {
         self.table.columns.len() + usize::from(self.has_charts) + usize::from(self.has_actions)
     }
 
+    /// Whether a column holds numbers.
+    fn is_numeric(&self, column: &usize) -> bool {
+        self.table.rows.first().and_then(|row| row.cells.get(*column)).is_some_and(Self::is_number)
+    }
+
     /// Whether a cell holds a number, which stands at its right end.
     fn is_number(value: &Value) -> bool {
         matches!(value, Value::Count(_) | Value::Bytes(_))
