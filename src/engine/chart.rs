@@ -30,8 +30,6 @@ pub enum Figure {
     Funnel(Vec<FunnelStep>),
     /// A level below a limit.
     Meter(Meter),
-    /// Work that is done, of all of it.
-    Progress(Meter),
     /// The newest checks or runs in a row.
     Strip(Vec<StripCell>),
 }

@@ -94,6 +94,7 @@ fn progress(tx: &mut Tx<'_>, summary: &Summary) -> db::Result<ProgressBlock> {
     };
     Ok(ProgressBlock {
         title,
+        job: run.job_name.clone(),
         state: if is_cut_off { State::Due } else { state_of(run) },
         done: run.completed_count + run.failed_count,
         total: run.total_targets,

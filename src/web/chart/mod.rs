@@ -38,8 +38,7 @@ pub(super) fn draw(chart: &Chart, id: &str, speech: &Speech) -> Drawn {
         Figure::Calendar(calendar) => calendar::draw(calendar, speech),
         Figure::PunchCard(counts) => punch_card::draw(counts, speech),
         Figure::Funnel(steps) => funnel::draw(steps, speech),
-        Figure::Meter(meter) => small::draw_meter(meter, "c-full"),
-        Figure::Progress(meter) => small::draw_meter(meter, "c-done"),
+        Figure::Meter(meter) => small::draw_meter(meter),
         Figure::Strip(cells) => small::draw_strip(cells, speech),
     };
     let (columns, rows) = tabulate(&chart.figure, speech);
@@ -91,7 +90,7 @@ fn tabulate(figure: &Figure, speech: &Speech) -> (Vec<String>, Vec<Vec<String>>)
             }
             (vec![say(words::step()), say(words::count())], rows)
         }
-        Figure::Meter(meter) | Figure::Progress(meter) => (
+        Figure::Meter(meter) => (
             vec![say(words::used()), say(words::limit())],
             vec![vec![grouped(meter.used), grouped(meter.limit)]],
         ),

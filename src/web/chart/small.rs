@@ -10,7 +10,7 @@ const STRIP_HEIGHT: f64 = 22.0;
 /// A short row leaves room, so that the cells of several rows are of one size.
 const FEWEST_CELLS: usize = 30;
 
-pub(super) fn draw_meter(meter: &Meter, full: &str) -> Svg {
+pub(super) fn draw_meter(meter: &Meter) -> Svg {
     let (wide, high) = (480.0, 14.0);
     let mut svg = Svg::new(wide, high);
     svg.rect("class=\"c-track\" rx=\"3\"", (0.0, 2.0), (wide, high - 4.0), "");
@@ -18,7 +18,7 @@ pub(super) fn draw_meter(meter: &Meter, full: &str) -> Svg {
         ..=0 => 1.0,
         limit => (float(meter.used.max(0)) / float(limit)).min(1.0),
     };
-    let class = if share >= 1.0 { full } else { "c-bar" };
+    let class = if share >= 1.0 { "c-full" } else { "c-bar" };
     let tip = format!("{} / {}", grouped(meter.used), grouped(meter.limit));
     svg.rect(&format!("class=\"{class}\" rx=\"3\""), (0.0, 2.0), (share * wide, high - 4.0), &tip);
     svg
