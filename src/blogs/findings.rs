@@ -5,6 +5,7 @@ use super::entry::ENTRY;
 use super::events;
 use super::store::{self, ChangeRow};
 use crate::db::{self, Tx};
+use crate::engine::finder::read_address;
 use crate::engine::finding::Finding;
 use crate::id::JobName;
 use crate::ledger::Subject;
@@ -18,7 +19,7 @@ pub(super) fn list(tx: &mut Tx<'_>, job: Option<&JobName>, limit: usize) -> db::
 fn findings(change: ChangeRow) -> impl Iterator<Item = Finding> {
     let ChangeRow { blog_id, found_at, detail, .. } = change;
     detail.entries.into_iter().map(move |entry| {
-        let about = match &entry.url {
+        let about = match entry.url.as_deref().filter(|url| read_address(url).is_some()) {
             Some(url) => Subject::new(ENTRY, url),
             None => events::subject(&blog_id),
         };

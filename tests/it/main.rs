@@ -67,6 +67,7 @@ mod running;
 mod secrets;
 mod seed_contract;
 mod seldom_runs;
+mod shared_pages;
 mod statements;
 mod terminal;
 mod test_env;

@@ -48,11 +48,19 @@ fn search(finder: &Finder, tx: &mut crate::db::Tx<'_>, text: &str) -> crate::db:
         Some(words) => finder.search(tx, &words)?,
         None => Vec::new(),
     };
-    let mut named = hits.iter().filter(|hit| hit.title == text || hit.names.iter().any(|name| name == text));
-    Ok(match (named.next(), named.next()) {
-        (Some(only), None) => Searched::Exactly(only.about.clone()),
-        _ => Searched::Hits(hits),
+    let is_titled = |hit: &&Finding| hit.title == text;
+    let is_named = |hit: &&Finding| hit.names.iter().any(|name| name == text);
+    let only = find_only(hits.iter().filter(is_titled)).or_else(|| find_only(hits.iter().filter(is_named)));
+    Ok(match only {
+        Some(only) => Searched::Exactly(only.about.clone()),
+        None => Searched::Hits(hits),
     })
+}
+
+/// The only one, if there is exactly one.
+fn find_only<'a>(mut hits: impl Iterator<Item = &'a Finding>) -> Option<&'a Finding> {
+    let only = hits.next()?;
+    hits.next().is_none().then_some(only)
 }
 
 /// What an address, a number, or a word and a name behind a colon stand for, if that is one thing.
