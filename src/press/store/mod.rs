@@ -12,6 +12,7 @@ pub use feed::{
     reset_adopted, reset_gone,
 };
 pub use import::{ImportedItem, add_feed, add_imported, find_first_created};
+pub use listing::{Standing, count_newest, list_before, list_of_status_before};
 pub use messages::{Delivery, Messages, find_messages, list_deliveries};
 pub use new::{add, find_found_since, is_announced, is_known};
 pub use transition::{apply, mark_answered, mark_ask_anew, mark_short, note, put, put_summary, put_verdict};
@@ -33,8 +34,9 @@ macro_rules! columns {
     };
 }
 
-// After the macro that it uses.
+// After the macro that they use.
 mod export;
+mod listing;
 
 /// That no message about the item is under way; `items` is the outer table.
 macro_rules! not_spoken_for {
