@@ -25,7 +25,7 @@ pub enum Figure {
     /// A square for each day.
     Calendar(Calendar),
     /// Counts by weekday, Monday first, and hour.
-    PunchCard([[i64; 24]; 7]),
+    PunchCard(Box<[[i64; 24]; 7]>),
     /// From many to few.
     Funnel(Vec<FunnelStep>),
     /// A level below a limit.

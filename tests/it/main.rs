@@ -54,6 +54,7 @@ mod mail_wire;
 mod move_database;
 mod neighbours;
 mod outbox;
+mod pages;
 mod pdf;
 mod pdf_memory;
 mod pipeline_pages;

@@ -168,7 +168,7 @@ impl Figures {
                 "A dot for each hour of the week, larger the more commits it has",
                 "曜日・時刻ごとの点。コミットが多いほど大きくなります"
             ),
-            figure: Figure::PunchCard(self.series.week_hours()),
+            figure: Figure::PunchCard(Box::new(self.series.week_hours())),
         }
     }
 

@@ -31,7 +31,7 @@ pub(super) fn draw(bars: &Bars, id: &str, speech: &Speech) -> Svg {
     let each = every(&bars.labels, room);
     for (index, label) in bars.labels.iter().enumerate() {
         let x = LEFT + at(index) * room;
-        if index % each == 0 {
+        if index.is_multiple_of(each) {
             svg.text("c-text", (x + room / 2.0, bottom + 17.0), Anchor::Middle, label);
         }
         let group = Group { x, room, bottom, index, label, axis: &axis };

@@ -77,7 +77,7 @@ fn tabulate(figure: &Figure, speech: &Speech) -> (Vec<String>, Vec<Vec<String>>)
             };
             let hours = (0..24).map(|hour| hour.to_string());
             let columns = std::iter::once(say(words::weekday_hour())).chain(hours).collect();
-            (columns, words::weekdays(speech).iter().zip(counts).map(row).collect())
+            (columns, words::weekdays(speech).iter().zip(counts.iter()).map(row).collect())
         }
         Figure::Funnel(steps) => {
             let mut rows = Vec::new();

@@ -82,8 +82,8 @@ fn nothing_one_point_and_huge_values_are_drawn() {
         let (up, down) = (series(HOSTILE, &values), series("down", &values));
         elements(Figure::Mirror(Mirror { labels: texts(values.len()), up, down }));
     }
-    elements(Figure::PunchCard([[0; 24]; 7]));
-    elements(Figure::PunchCard([[i64::MAX; 24]; 7]));
+    elements(Figure::PunchCard(Box::new([[0; 24]; 7])));
+    elements(Figure::PunchCard(Box::new([[i64::MAX; 24]; 7])));
     elements(Figure::Funnel(vec![]));
     elements(Figure::Strip(vec![]));
     for (used, limit) in [(0, 0), (5, 0), (-1, 10), (11, 10), (i64::MAX, i64::MAX)] {
@@ -135,7 +135,7 @@ fn the_hours_of_the_week_and_the_steps_of_a_funnel_are_all_there() {
     let mut hours = [[0; 24]; 7];
     hours[0][9] = 4;
     hours[6][23] = 1;
-    assert_eq!(count(Figure::PunchCard(hours), "circle"), 2);
+    assert_eq!(count(Figure::PunchCard(Box::new(hours)), "circle"), 2);
     let step = |count, dropped| FunnelStep { name: Phrase::verbatim(HOSTILE), count, dropped };
     let steps = vec![step(10, vec![(Phrase::verbatim("why"), 4)]), step(6, vec![]), step(0, vec![])];
     let counts = elements(Figure::Funnel(steps));
