@@ -38,7 +38,7 @@ async fn json(site: &Site, path: &str) -> Value {
 
 on_both_databases! {
     async fn one_search_finds_parts_of_japanese_words_names_and_addresses_of_every_sort(fixture) {
-        fixture.db.write(|tx| fill(tx)).await.unwrap();
+        fixture.db.write(fill).await.unwrap();
         let site = Site::serve(&fixture).await;
         for (sought, about) in [
             ("%E6%B0%97%E9%80%9A%E4%BF%A1", "item:1"),
@@ -66,7 +66,7 @@ on_both_databases! {
     }
 
     async fn what_is_named_exactly_is_shown_at_once(fixture) {
-        fixture.db.write(|tx| fill(tx)).await.unwrap();
+        fixture.db.write(fill).await.unwrap();
         let site = Site::serve(&fixture).await;
         for (sought, path) in [
             ("ministry", "/job/ministry"),
