@@ -100,7 +100,7 @@ async fn measure(name: &str, place: DbUrl, dialect: Dialect, divisor: u32) -> Re
         }
         took.sort();
         let (first, median) = (millis(first), millis(took[TIMES / 2]));
-        writeln!(out, "  {first:>8.1} ms first {median:>8.1} ms then {:>8} bytes  {path}", bytes)?;
+        writeln!(out, "  {first:>8.1} ms first {median:>8.1} ms then {bytes:>8} bytes  {path}")?;
     }
     stop.cancel();
     serving.await?;
