@@ -232,6 +232,15 @@ impl Entry<'_> {
         place.push_str(if place.is_empty() { text.trim_start() } else { text });
     }
 
+    /// What is whole of an entry in which the document breaks off: no half address, no half date.
+    fn cut_off(self) -> Option<Self> {
+        match self.field {
+            Some(Field::Loc) => None,
+            Some(Field::Lastmod) => Some(Self { lastmod: String::new(), ..self }),
+            None => Some(self),
+        }
+    }
+
     /// The field that an element inside the entry opens.
     ///
     /// `image:loc` and `video:…` have other prefixes than the entry, and are not its own.
@@ -287,9 +296,11 @@ impl List<'_> {
                 }
             }
         }
-        // What the document breaks off in may be half an address; where the list ends as it should, only the end tag is missing.
-        self.found.is_cut |= !is_closed && entry.is_some();
-        self.close(entry.filter(|_| is_closed));
+        if !is_closed {
+            self.found.is_cut |= entry.is_some();
+            entry = entry.and_then(Entry::cut_off);
+        }
+        self.close(entry);
     }
 
     fn read_lines(mut self, text: &str) -> Result<Sitemap, Refused> {

@@ -84,6 +84,11 @@ fn broken_markup_gives_what_can_be_read() {
     );
     let cut = read("<urlset><url><loc>https://a.example/").unwrap();
     assert!(cut.is_cut && cut.urls.is_empty());
+    let cut = read("<urlset><url><loc>https://a.example/</loc><lastmod>2026-01").unwrap();
+    assert!(
+        cut.is_cut && cut.urls.len() == 1 && cut.urls[0].lastmod.is_none(),
+        "the address is whole, its date is not"
+    );
     assert_eq!(
         locs("<urlset><url><loc>https://a.example/</loc></urlset>"),
         ["https://a.example/"],
