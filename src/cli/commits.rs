@@ -117,7 +117,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
             let counting = Counting { with_merges, ..Counting::new(scope, zone, people) };
             let stats = context.view().await?.read(move |tx| stats::count(tx, &counting, by.into())).await?;
             write(&stats, format, output.as_deref(), force, context)?;
-            note(&stats, context);
+            // A program finds all of it in the JSON.
+            if format != FormatWord::Json {
+                note(&stats, context);
+            }
             Ok(Exit::Fine)
         }
         Command::Ls { scope, limit } => list(&scope, limit, context).await,
