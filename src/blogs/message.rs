@@ -2,9 +2,9 @@
 
 use super::config::Blog;
 use super::decide::{Code, Detail};
-use super::model::Found;
+use super::model::FoundEntry;
 use super::store::ChangeRow;
-use crate::channel::{Entry, Notice};
+use crate::channel::{Notice, NoticeEntry};
 use crate::parse::url::Url;
 use crate::text::{Language, and_more, counted, untitled};
 
@@ -21,7 +21,7 @@ pub fn news<'a>(
 ) -> Notice {
     let blogs = count_blogs(changes);
     let title = |id: &'a str| find(id).map_or(id, |blog| blog.title.as_str());
-    let all: Vec<(&str, &Found)> = changes
+    let all: Vec<(&str, &FoundEntry)> = changes
         .iter()
         .flat_map(|change| change.detail.entries.iter().map(|entry| (title(&change.blog_id), entry)))
         .collect();
@@ -38,7 +38,7 @@ pub fn news<'a>(
     notice.entries = all
         .iter()
         .take(MAX_NAMED)
-        .map(|(blog, entry)| Entry {
+        .map(|(blog, entry)| NoticeEntry {
             title: name_of(entry, language),
             link: link_of(entry),
             date: entry.published_at,
@@ -84,7 +84,7 @@ pub fn health(changes: &[ChangeRow], address: impl Fn(&str) -> Option<Url>, lang
     notice.entries = changes
         .iter()
         .take(MAX_NAMED)
-        .map(|change| Entry {
+        .map(|change| NoticeEntry {
             title: format!("{}: {}", change.blog_id, state_of(change, language)),
             link: address(&change.blog_id).map(without_query),
             date: change.detail.since,
@@ -144,12 +144,12 @@ fn state_of(change: &ChangeRow, language: Language) -> String {
     }
 }
 
-fn link_of(entry: &Found) -> Option<Url> {
+fn link_of(entry: &FoundEntry) -> Option<Url> {
     entry.url.as_deref().and_then(|url| url.parse().ok())
 }
 
 /// The title, or what its address says about it.
-fn name_of(entry: &Found, language: Language) -> String {
+fn name_of(entry: &FoundEntry, language: Language) -> String {
     if let Some(title) = entry.title.as_ref().filter(|title| !title.is_empty()) {
         return title.clone();
     }
@@ -173,8 +173,8 @@ fn without_query(mut url: Url) -> Url {
 mod tests {
     use super::*;
 
-    fn entry(title: Option<&str>, url: &str) -> Found {
-        Found {
+    fn entry(title: Option<&str>, url: &str) -> FoundEntry {
+        FoundEntry {
             key: url.into(),
             url_key: None,
             url: Some(url.into()),
@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    fn new(blog: &str, entries: Vec<Found>) -> ChangeRow {
+    fn new(blog: &str, entries: Vec<FoundEntry>) -> ChangeRow {
         change(blog, Code::New, Detail { entries, ..Detail::default() })
     }
 

@@ -7,7 +7,7 @@ use tracing::{info, warn};
 use super::decide::{Ask, Next, PAGE_LIMIT, PageOutcome, Paging, StopReason, repeat_after};
 use super::events::{self, BookCode, SearchCode};
 use super::filter::BookFilter;
-use super::google::{Page, Search, Trouble};
+use super::google::{Search, SearchError, VolumePage};
 use super::{lines, store};
 use crate::config::value::FirstRun;
 use crate::db::{self, Tx};
@@ -27,7 +27,7 @@ const LONGEST_REST: Duration = Duration::from_secs(25 * 60 * 60 + 10 * 60);
 
 /// What a collecting run needs.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct CollectContext {
     /// The search.
     pub search: Search,
     /// The key of its position.
@@ -96,7 +96,11 @@ pub fn start_index(
 }
 
 /// Collects until the run is full, the quota is used up, the search is exhausted or something fails.
-pub async fn collect(plan: &Plan, fetcher: &Fetcher, ctx: &RunContext) -> Result<Collected, Failure> {
+pub async fn collect(
+    plan: &CollectContext,
+    fetcher: &Fetcher,
+    ctx: &RunContext,
+) -> Result<Collected, Failure> {
     let mut collected = Collected::default();
     let (job, key) = (ctx.job.clone(), plan.query_set_hash.clone());
     let (known, is_first) = {
@@ -143,7 +147,7 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, ctx: &RunContext) -> Result
             () = ctx.stop.cancelled() => return Err(Failure::Interrupted),
             answer = plan.search.fetch(fetcher, ask, ctx.now()) => answer,
         };
-        if let Err(Trouble::Passing { why, retry_after }) = &answer {
+        if let Err(SearchError::Passing { why, retry_after }) = &answer {
             failures += 1;
             if let Some(wait) = repeat_after(failures, plan.retries, left, *retry_after) {
                 info!(job = %job, "Google Books: {why}; it is asked again in {} s", wait.as_secs());
@@ -178,14 +182,14 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, ctx: &RunContext) -> Result
                 tellable = tellable.map(|tellable| tellable.saturating_sub(new));
                 fail::point("books.page_saved");
             }
-            Err(Trouble::Quota { until, why }) => {
+            Err(SearchError::Quota { until, why }) => {
                 (paging, next) = paging.after_page(PageOutcome::OverQuota, left);
                 collected.resumes_at = Some(until);
                 rest(ctx, &plan.quota, until, &why).await?;
                 save_position(ctx, &key, paging, next).await?;
             }
             Err(trouble) => {
-                if let Trouble::Passing { why, retry_after: Some(wait) } = &trouble {
+                if let SearchError::Passing { why, retry_after: Some(wait) } = &trouble {
                     rest(ctx, &plan.quota, ctx.now().plus(*wait), why).await?;
                 }
                 (paging, next) = paging.after_page(PageOutcome::Failed, left);
@@ -207,7 +211,7 @@ pub async fn collect(plan: &Plan, fetcher: &Fetcher, ctx: &RunContext) -> Result
 
 /// Reads one page of the newest volumes: what is new stands there, however far the search has been read.
 async fn collect_newest(
-    plan: &Plan,
+    plan: &CollectContext,
     fetcher: &Fetcher,
     ctx: &RunContext,
     collected: &mut Collected,
@@ -230,9 +234,9 @@ async fn collect_newest(
             Ok(())
         }
         // The search asks for permission next, and hears the same.
-        Err(Trouble::Quota { until, why }) => rest(ctx, &plan.quota, until, &why).await,
+        Err(SearchError::Quota { until, why }) => rest(ctx, &plan.quota, until, &why).await,
         // The search may do better, with its repeats.
-        Err(Trouble::Passing { why, .. }) => {
+        Err(SearchError::Passing { why, .. }) => {
             info!(job = %ctx.job, "Google Books: the newest volumes could not be read: {why}");
             Ok(())
         }
@@ -243,11 +247,11 @@ async fn collect_newest(
     }
 }
 
-impl From<Trouble> for Wrong {
-    fn from(trouble: Trouble) -> Self {
+impl From<SearchError> for Wrong {
+    fn from(trouble: SearchError) -> Self {
         match trouble {
-            Trouble::Credentials(why) => Wrong::Credentials(why),
-            Trouble::Failed(why) | Trouble::Passing { why, .. } | Trouble::Quota { why, .. } => {
+            SearchError::Credentials(why) => Wrong::Credentials(why),
+            SearchError::Failed(why) | SearchError::Passing { why, .. } | SearchError::Quota { why, .. } => {
                 Wrong::Failed(why)
             }
         }
@@ -255,7 +259,7 @@ impl From<Trouble> for Wrong {
 }
 
 /// Counts a request before it leaves, in a transaction of its own.
-async fn ask_permission(plan: &Plan, ctx: &RunContext) -> Result<Permit, Failure> {
+async fn ask_permission(plan: &CollectContext, ctx: &RunContext) -> Result<Permit, Failure> {
     let (quota, now) = (plan.quota.clone(), ctx.now());
     ctx.write(move |tx| reserve(tx, &quota, now)).await
 }
@@ -281,7 +285,7 @@ pub(super) fn reserve(tx: &mut Tx<'_>, quota: &Quota, now: Timestamp) -> db::Res
 /// A book that was not wanted when it was found, and is now, counts as new.
 async fn save_page(
     ctx: &RunContext,
-    page: Page,
+    page: VolumePage,
     position: Option<(&str, Paging, Next)>,
     wanted: &BookFilter,
     tellable: Option<u64>,

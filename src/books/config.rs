@@ -113,7 +113,7 @@ pub struct GoogleBooks {
     #[serde(alias = "order_by")]
     pub order_by: Option<OrderBy>,
     /// Only volumes that can be read or bought in this way.
-    pub filter: Option<Filter>,
+    pub filter: Option<EbookFilter>,
     /// The country whose offers count, by its two letters such as JP; default: that of the address we ask from.
     pub country: Option<String>,
     /// Where the API is. Default: that of Google.
@@ -166,7 +166,7 @@ impl OrderBy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
-pub enum Filter {
+pub enum EbookFilter {
     /// Some of its text can be read.
     Partial,
     /// All of its text can be read.
@@ -179,7 +179,7 @@ pub enum Filter {
     Ebooks,
 }
 
-impl Filter {
+impl EbookFilter {
     /// The word of the API.
     pub fn word(self) -> &'static str {
         self.into()

@@ -5,7 +5,7 @@ use super::decide::StopReason;
 use super::deliver::Queued;
 use super::{select, store};
 use crate::db::{self, Tx};
-use crate::engine::Delivery;
+use crate::engine::DeliveryMode;
 use crate::id::JobName;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
@@ -25,7 +25,7 @@ pub struct Funnel {
     /// Whether the job tells anybody at all.
     pub has_channels: bool,
     /// Whether this run might tell anything.
-    pub delivery: Delivery,
+    pub delivery: DeliveryMode,
 }
 
 /// What keeps undelivered books out of a digest, after it was made.
@@ -113,7 +113,7 @@ impl Funnel {
                 "nothing is sent, `deliver` names no channel",
                 "送信しません（`deliver` にチャンネルがありません）"
             ))
-        } else if self.delivery == Delivery::NoDeliver && self.undelivered > 0 {
+        } else if self.delivery == DeliveryMode::NoDeliver && self.undelivered > 0 {
             let count = self.undelivered;
             Some(phrase!(
                 "--no-deliver, {count} wait for a run that delivers",
@@ -323,7 +323,7 @@ mod tests {
                 "collected 5 → with ISBN 5 → new 5 → undelivered 5 → queued 5",
             ),
         ] {
-            let delivery = Delivery::Queue;
+            let delivery = DeliveryMode::Queue;
             let funnel = Funnel { collected, undelivered, queued, held_back, has_channels, delivery };
             assert_eq!(funnel.phrase().to_string(), expected);
         }

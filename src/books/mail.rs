@@ -178,7 +178,7 @@ fn short_description(book: &Book) -> Option<String> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::model::Link;
+    use super::super::model::BookLink;
     use super::*;
 
     pub(crate) fn sample(number: u32) -> Book {
@@ -190,7 +190,7 @@ pub(super) mod tests {
             published_date: Some("2026-01-15".into()),
             description: Some(format!("説明\"'<img src=x onerror=alert(1)> {}", "長い。".repeat(300))),
             cover_url: Some("https://books.example/cover?id=1&zoom=1".into()),
-            links: vec![Link {
+            links: vec![BookLink {
                 label: "Google Books".into(),
                 url: "https://books.example/info?id=1&x=2".into(),
             }],

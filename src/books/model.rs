@@ -103,7 +103,7 @@ impl FromCell for Isbn13 {
 
 /// Where to read about a book, or to buy it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Link {
+pub struct BookLink {
     /// What it is called.
     pub label: String,
     /// Where it leads.
@@ -128,7 +128,7 @@ pub struct Book {
     /// Its cover, over https.
     pub cover_url: Option<String>,
     /// Where to read about it.
-    pub links: Vec<Link>,
+    pub links: Vec<BookLink>,
 }
 
 #[cfg(test)]

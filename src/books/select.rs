@@ -18,7 +18,7 @@ const LONG_AGO: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// How many books a digest may have.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct DigestLimits {
     /// Of books that are new to the reader.
     pub mail_limit: u32,
     /// Of books that are told again.
@@ -29,7 +29,7 @@ pub struct Limits {
 
 /// What a digest tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum Selection {
     /// Books that this job has not delivered.
     New(Vec<Book>),
     /// Books that it delivered long ago.
@@ -38,33 +38,38 @@ pub enum Choice {
     Nothing,
 }
 
-impl Choice {
+impl Selection {
     /// The books, whichever they are.
     pub fn books(&self) -> &[Book] {
         match self {
-            Choice::New(books) | Choice::Repeats(books) => books,
-            Choice::Nothing => &[],
+            Selection::New(books) | Selection::Repeats(books) => books,
+            Selection::Nothing => &[],
         }
     }
 }
 
 /// Chooses what `job` tells now.
-pub fn choose(tx: &mut Tx<'_>, job: &JobName, limits: &Limits, now: Timestamp) -> db::Result<Choice> {
+pub fn choose(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    limits: &DigestLimits,
+    now: Timestamp,
+) -> db::Result<Selection> {
     if next_digest_at(tx, job, now)?.is_some() {
-        return Ok(Choice::Nothing);
+        return Ok(Selection::Nothing);
     }
     let new = store::list_undelivered(tx, job, limits.mail_limit, now)?;
     if !new.is_empty() {
-        return Ok(Choice::New(new));
+        return Ok(Selection::New(new));
     }
     let undelivered = store::count_undelivered(tx, job)?;
     let on_their_way = store::count_waiting(tx, job)?;
     let last_digest_at = store::last_digest_at(tx, job)?;
     if !may_repeat(undelivered, on_their_way, last_digest_at, limits, now) {
-        return Ok(Choice::Nothing);
+        return Ok(Selection::Nothing);
     }
     let repeats = store::list_repeatable(tx, job, now.minus(LONG_AGO), limits.fallback_limit, now)?;
-    Ok(if repeats.is_empty() { Choice::Nothing } else { Choice::Repeats(repeats) })
+    Ok(if repeats.is_empty() { Selection::Nothing } else { Selection::Repeats(repeats) })
 }
 
 /// When `job` makes its next digest, if it rests now because the last one was refused.
@@ -86,7 +91,7 @@ fn may_repeat(
     undelivered: i64,
     on_their_way: i64,
     last_digest_at: Option<Timestamp>,
-    limits: &Limits,
+    limits: &DigestLimits,
     now: Timestamp,
 ) -> bool {
     let today = now.date_in(&limits.zone);
@@ -119,7 +124,7 @@ mod tests {
     #[test]
     fn repeats_are_told_when_nothing_else_is_and_once_a_day() {
         let zone = TimeZone::get("Asia/Tokyo").unwrap();
-        let limits = |fallback_limit| Limits { mail_limit: 5, fallback_limit, zone: zone.clone() };
+        let limits = |fallback_limit| DigestLimits { mail_limit: 5, fallback_limit, zone: zone.clone() };
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
         let now = at("2026-01-15T15:00:00Z"); // midnight of the 16th in Tokyo
         for (undelivered, on_their_way, last, fallback_limit, expected) in [

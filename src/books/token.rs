@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::store::{self, Found};
+use super::store::{self, TokenTarget};
 use crate::db::{self, Cell, FromCell, Tx};
 use crate::hash;
 use crate::time::Timestamp;
@@ -73,7 +73,7 @@ impl FromCell for Token {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// The prompt.
-    Works(Found),
+    Works(TokenTarget),
     /// It worked once.
     Gone,
     /// Nobody made it.

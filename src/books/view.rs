@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::events::{self, BOOK, BookCode};
 use super::model::{Book, Isbn13};
-use super::store::{self, BookRow, JobMail, Rest, SentDigest, TokenRow};
+use super::store::{self, BookPause, BookRow, JobMail, SentDigest, TokenRow};
 use super::token::Token;
 use crate::db::{self, Tx};
 use crate::engine::Finder;
@@ -24,16 +24,16 @@ pub struct BookDetails {
     /// The jobs that found it.
     pub jobs: Vec<JobMail>,
     /// When it was sent, newest first.
-    pub deliveries: Vec<Sent>,
+    pub deliveries: Vec<BookDelivery>,
     /// The jobs that leave it out of their digests for a while, because digests with it were refused.
-    pub rests: Vec<Rest>,
+    pub rests: Vec<BookPause>,
     /// What was decided about it, oldest first.
     pub events: Vec<Event>,
 }
 
 /// One time that a book was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Sent {
+pub struct BookDelivery {
     /// By which job.
     pub job_name: JobName,
     /// When.
@@ -121,7 +121,7 @@ pub enum Revoked {
 }
 
 /// The newest books.
-pub fn list(tx: &mut Tx<'_>, filter: store::Filter<'_>) -> db::Result<Vec<BookRow>> {
+pub fn list(tx: &mut Tx<'_>, filter: store::BookQuery<'_>) -> db::Result<Vec<BookRow>> {
     store::list_books(tx, filter)
 }
 
@@ -134,7 +134,7 @@ pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13, limit: usize) -> db::Result<Option
         jobs: store::list_jobs_of_book(tx, isbn13)?,
         deliveries: deliveries
             .into_iter()
-            .map(|(job_name, delivered_at)| Sent { job_name, delivered_at })
+            .map(|(job_name, delivered_at)| BookDelivery { job_name, delivered_at })
             .collect(),
         rests: store::list_rests(tx, isbn13, now)?,
         events: event::list_about(tx, &events::book(isbn13), limit)?,

@@ -76,7 +76,7 @@ impl SendError {
 
 /// What the other side calls a message that it has accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sent {
+pub struct Accepted {
     /// Its own name for it, if it gave one.
     pub remote_id: Option<String>,
     /// It was the last one that the other side takes before this moment.
@@ -87,7 +87,7 @@ pub struct Sent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// It is there.
-    Sent(Sent),
+    Accepted(Accepted),
     /// It is not there.
     NotSent,
     /// The channel has no way to tell.
@@ -102,7 +102,7 @@ pub enum Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Finding::Sent(_) => f.write_str("it is there"),
+            Finding::Accepted(_) => f.write_str("it is there"),
             Finding::NotSent => f.write_str("it is not there"),
             Finding::CannotTell { why } => f.write_str(why),
             Finding::Later(error) => error.fmt(f),

@@ -10,7 +10,7 @@ use serde_json::json;
 use sha2::Sha256;
 use url::Url;
 
-use super::error::{Finding, SendError, Sent};
+use super::error::{Accepted, Finding, SendError};
 use super::kind::{Backend, ChannelKind};
 use super::notice::News;
 use super::outbox::Row;
@@ -93,7 +93,7 @@ impl Backend for Webhook {
         channel_env: &ChannelEnv,
         row: &Row,
         progress: &Progress,
-    ) -> Result<Sent, SendError> {
+    ) -> Result<Accepted, SendError> {
         let now = channel_env.clock.now();
         let mut request = reqwest::Request::new(Method::POST, address(&self.config.url)?);
         let headers = request.headers_mut();
@@ -119,7 +119,7 @@ impl Backend for Webhook {
         *request.body_mut() = Some(row.payload.clone().into());
         let answer = http::call(channel_env, &channel.settings, request, Some(progress)).await?;
         http::judge(&answer, "the webhook")?;
-        Ok(Sent::default())
+        Ok(Accepted::default())
     }
 
     async fn resolve(&self, _: &Channel, _: &ChannelEnv, _: &Row) -> Result<Vec<String>, Finding> {

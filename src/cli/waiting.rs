@@ -1,7 +1,7 @@
 //! Messages that wait for a person, said after a run and by `doctor`.
 
 use super::{Output, Result};
-use crate::channel::outbox::{self, Filter, State};
+use crate::channel::outbox::{self, DeliveryFilter, State};
 use crate::db::Db;
 use crate::engine::attention::{self, Waiting};
 use crate::time::Timestamp;
@@ -26,7 +26,7 @@ pub(super) struct Before {
 
 impl Before {
     pub(super) async fn note(db: &Db) -> Result<Self> {
-        let newest = db.read(|tx| outbox::list(tx, &Filter::default(), 1)).await?;
+        let newest = db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 1)).await?;
         Ok(Self { newest: newest.first().map_or(0, |row| row.id) })
     }
 

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::Source;
+use super::GitSource;
 use super::events::{self, RunCode};
 use super::run::{self, Summary, TargetStatus};
 use super::store::projects;
 use crate::channel::outbox::{self, Batch, Provenance};
-use crate::channel::{Entry, NotRendered, Notice, Rendered};
+use crate::channel::{NotRendered, Notice, NoticeEntry, Rendered};
 use crate::db;
 use crate::engine::JobEnv;
 use crate::id::{JobName, RunId};
@@ -32,7 +32,12 @@ pub fn render_notice(summary: &Summary, failed: &[(String, String)], language: L
     notice.entries = failed
         .iter()
         .take(MAX_NAMED)
-        .map(|(branch, why)| Entry { title: branch.clone(), link: None, date: None, note: Some(why.clone()) })
+        .map(|(branch, why)| NoticeEntry {
+            title: branch.clone(),
+            link: None,
+            date: None,
+            note: Some(why.clone()),
+        })
         .collect();
     if failed.len() > MAX_NAMED {
         let more = and_more(failed.len() - MAX_NAMED, language);
@@ -61,7 +66,7 @@ pub async fn notify_ended(env: &JobEnv) -> db::Result<Vec<String>> {
 /// A run that brought nothing new and failed nowhere, or only as the one before, is marked as told and stays silent. A run of a job that this
 /// config does not have is left to a process that has it.
 async fn tell(env: &JobEnv, run_id: RunId, owner: Option<&str>) -> db::Result<Vec<String>> {
-    let mut listeners = Source::list(env);
+    let mut listeners = GitSource::list(env);
     listeners.retain(|source| owner.is_none_or(|job| job == source.job.as_str()));
     if listeners.is_empty() {
         return Ok(Vec::new());

@@ -40,14 +40,14 @@ use jiff::tz::TimeZone;
 
 use self::author::Emails;
 use self::config::Keys;
-use self::host::{Access, Host, HostKind};
+use self::host::{Host, HostAccess, HostKind};
 use self::run::decide::{self, HostJob, Sharing};
-use self::run::{Bulk, Ended, Outcome, RunRow};
+use self::run::{Bulk, Ended, RunRow, WorkedRun};
 use crate::config::Problems;
 use crate::config::value::HttpUrl;
 use crate::db::{self, Db};
 use crate::engine::job::Boxed;
-use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext};
+use crate::engine::{Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::presence;
@@ -68,7 +68,7 @@ const LOOK_PATIENCE: Duration = Duration::from_secs(20);
 const LISTED: usize = 50;
 
 /// One `commits` job: a Git host, a token, and what to collect there.
-pub struct Source {
+pub struct GitSource {
     /// The job.
     pub job: JobName,
     /// The host, as projects name it.
@@ -86,7 +86,7 @@ pub struct Source {
     allow_private: AllowPrivate,
 }
 
-impl Source {
+impl GitSource {
     /// Reads a job of the config file.
     pub fn read(job: &crate::config::Job) -> Result<Self, Problems> {
         let allow_private = AllowPrivate::parse(&job.allow_private)
@@ -133,7 +133,7 @@ impl Source {
             }
             None => None,
         };
-        let access = Access {
+        let access = HostAccess {
             fetcher: env.fetcher.clone(),
             clock: env.clock.clone(),
             base: self.address.url().clone(),
@@ -149,18 +149,18 @@ impl Source {
 
 /// The `commits` jobs of the config as they see each other, in its order.
 pub fn list_host_jobs(env: &JobEnv) -> Vec<HostJob> {
-    Source::list(env).iter().map(|source| source.host_job()).collect()
+    GitSource::list(env).iter().map(|source| source.host_job()).collect()
 }
 
 /// A `commits` job, ready to run.
 pub struct Commits {
-    source: Arc<Source>,
+    source: Arc<GitSource>,
     env: JobEnv,
 }
 
 /// Makes a job of its table in the config file.
 pub fn make(job: &crate::config::Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
-    Ok(Arc::new(Commits { source: Arc::new(Source::read(job)?), env: env.clone() }))
+    Ok(Arc::new(Commits { source: Arc::new(GitSource::read(job)?), env: env.clone() }))
 }
 
 impl Collector for Commits {
@@ -234,7 +234,7 @@ impl Commits {
 
     /// Whether the host answers, and whether the token sees the first project or the group.
     async fn look(&self) -> Vec<Check> {
-        let Source { keys, address, kind, allow_private, .. } = &*self.source;
+        let GitSource { keys, address, kind, allow_private, .. } = &*self.source;
         let fetcher = &self.env.fetcher;
         let server = fetcher.reach(kind.name, address.url(), allow_private, Wanted::Anything).await;
         let client = match self.source.client(&self.env) {
@@ -265,8 +265,8 @@ impl Commits {
         vec![server, access]
     }
 
-    fn report(&self, outcome: Outcome, delivery: Delivery) -> Report {
-        let Outcome { run, problems, waiting_until } = outcome;
+    fn report(&self, outcome: WorkedRun, delivery: DeliveryMode) -> Report {
+        let WorkedRun { run, problems, waiting_until } = outcome;
         let row = &run.run;
         let summary = phrase!(
             "run {run}: {done} of {total} branches up to date, {failed} failed, {new new commit}",
@@ -277,7 +277,9 @@ impl Commits {
             failed = row.failed_count,
             new = run.new_commits_count
         );
-        let summary = match delivery == Delivery::NoDeliver && row.failed_count + run.new_commits_count > 0 {
+        let summary = match delivery == DeliveryMode::NoDeliver
+            && row.failed_count + run.new_commits_count > 0
+        {
             true => {
                 phrase!("{summary}; not sent (--no-deliver)", "{summary}。通知なし（--no-deliver）", summary)
             }

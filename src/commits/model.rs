@@ -98,7 +98,7 @@ impl Commit {
 
 /// A page of commits, and where the next one is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct CommitPage {
     /// The commits.
     pub commits: Vec<Commit>,
     /// The number of the next page, if there is one.

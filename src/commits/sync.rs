@@ -3,7 +3,7 @@
 use futures_util::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 
-use super::Source;
+use super::GitSource;
 use super::config::Keys;
 use super::host::{self, Host, Listing};
 use super::model::{Project, RemoteProject};
@@ -22,7 +22,7 @@ enum Looked {
 
 /// The projects that the config names, as the host has them.
 #[derive(Default)]
-pub(super) struct Named {
+pub(super) struct NamedProjects {
     pub(super) found: Vec<RemoteProject>,
     pub(super) problems: Vec<NotFound>,
     /// Names that the host does not know.
@@ -68,10 +68,10 @@ pub struct Synced {
 
 /// Asks the host for the projects that the config names.
 pub(super) async fn fetch_named(
-    source: &Source,
+    source: &GitSource,
     client: &dyn Host,
     stop: &CancellationToken,
-) -> Result<Named, host::Error> {
+) -> Result<NamedProjects, host::Error> {
     let names: Vec<String> = source.keys.projects.iter().map(ToString::to_string).collect();
     let looked: Vec<(String, Result<Looked, host::Error>)> = futures_util::stream::iter(names)
         .map(|name| async move {
@@ -81,7 +81,7 @@ pub(super) async fn fetch_named(
         .buffered(source.keys.concurrency)
         .collect()
         .await;
-    let Named { mut found, mut problems, mut gone, mut unsure, .. } = Named::default();
+    let NamedProjects { mut found, mut problems, mut gone, mut unsure, .. } = NamedProjects::default();
     let mut is_whole = true;
     for (name, looked) in looked {
         match looked? {
@@ -125,7 +125,7 @@ pub(super) async fn fetch_named(
         return Err(silence);
     }
     is_whole &= unsure.is_empty();
-    Ok(Named { found, problems, gone, unsure, is_whole })
+    Ok(NamedProjects { found, problems, gone, unsure, is_whole })
 }
 
 /// What of the config is a list that the host has to be asked for.
@@ -142,13 +142,13 @@ fn is_wanted(keys: &Keys, path: &str) -> bool {
 
 /// Brings the projects that the config names up to date: added, renamed, or marked as gone; never deleted.
 pub async fn sync_projects(
-    source: &Source,
+    source: &GitSource,
     client: &dyn Host,
     db: &Db,
     now: Timestamp,
     stop: &CancellationToken,
 ) -> Result<Synced, Failure> {
-    let Named { found, problems, gone, unsure, is_whole } = fetch_named(source, client, stop).await?;
+    let NamedProjects { found, problems, gone, unsure, is_whole } = fetch_named(source, client, stop).await?;
     let (host, job) = (source.host.clone(), source.job.clone());
     let projects = db
         .write(move |tx| {
@@ -187,7 +187,7 @@ async fn look_up(client: &dyn Host, name: &str, stop: &CancellationToken) -> Res
 
 /// Looks again at every project of the host that is known but that the config does not name.
 pub async fn sync_known(
-    source: &Source,
+    source: &GitSource,
     client: &dyn Host,
     db: &Db,
     now: Timestamp,

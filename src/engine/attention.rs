@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::channel::outbox::{self, Filter, State};
+use crate::channel::outbox::{self, DeliveryFilter, State};
 use crate::db::{self, Tx};
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -36,7 +36,7 @@ pub fn list_waiting(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<BTreeMap<Stri
     }
     if any_failed {
         let since = now.minus(RECENT);
-        let failed = Filter { state: Some(State::Failed), ..Filter::default() };
+        let failed = DeliveryFilter { state: Some(State::Failed), ..DeliveryFilter::default() };
         for row in outbox::list(tx, &failed, LOOKED_AT)? {
             if row.last_attempt_at.unwrap_or(row.created_at) >= since {
                 waiting.entry(row.job_name.to_string()).or_default().failed += 1;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Outcome;
+use super::RunOutcome;
 use crate::ledger::event::EventDetail;
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunEvent {
     /// How.
-    pub code: Outcome,
+    pub code: RunOutcome,
     /// What it said.
     #[serde(with = "phrase::stored")]
     pub message: Phrase,
@@ -26,7 +26,7 @@ pub struct RunEvent {
 
 impl RunEvent {
     /// The end of a run.
-    pub fn new(code: Outcome, message: Phrase, began_at: Timestamp, new_count: u64) -> Self {
+    pub fn new(code: RunOutcome, message: Phrase, began_at: Timestamp, new_count: u64) -> Self {
         Self { code, message, began_at: Some(began_at), new_count }
     }
 }

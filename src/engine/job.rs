@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::preview::Asking;
 use super::view::{Fact, View};
-use super::{Outcome, Preview, Schedule, Standing};
+use super::{Preview, RunOutcome, Schedule, Standing};
 use crate::config::Problem;
 use crate::db::{self, Db, Tx};
 use crate::fetch::Check;
@@ -98,7 +98,7 @@ pub struct Plan {
 
 /// Whether a run tells what it finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Delivery {
+pub enum DeliveryMode {
     /// It hands messages to the outbox.
     #[default]
     Queue,
@@ -121,7 +121,7 @@ pub struct RunContext {
     /// Where to tell how far we are.
     pub progress: Progress,
     /// Whether it may tell what it finds.
-    pub delivery: Delivery,
+    pub delivery: DeliveryMode,
 }
 
 impl RunContext {
@@ -182,13 +182,13 @@ impl Report {
     }
 
     /// How the run ended.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> RunOutcome {
         match (self.problems.is_empty(), self.all_failed) {
-            (false, true) => Outcome::Failed,
-            (false, false) => Outcome::Partly,
-            (true, _) if self.is_incomplete => Outcome::Partly,
-            (true, _) if self.waiting_until.is_some() => Outcome::Waiting,
-            (true, _) => Outcome::Success,
+            (false, true) => RunOutcome::Failed,
+            (false, false) => RunOutcome::Partly,
+            (true, _) if self.is_incomplete => RunOutcome::Partly,
+            (true, _) if self.waiting_until.is_some() => RunOutcome::Waiting,
+            (true, _) => RunOutcome::Success,
         }
     }
 }

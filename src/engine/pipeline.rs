@@ -59,7 +59,7 @@ pub struct Pipeline {
     /// Its rows.
     pub tables: &'static [&'static Table],
     /// What can be exported of it that is not rows.
-    pub documents: &'static [Document],
+    pub documents: &'static [ExportDocument],
     /// What its events say.
     pub words: &'static [Words],
     /// What other processes are doing for it beside runs of jobs.
@@ -110,12 +110,12 @@ pub struct Flag {
     /// The key that it writes.
     pub key: &'static str,
     /// What it writes there.
-    pub shape: Shape,
+    pub shape: FlagShape,
 }
 
 /// How the value of a flag is written.
 #[derive(Clone, Copy)]
-pub enum Shape {
+pub enum FlagShape {
     /// As text.
     Text,
     /// As a list of texts; the flag may be repeated.
@@ -161,7 +161,7 @@ pub struct Thing {
 }
 
 /// A document that `export` writes.
-pub struct Document {
+pub struct ExportDocument {
     /// Its name behind `export`.
     pub name: &'static str,
     /// What it holds, for the help text.

@@ -10,8 +10,8 @@ use tracing::{info, warn};
 
 use super::alert;
 use super::events::RunEvent;
-use super::store::{self, Outcome};
-use super::{Delivery, Failure, Job, Progress, Report, RunContext};
+use super::store::{self, RunOutcome};
+use super::{DeliveryMode, Failure, Job, Progress, Report, RunContext};
 use crate::db::{self, Db};
 use crate::fail;
 use crate::id::{JobName, Owner};
@@ -37,7 +37,7 @@ pub struct Runner {
     clock: Clock,
     owner: Owner,
     progress: Progress,
-    delivery: Delivery,
+    delivery: DeliveryMode,
 }
 
 /// Which jobs to run, and whether their schedule counts.
@@ -110,11 +110,11 @@ impl Runner {
     /// A runner that stands for this process.
     pub fn new(db: Db, progress: Progress) -> Self {
         let clock = db.clock().clone();
-        Self { db, clock, owner: Owner::this_process(), progress, delivery: Delivery::Queue }
+        Self { db, clock, owner: Owner::this_process(), progress, delivery: DeliveryMode::Queue }
     }
 
     /// The same runner, whose runs tell what they find or withhold it.
-    pub fn delivering(self, delivery: Delivery) -> Self {
+    pub fn delivering(self, delivery: DeliveryMode) -> Self {
         Self { delivery, ..self }
     }
 
@@ -254,7 +254,7 @@ impl Runner {
     ) -> Result<(), Failure> {
         // A credential or a config that is refused stays refused until somebody acts.
         let may_pass = match outcome {
-            Ok(report) => report.outcome() == Outcome::Failed,
+            Ok(report) => report.outcome() == RunOutcome::Failed,
             Err(Failure::Failed(_) | Failure::Db(_)) => true,
             Err(_) => false,
         };
@@ -264,13 +264,13 @@ impl Runner {
                 (report.outcome(), Phrase::list(report.problems.clone()))
             }
             Ok(report) => (report.outcome(), report.summary.clone()),
-            Err(failure @ Failure::Interrupted) => (Outcome::Interrupted, failure.phrase()),
+            Err(failure @ Failure::Interrupted) => (RunOutcome::Interrupted, failure.phrase()),
             // Whoever took over writes down how it ends.
             Err(Failure::Overtaken) => return Ok(()),
-            Err(failure) => (Outcome::Failed, failure.phrase()),
+            Err(failure) => (RunOutcome::Failed, failure.phrase()),
         };
         match outcome {
-            Outcome::Success | Outcome::Waiting => {
+            RunOutcome::Success | RunOutcome::Waiting => {
                 info!(target: ENDED, job = %job.name, "{}: {message}", job.name);
             }
             _ => warn!(target: ENDED, job = %job.name, "{}: {outcome}: {message}", job.name),

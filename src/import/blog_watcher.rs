@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use super::source::{Became, Record, Refusal, Table, check_tables, import_table, needed, needed_as, spare};
+use super::source::{
+    Became, Record, Refusal, SourceTable, check_tables, import_table, needed, needed_as, spare,
+};
 use super::{Options, Report, in_one_go};
 use crate::blogs::store::{self, ImportedCheck, ImportedState};
 use crate::db::{self, Db, Foreign};
@@ -11,7 +13,7 @@ use crate::id::JobName;
 use crate::parse::url::resolve_web;
 use crate::time::Timestamp;
 
-const STATE: Table = Table {
+const STATE: SourceTable = SourceTable {
     name: "blog_state",
     columns: &[
         needed("blog_id"),
@@ -25,7 +27,7 @@ const STATE: Table = Table {
         spare("last_change_at", &["last_changed_at"]),
     ],
 };
-const HISTORY: Table = Table {
+const HISTORY: SourceTable = SourceTable {
     name: "check_history",
     columns: &[
         needed("blog_id"),

@@ -49,7 +49,7 @@ pub struct NewBlog {
 
 /// A blog that the config has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownBlog {
     /// Its id.
     pub id: String,
     /// Its page.
@@ -70,7 +70,7 @@ pub struct Chosen {
 }
 
 /// The feeds of an OPML list.
-pub fn of_opml(list: opml::List) -> Vec<Candidate> {
+pub fn of_opml(list: opml::FeedList) -> Vec<Candidate> {
     let candidate = |feed: opml::Feed| Candidate {
         title: feed.title,
         folder: (!feed.folders.is_empty()).then(|| feed.folders.join("/")),
@@ -98,7 +98,7 @@ pub fn of_urls(text: &str) -> Vec<Candidate> {
 ///
 /// A feed is known by its address, a page without a feed by its own; a feed whose page is watched without a feed is
 /// known, too, because that feed would be found there.
-pub fn choose(candidates: &[Candidate], known: &[Known]) -> Chosen {
+pub fn choose(candidates: &[Candidate], known: &[KnownBlog]) -> Chosen {
     let mut ids: HashSet<String> = known.iter().map(|blog| blog.id.clone()).collect();
     let mut feeds: HashSet<String> =
         known.iter().filter_map(|blog| blog.feed.as_ref()).map(comparison_key).collect();
@@ -211,8 +211,8 @@ fn free_id(base: &str, taken: &HashSet<String>) -> String {
 mod tests {
     use super::*;
 
-    fn known(id: &str, url: &str, feed: Option<&str>) -> Known {
-        Known { id: id.into(), url: url.parse().unwrap(), feed: feed.map(|feed| feed.parse().unwrap()) }
+    fn known(id: &str, url: &str, feed: Option<&str>) -> KnownBlog {
+        KnownBlog { id: id.into(), url: url.parse().unwrap(), feed: feed.map(|feed| feed.parse().unwrap()) }
     }
 
     #[test]
@@ -272,7 +272,7 @@ mod tests {
             ["the-a-blog", "b-example"]
         );
         assert_eq!((first.known, first.refused.len()), (1, 1));
-        let now: Vec<Known> =
+        let now: Vec<KnownBlog> =
             first.new.iter().map(|blog| known(&blog.id, &blog.url, blog.feed.as_deref())).collect();
         assert_eq!(choose(&list, &now).new, []);
     }

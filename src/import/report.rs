@@ -69,7 +69,7 @@ impl Report {
 
 /// The count of one table in the making.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct TableCount {
     pub(super) found: u64,
     pub(super) added: u64,
     pub(super) known: u64,
@@ -77,7 +77,7 @@ pub(super) struct Tally {
     reasons: BTreeMap<String, (u64, u64)>,
 }
 
-impl Tally {
+impl TableCount {
     /// Counts the present row as refused.
     pub(super) fn refuse(&mut self, reason: String) {
         self.refused += 1;

@@ -44,7 +44,7 @@ use crate::phrase::Phrase;
 use crate::text::Language;
 use crate::time::{Clock, Timestamp};
 use budget::Reserved;
-use call::{CallError, Question, Repair, Reply, Rest, Usage};
+use call::{CallError, ProviderPause, Question, Repair, Reply, TokenUsage};
 use config::Tuning;
 use prompt::Prompt;
 use provider::Provider;
@@ -71,7 +71,7 @@ pub struct Llm {
 
 /// What the model is shown. All of it comes from outside and is data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Document {
+pub struct ModelInput {
     /// The title.
     pub title: String,
     /// The main text of the page.
@@ -224,7 +224,7 @@ impl Llm {
     pub async fn screen(
         &self,
         job: &JobName,
-        document: &Document,
+        document: &ModelInput,
         options: &AskOptions,
     ) -> Result<Answered<Verdict>, AskError> {
         let prompt = prompt::screening(document, options);
@@ -232,7 +232,7 @@ impl Llm {
     }
 
     /// What [`Llm::screen`] would ask: the instructions, and the page as the model sees it.
-    pub fn screening_prompt(&self, document: &Document, options: &AskOptions) -> (String, String) {
+    pub fn screening_prompt(&self, document: &ModelInput, options: &AskOptions) -> (String, String) {
         let prompt = prompt::screening(document, options);
         (prompt.system, prompt.text)
     }
@@ -241,7 +241,7 @@ impl Llm {
     pub async fn summarize(
         &self,
         job: &JobName,
-        document: &Document,
+        document: &ModelInput,
         options: &AskOptions,
     ) -> Result<Answered<Summary>, AskError> {
         let document = self.provider.prepare(document).await;
@@ -296,7 +296,7 @@ impl Llm {
         if let Some(known) = known
             && let Ok(answer) = read(&known.answer_json)
         {
-            let store::Stored { tokens_in, tokens_out, .. } = known;
+            let store::StoredAnswer { tokens_in, tokens_out, .. } = known;
             return Ok(Answered { answer, is_cached: true, tokens_in, tokens_out });
         }
         if let Some(obstacle) = self.find_rest().await? {
@@ -347,15 +347,15 @@ impl Llm {
                 Err(CallError::Refused { why }) => {
                     return Err(match self.blame(prompt.purpose, &options.about, &why).await? {
                         Blame::Request => {
-                            AskError::Resting(self.rest(reserved, Rest::Refused { why }).await?)
+                            AskError::Resting(self.rest(reserved, ProviderPause::Refused { why }).await?)
                         }
                         Blame::Document => {
-                            self.record_usage(reserved, prompt.purpose, Usage::Nothing, None).await?;
+                            self.record_usage(reserved, prompt.purpose, TokenUsage::Nothing, None).await?;
                             AskError::Rejected { why }
                         }
                     });
                 }
-                Err(CallError::Rest(rest)) => {
+                Err(CallError::ProviderPause(rest)) => {
                     return Err(AskError::Resting(self.rest(reserved, rest).await?));
                 }
             };

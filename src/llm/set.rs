@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::budget::{Budget, Reserved};
-use super::call::{Rest, Usage};
+use super::call::{ProviderPause, TokenUsage};
 use super::config::Tuning;
 use super::events::ProviderCode;
 use super::provider::Opened;
@@ -164,7 +164,7 @@ impl Llm {
     }
 
     /// Lets the provider rest, and says until when. What was reserved is given back unless it may have been used.
-    pub(super) async fn rest(&self, reserved: Reserved, rest: Rest) -> db::Result<Unavailable> {
+    pub(super) async fn rest(&self, reserved: Reserved, rest: ProviderPause) -> db::Result<Unavailable> {
         let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
         let day_ends = self.budget.day.next_day_at(now);
         let (until, why, because) = self
@@ -176,19 +176,25 @@ impl Llm {
                 let failures = store::find_health(tx, &name)?.failures_in_a_row;
                 let growing = RESTS[usize::try_from(failures).unwrap_or(0).min(RESTS.len() - 1)];
                 let (until, because, why) = match &rest {
-                    Rest::Busy { why, after } => (now.plus(*after), PauseReason::Busy, Phrase::verbatim(why)),
-                    Rest::UsedUp { why } => (
+                    ProviderPause::Busy { why, after } => {
+                        (now.plus(*after), PauseReason::Busy, Phrase::verbatim(why))
+                    }
+                    ProviderPause::UsedUp { why } => (
                         day_ends,
                         PauseReason::UsedUp,
                         phrase!("used up for today: {why}", "本日の上限に達しました：{why}", why),
                     ),
-                    Rest::Down { why, after, .. } => (
+                    ProviderPause::Down { why, after, .. } => (
                         now.plus(after.unwrap_or(growing).max(growing)),
                         PauseReason::Down,
                         Phrase::verbatim(why),
                     ),
-                    Rest::Locked { why } => (now.plus(LOCKED), PauseReason::Locked, Phrase::verbatim(why)),
-                    Rest::Refused { why } => (now.plus(LOCKED), PauseReason::Refused, Phrase::verbatim(why)),
+                    ProviderPause::Locked { why } => {
+                        (now.plus(LOCKED), PauseReason::Locked, Phrase::verbatim(why))
+                    }
+                    ProviderPause::Refused { why } => {
+                        (now.plus(LOCKED), PauseReason::Refused, Phrase::verbatim(why))
+                    }
                 };
                 let failed = i64::from(because == PauseReason::Down);
                 store::put_health(tx, &name, failures + failed, Some((&print, because)))?;
@@ -208,14 +214,14 @@ impl Llm {
         &self,
         reserved: Reserved,
         purpose: Purpose,
-        usage: Usage,
+        usage: TokenUsage,
         answer: Option<store::NewAnswer>,
     ) -> db::Result<()> {
         let (name, now) = (self.name.clone(), self.clock.now());
         self.db
             .write(move |tx| {
                 let used = match usage {
-                    Usage::Unsaid => reserved.tokens,
+                    TokenUsage::Unsaid => reserved.tokens,
                     usage => {
                         let (input, output) = usage.said();
                         i64::try_from(input + output).unwrap_or(i64::MAX)
@@ -227,7 +233,7 @@ impl Llm {
                 }
                 store::put_health(tx, &name, 0, None)?;
                 // The model has worked on it, so that requests for this purpose are not refused as such.
-                if usage != Usage::Nothing {
+                if usage != TokenUsage::Nothing {
                     let mut refusals = store::find_refusals(tx, &name)?;
                     if refusals.remove(purpose.as_str()).is_some() {
                         store::put_refusals(tx, &name, &refusals)?;

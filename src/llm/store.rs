@@ -11,7 +11,7 @@ crate::migration!(7, "llm", "../../migrations/0007_llm.sql");
 
 /// An answer that is known already.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredAnswer {
     /// The answer as the model gave it.
     pub answer_json: String,
     /// Tokens that went in.
@@ -62,13 +62,13 @@ pub struct Health {
 }
 
 /// The answer with that key.
-pub fn find_answer(tx: &mut Tx<'_>, key: &str) -> db::Result<Option<Stored>> {
+pub fn find_answer(tx: &mut Tx<'_>, key: &str) -> db::Result<Option<StoredAnswer>> {
     let count = |value: i64| u64::try_from(value).unwrap_or(0);
     tx.find(
         sql!("SELECT answer_json, tokens_in, tokens_out FROM llm_answers WHERE key = ?1"),
         params![key],
         |row| {
-            Ok(Stored {
+            Ok(StoredAnswer {
                 answer_json: row.get(0)?,
                 tokens_in: count(row.get(1)?),
                 tokens_out: count(row.get(2)?),

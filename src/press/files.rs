@@ -15,7 +15,7 @@ use crate::llm::{Content, File, Llm};
 
 /// Why there is nothing to summarise from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum NoFiles {
     /// A file could not be fetched.
     Failed(String),
     /// Every file is too large.
@@ -41,7 +41,7 @@ pub(super) async fn fetch_all(
     workspace: &Workspace,
     broken: Broken,
     has_text: bool,
-) -> Result<Vec<File>, Trouble> {
+) -> Result<Vec<File>, NoFiles> {
     let mut files = Vec::with_capacity(linked.len());
     for (number, file) in linked.iter().enumerate() {
         let media_type = media_type_of(&file.extension);
@@ -56,7 +56,7 @@ pub(super) async fn fetch_all(
                     (file.bytes, Content::TooLarge)
                 }
                 Err(_) if broken == Broken::IsLeftOut => (file.bytes, Content::Missing),
-                Err(error) => return Err(Trouble::Failed(format!("{}: {error}", file.name))),
+                Err(error) => return Err(NoFiles::Failed(format!("{}: {error}", file.name))),
             }
         };
         files.push(File { name: file.name.clone(), bytes, content });
@@ -66,10 +66,10 @@ pub(super) async fn fetch_all(
     let is_readable = any(|content| matches!(content, Content::Saved { .. } | Content::Named));
     if !tried.is_empty() && !is_readable {
         if tried.iter().all(|file| file.content == Content::TooLarge) {
-            return Err(Trouble::AllTooLarge);
+            return Err(NoFiles::AllTooLarge);
         }
         if !has_text {
-            return Err(Trouble::Failed("no file could be fetched".to_owned()));
+            return Err(NoFiles::Failed("no file could be fetched".to_owned()));
         }
     }
     Ok(files)

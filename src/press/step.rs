@@ -139,7 +139,7 @@ impl Press {
         item: &Item,
         event: Event,
         detail: Json,
-        seen: Option<Seen>,
+        seen: Option<SeenPage>,
     ) -> Result<Step, Failure> {
         let Some(to) = decide::after(item, event, Some(&self.limits()), ctx.now()) else {
             return Ok(Step::Nothing);
@@ -181,7 +181,7 @@ impl Press {
 
 /// What was seen of an item's page, to be remembered with what was decided.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct SeenPage {
     pub(super) page_hash: String,
     pub(super) verdict: Option<String>,
 }

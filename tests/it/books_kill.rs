@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use tsuzuki::channel::outbox::{self, Filter, State};
+use tsuzuki::channel::outbox::{self, DeliveryFilter, State};
 use tsuzuki::demo::google_books::{GoogleBooks, isbn, volumes};
 use tsuzuki::demo::smtp::{Kept, SmtpServer};
 use tsuzuki::{params, sql};
@@ -100,7 +100,8 @@ impl World {
     /// Waits until the mail server has dealt with what the dead sent, then lets their leases run out.
     async fn settle(&mut self) {
         self.mail.open.settle(self.mail.address, b"").await.unwrap();
-        let rows = self.fixture.db.read(|tx| outbox::list(tx, &Filter::default(), 10_000)).await.unwrap();
+        let rows =
+            self.fixture.db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 10_000)).await.unwrap();
         for row in rows.iter().filter(|row| row.state == State::Sending) {
             let payload = &row.payload;
             let of_row = |mail: &Kept| isbns(mail).iter().all(|isbn| payload.contains(isbn.as_str()));

@@ -377,7 +377,7 @@ async fn times_are_local_for_people_and_utc_as_json() {
         let why = "long ".repeat(40);
         let said = tsuzuki::phrase!("waiting until {at}: {why}", "{at} まで待機：{why}", at, why);
         tsuzuki::engine::store::mark_begun(tx, "blogs", at)?;
-        tsuzuki::engine::store::mark_ended(tx, "blogs", tsuzuki::engine::Outcome::Success, &said, None, at)?;
+        tsuzuki::engine::store::mark_ended(tx, "blogs", tsuzuki::engine::RunOutcome::Success, &said, None, at)?;
         tsuzuki::ledger::pause::put(tx, &Subject::provider("p"), Some(at), &"x".into(), at)?;
         tx.execute(
             sql!("INSERT INTO projects (project_id, host, remote_id, path, name, first_seen_at, last_seen_at, removed_at) VALUES (1, 'h', 1, 'a/b', 'b', ?1, ?1, ?1)"),

@@ -1,6 +1,6 @@
 //! One dictionary: the words that nobody outside would know do not come back as names in the code.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::architecture::{code_of, sources};
 
@@ -62,6 +62,44 @@ fn no_private_word_is_a_name() {
 fn the_rule_sees_whole_names_only() {
     assert!(names("struct Turn;").contains("Turn"));
     assert!(!names("struct Turning; fn Return() {}").contains("Turn"));
+}
+
+/// Names that mean the same wherever they stand.
+const CONVENTIONAL: &[&str] =
+    &["Args", "Command", "Error", "Config", "Keys", "Row", "State", "Kind", "Inner"];
+
+/// The names of the structs, enums and traits that a file defines.
+fn types(code: &str) -> impl Iterator<Item = &str> {
+    code.lines().filter_map(|line| {
+        let words =
+            || line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+        let keyword = words().find(|word| !["pub", "crate", "super", "in"].contains(word))?;
+        let is_definition = ["struct", "enum", "trait"].contains(&keyword);
+        is_definition.then(|| words().skip_while(|word| *word != keyword).nth(1))?
+    })
+}
+
+#[test]
+fn at_most_two_types_have_one_name() {
+    let mut defined: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for file in sources().into_iter().filter(|file| !file.ends_with("tests.rs")) {
+        let path = file.strip_prefix(crate::architecture::root()).unwrap().display().to_string();
+        // The made-up world mirrors the words of the services it stands for.
+        if path.starts_with("src/demo/") || path.contains("/tests/") {
+            continue;
+        }
+        for name in types(&code_of(&file)).filter(|name| !CONVENTIONAL.contains(name)) {
+            defined.entry(name.to_owned()).or_default().push(path.clone());
+        }
+    }
+    defined.retain(|_, files| files.len() > 2);
+    assert_eq!(defined, BTreeMap::new(), "a type name makes sense alone in an import line");
+}
+
+#[test]
+fn the_rule_finds_types_of_every_visibility() {
+    let code = "struct A;\npub enum B<T> {\n    pub(super) trait C: D {\nlet structure = E;\nstruct";
+    assert_eq!(types(code).collect::<Vec<_>>(), ["A", "B", "C"]);
 }
 
 /// Files that may name a pipeline beside its folder: whoever lists them, tries them out or takes over old data, the

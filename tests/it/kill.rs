@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use tsuzuki::channel::outbox::{self, Filter, NewMessage, Row, Sender, State, Topics};
+use tsuzuki::channel::outbox::{self, DeliveryFilter, NewMessage, Row, Sender, State, Topics};
 use tsuzuki::channel::{ChannelEnv, ChannelSet, News, Notice};
 use tsuzuki::db::{Db, DbUrl, Dialect, Open, Tx};
 use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
@@ -97,7 +97,7 @@ fn sender_process() {
 
 /// What goes wrong without the outbox's order: a crash between the two steps sends twice.
 async fn send_then_mark(db: &Db, channels: &ChannelSet, clock: &Clock) {
-    let ready = Filter { state: Some(State::Ready), ..Filter::default() };
+    let ready = DeliveryFilter { state: Some(State::Ready), ..DeliveryFilter::default() };
     let rows = db.read(move |tx| outbox::list(tx, &ready, 1000)).await.unwrap();
     let channel_env = ChannelEnv { clients: clients(), clock: clock.clone() };
     for row in rows.into_iter().rev() {
@@ -255,7 +255,7 @@ impl World {
     }
 
     async fn rows(&self) -> Vec<Row> {
-        self.fixture.db.read(|tx| outbox::list(tx, &Filter::default(), 100_000)).await.unwrap()
+        self.fixture.db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 100_000)).await.unwrap()
     }
 
     fn copies_of_toots(server: &MastodonServer) -> BTreeMap<String, usize> {

@@ -12,7 +12,7 @@ use super::diagnostic::{Problem, Problems};
 use super::explain::{Explainer, explain, missing_key};
 use super::reading::{Misfit, Pairs, Reading, SeenSecret};
 use super::section::Section;
-use super::tree::Table;
+use super::tree::TomlTable;
 
 /// After this many problems in one table, the rest can wait: each costs another reading.
 const MOST_PROBLEMS: usize = 100;
@@ -32,7 +32,7 @@ pub(super) struct Lenient<T> {
 /// Reads the keys of `table`, which is that of `section`, but for those that are `taken` by someone else.
 pub(super) fn read_lenient<T: DeserializeOwned + JsonSchema>(
     section: &Section,
-    table: &Table,
+    table: &TomlTable,
     taken: &'static [&'static str],
 ) -> Lenient<T> {
     let about = Explainer { section, table, taken };

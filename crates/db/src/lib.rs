@@ -60,7 +60,7 @@ pub use value::{Cell, FromCell, ToValue, Value};
 
 use config::Location;
 use stdx::time::{Clock, Timestamp};
-use unit::{Access, Pending, Unit};
+use unit::{Pending, TxAccess, Unit};
 
 /// Where a database is.
 #[derive(Clone, PartialEq, Eq)]
@@ -186,7 +186,7 @@ impl Db {
         T: Send + 'static,
         F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
     {
-        self.submit(Access::Write, work).await
+        self.submit(TxAccess::Write, work).await
     }
 
     /// Runs `work` in a transaction that takes rows under a lease.
@@ -198,7 +198,7 @@ impl Db {
         T: Send + 'static,
         F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
     {
-        self.submit(Access::Claim, work).await
+        self.submit(TxAccess::Claim, work).await
     }
 
     /// Runs `work` on one consistent view of the database.
@@ -207,7 +207,7 @@ impl Db {
         T: Send + 'static,
         F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
     {
-        self.submit(Access::Read, work).await
+        self.submit(TxAccess::Read, work).await
     }
 
     /// Runs `work` as [`Db::write`] does, answers what it said, and undoes everything: a dry run that is exact.
@@ -232,12 +232,12 @@ impl Db {
         }
     }
 
-    async fn submit<T, F>(&self, access: Access, work: F) -> Result<T>
+    async fn submit<T, F>(&self, access: TxAccess, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
     {
-        if self.inner.look_only && access != Access::Read {
+        if self.inner.look_only && access != TxAccess::Read {
             return Err(Error::LookOnly);
         }
         let (unit, answer) = Pending::new(access, work);
@@ -247,8 +247,8 @@ impl Db {
             Backend::Postgres(pool) => pool.submit(unit)?,
         }
         match answer.await {
-            Ok(unit::Answer::Done(result)) => result,
-            Ok(unit::Answer::Panicked(payload)) => std::panic::resume_unwind(payload),
+            Ok(unit::UnitAnswer::Done(result)) => result,
+            Ok(unit::UnitAnswer::Panicked(payload)) => std::panic::resume_unwind(payload),
             Err(_) => Err(Error::Closed),
         }
     }

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::session::{Server, Session};
-use super::unit::{Access, Unit};
+use super::unit::{TxAccess, Unit};
 use super::{Error, Open, Result, Stats, Tx, lineage, migrate, moved};
 use parking_lot::Mutex;
 use stdx::time::Clock;
@@ -157,14 +157,14 @@ impl Worker {
             return Err(error);
         }
         match session.execute_text("COMMIT") {
-            Err(Error::Unreachable(why)) if access != Access::Read => {
+            Err(Error::Unreachable(why)) if access != TxAccess::Read => {
                 self.session = None;
                 self.settle_unknown(&begun.number, &why)?;
             }
             Err(error) => return Err(error),
             Ok(()) => {}
         }
-        if access != Access::Read {
+        if access != TxAccess::Read {
             self.shared.stats.commits.fetch_add(1, Ordering::Relaxed);
             self.shared.stats.writes.fetch_add(1, Ordering::Relaxed);
         }

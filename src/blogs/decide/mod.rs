@@ -10,11 +10,11 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 pub use self::beside::{has_resumed, should_look_beside};
-pub use self::decision::{Change, Check, Code, Decision, Detail, Record, Seen};
+pub use self::decision::{Change, Check, Code, Decision, Detail, Record, SeenEntries};
 use super::config::{Blog, Rules};
 use super::events::{BlogEvent, Discovery, Loss};
 pub use super::model::SURE_AFTER;
-use super::model::{Detector, Moved, Reading, Sighting, State, Unconfirmed};
+use super::model::{Detector, DetectorResult, Moved, Sighting, State, Unconfirmed};
 use crate::config::value::Span;
 use crate::parse::url::{Url, comparison_key};
 use crate::time::Timestamp;
@@ -37,7 +37,7 @@ pub enum Target {
 
 /// Whether a blog rests, by a person's word or because it is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
+pub enum PauseFlag {
     /// It is checked when its time has come.
     None,
     /// It is left alone, unless its settings have changed since.
@@ -63,8 +63,8 @@ pub fn waits_until(state: &State, now: Timestamp) -> Option<Timestamp> {
 }
 
 /// Whether the blog is to be checked now.
-pub fn due(blog: &Blog, state: Option<&State>, rest: Rest, now: Timestamp) -> Due {
-    if rest == Rest::Paused && state.is_none_or(|state| same_settings(blog, state)) {
+pub fn due(blog: &Blog, state: Option<&State>, rest: PauseFlag, now: Timestamp) -> Due {
+    if rest == PauseFlag::Paused && state.is_none_or(|state| same_settings(blog, state)) {
         return Due::NotNow;
     }
     let Some(state) = state else { return Due::Now };
@@ -125,7 +125,7 @@ pub fn may_skip(blog: &Blog, state: &State, detector: Detector, now: Timestamp) 
 
 /// Whether the long memory must be asked before [`decide_check`] can tell what is new.
 pub fn needs_memory(state: &State, sighting: &Sighting) -> bool {
-    let Ok(Reading::Entries { detector, entries, .. }) = &sighting.outcome else { return false };
+    let Ok(DetectorResult::Entries { detector, entries, .. }) = &sighting.outcome else { return false };
     if state.last_success_at.is_none() || entries.is_empty() {
         return false;
     }
@@ -133,11 +133,17 @@ pub fn needs_memory(state: &State, sighting: &Sighting) -> bool {
 }
 
 /// What the check means.
-pub fn decide_check(blog: &Blog, rules: &Rules, state: &State, sighting: &Sighting, seen: &Seen) -> Decision {
+pub fn decide_check(
+    blog: &Blog,
+    rules: &Rules,
+    state: &State,
+    sighting: &Sighting,
+    seen: &SeenEntries,
+) -> Decision {
     let now = sighting.checked_at;
     match &sighting.outcome {
         Err(what) => trouble::decide_check(blog, rules, state, sighting, what),
-        Ok(Reading::Unchanged { detector, known }) => {
+        Ok(DetectorResult::Unchanged { detector, known }) => {
             let check = Check { http_status: sighting.http_status, skipped: true, ..Check::default() };
             let mut next = Next::new(blog, state, sighting, check);
             if next.state.known != *known {
@@ -147,7 +153,7 @@ pub fn decide_check(blog: &Blog, rules: &Rules, state: &State, sighting: &Sighti
             next.succeed(decider);
             next.finish(state, now)
         }
-        Ok(Reading::Entries { detector, entries, known, total }) => {
+        Ok(DetectorResult::Entries { detector, entries, known, total }) => {
             match list::suspicion(state, blog, *detector, entries, *total) {
                 Err(suspected) => {
                     let mut decision =
@@ -243,7 +249,8 @@ impl Next {
     /// A permanent redirect is followed at once but believed only when it was seen often enough.
     fn note_redirect(&mut self, blog: &Blog, sighting: &Sighting) {
         let state = &mut *self.state;
-        let Ok(Reading::Unchanged { detector, .. } | Reading::Entries { detector, .. }) = &sighting.outcome
+        let Ok(DetectorResult::Unchanged { detector, .. } | DetectorResult::Entries { detector, .. }) =
+            &sighting.outcome
         else {
             return;
         };
@@ -268,9 +275,11 @@ impl Next {
         rules: &Rules,
         state: &State,
         sighting: &Sighting,
-        seen: &Seen,
+        seen: &SeenEntries,
     ) -> Option<Detector> {
-        let Some(Reading::Entries { detector, entries, known, .. }) = &sighting.beside else { return None };
+        let Some(DetectorResult::Entries { detector, entries, known, .. }) = &sighting.beside else {
+            return None;
+        };
         beside::read(self, blog, rules, state, (entries, known), seen).then_some(*detector)
     }
 

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 
 use super::{FEED_TYPES, Miss, ProbeRun, Read, apart, unchanged};
 use crate::blogs::detect;
-use crate::blogs::model::{Detector, Known, Reading};
+use crate::blogs::model::{Detector, DetectorResult, KnownDocument};
 use crate::fetch::{Head, Response};
 use crate::parse::feed;
 use crate::parse::url::Url;
@@ -37,12 +37,12 @@ impl ProbeRun<'_> {
                 false => feed::parse_heads(body, &context)?,
             };
             let (is_fitting, total) = (fits(&feed, &at), feed.entries.len());
-            Ok::<_, feed::Refused>((is_fitting, total, detect::feed_entries(feed, &blog)))
+            Ok::<_, feed::FeedError>((is_fitting, total, detect::feed_entries(feed, &blog)))
         });
         let (is_fitting, total, entries) =
             read.await.map_err(|refused| Miss::lost(Detector::Feed, url, Some(head.status), &refused))?;
-        let known = Known::new(Detector::Feed, &head.validators).into_iter().collect();
-        let reading = Reading::Entries { detector: Detector::Feed, entries, known, total };
+        let known = KnownDocument::new(Detector::Feed, &head.validators).into_iter().collect();
+        let reading = DetectorResult::Entries { detector: Detector::Feed, entries, known, total };
         Ok((Read { reading, head }, is_fitting))
     }
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::feed::feed_context;
 use super::{Miss, PAGE_TYPES, ProbeRun, Read, apart, unchanged};
 use crate::blogs::detect;
-use crate::blogs::model::{Detector, Found, Known, Reading};
+use crate::blogs::model::{Detector, DetectorResult, FoundEntry, KnownDocument};
 use crate::fetch::{Head, Response};
 use crate::parse::feed;
 use crate::parse::html::Html;
@@ -19,8 +19,8 @@ pub(super) struct PageRead {
     pub(super) feeds: Vec<Url>,
     /// Keys of the addresses that it links to, where that says whose feeds it names.
     pub(super) linked: HashSet<String>,
-    pub(super) as_feed: Option<Vec<Found>>,
-    pub(super) entries: Vec<Found>,
+    pub(super) as_feed: Option<Vec<FoundEntry>>,
+    pub(super) entries: Vec<FoundEntry>,
     /// Why it may have no links, if it says so.
     pub(super) emptiness: Option<String>,
 }
@@ -40,9 +40,9 @@ impl ProbeRun<'_> {
         if let (true, Some(why)) = (page.entries.is_empty(), page.emptiness) {
             return Err(Miss::other(why));
         }
-        let known = Known::new(Detector::Html, &page.head.validators).into_iter().collect();
+        let known = KnownDocument::new(Detector::Html, &page.head.validators).into_iter().collect();
         let (entries, total) = (page.entries.clone(), page.entries.len());
-        let reading = Reading::Entries { detector: Detector::Html, entries, known, total };
+        let reading = DetectorResult::Entries { detector: Detector::Html, entries, known, total };
         Ok(Read { head: page.head, reading })
     }
 

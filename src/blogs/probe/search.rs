@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{ANY_TYPE, Detector, FEED_TYPES, Home, Miss, PAGE_TYPES, PageRead, ProbeRun, Read};
 use crate::blogs::decide::SURE_AFTER;
-use crate::blogs::model::{Known, Reading};
+use crate::blogs::model::{DetectorResult, KnownDocument};
 use crate::fetch::Response;
 use crate::parse::feed::Feed;
 use crate::parse::robots::{self, Robots};
@@ -31,8 +31,8 @@ impl ProbeRun<'_> {
         let page = self.page_for_search().await?;
         if let Some(entries) = &page.as_feed {
             let (entries, total) = (entries.clone(), entries.len());
-            let known = Known::new(Detector::Feed, &page.head.validators).into_iter().collect();
-            let reading = Reading::Entries { detector: Detector::Feed, entries, known, total };
+            let known = KnownDocument::new(Detector::Feed, &page.head.validators).into_iter().collect();
+            let reading = DetectorResult::Entries { detector: Detector::Feed, entries, known, total };
             let read = Read { head: page.head.clone(), reading };
             self.feed_search = Some(Some(self.blog.url.clone()));
             return Ok(Some(read));
@@ -112,7 +112,7 @@ impl ProbeRun<'_> {
         candidates.retain(|url| tried.insert(url.clone()));
         for url in candidates {
             match self.read_sitemap(&url, false).await {
-                Ok(read) if matches!(&read.reading, Reading::Entries { entries, .. } if !entries.is_empty()) =>
+                Ok(read) if matches!(&read.reading, DetectorResult::Entries { entries, .. } if !entries.is_empty()) =>
                 {
                     self.sitemap_search = Some(Some(read.head.permanent_url.clone().unwrap_or(url)));
                     return Ok(Some(read));
@@ -163,7 +163,7 @@ impl ProbeRun<'_> {
 
 fn count(read: &Read) -> usize {
     match &read.reading {
-        Reading::Entries { entries, .. } => entries.len(),
-        Reading::Unchanged { .. } => 0,
+        DetectorResult::Entries { entries, .. } => entries.len(),
+        DetectorResult::Unchanged { .. } => 0,
     }
 }

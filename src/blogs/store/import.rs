@@ -1,6 +1,6 @@
 //! What another program knew of blogs: added as it stands; a blog that we have checked ourselves is left alone.
 
-use crate::blogs::model::{Found, bounded_key, url_key};
+use crate::blogs::model::{FoundEntry, bounded_key, url_key};
 use crate::db::{self, Tx};
 use crate::id::JobName;
 use crate::parse::url::resolve_web;
@@ -62,19 +62,19 @@ pub fn add_state(tx: &mut Tx<'_>, job: &JobName, state: &ImportedState) -> db::R
     if added == 0 {
         return Ok(false);
     }
-    let remembered: Vec<Found> = state.recent_entry_keys.iter().map(|key| remembered(key)).collect();
+    let remembered: Vec<FoundEntry> = state.recent_entry_keys.iter().map(|key| remembered(key)).collect();
     super::add_entries(tx, &state.blog_id, &remembered, state.last_check_at)?;
     Ok(true)
 }
 
 /// A key of another program as we would have written it: an id, and an address if it is one.
-fn remembered(key: &str) -> Found {
+fn remembered(key: &str) -> FoundEntry {
     let url = resolve_web(None, key).filter(|_| key.contains("://"));
     let ours = match key.starts_with("id:") || key.starts_with("link:") {
         true => key.to_owned(),
         false => format!("id:{key}"),
     };
-    Found {
+    FoundEntry {
         key: bounded_key(ours),
         url_key: url.as_ref().map(url_key),
         url: url.map(String::from),

@@ -1,6 +1,6 @@
 //! Books and the jobs that found them.
 
-use crate::books::model::{Book, GOOGLE_BOOKS, Isbn13, Link};
+use crate::books::model::{Book, BookLink, GOOGLE_BOOKS, Isbn13};
 use crate::db::{self, Row, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
@@ -11,7 +11,7 @@ pub(super) fn read(row: &Row<'_>) -> db::Result<Book> {
     // What another program wrote badly counts as not known.
     let list =
         |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-    let links = |text: Option<String>| -> Vec<Link> {
+    let links = |text: Option<String>| -> Vec<BookLink> {
         text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
     };
     Ok(Book {

@@ -15,7 +15,7 @@ const LONGEST_REST: Duration = Duration::from_secs(32 * 24 * 60 * 60);
 
 /// A digest that was handed to the outbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Digest {
+pub struct QueuedDigest {
     /// Its number; the outbox knows it as `digest:ID`.
     pub id: i64,
     /// The job that tells it.
@@ -69,7 +69,7 @@ pub fn refused_at(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Timestamp
 
 /// Notes that every message of a digest failed, and lets its books rest: longer each time, so that one which makes
 /// every mail be refused does not keep the others back.
-pub fn mark_refused(tx: &mut Tx<'_>, digest: &Digest, now: Timestamp) -> db::Result<()> {
+pub fn mark_refused(tx: &mut Tx<'_>, digest: &QueuedDigest, now: Timestamp) -> db::Result<()> {
     tx.execute(sql!("UPDATE book_digests SET refused_at = ?2 WHERE id = ?1"), params![digest.id, now])?;
     for isbn13 in &digest.isbns {
         let refusals = tx.count(
@@ -152,7 +152,7 @@ pub fn count_resting(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Resu
 
 /// A book that a job leaves out of its digests for a while.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Rest {
+pub struct BookPause {
     /// The job.
     pub job_name: JobName,
     /// How many digests with the book were refused.
@@ -162,14 +162,14 @@ pub struct Rest {
 }
 
 /// The jobs that leave a book out of their digests now.
-pub fn list_rests(tx: &mut Tx<'_>, isbn13: &Isbn13, now: Timestamp) -> db::Result<Vec<Rest>> {
+pub fn list_rests(tx: &mut Tx<'_>, isbn13: &Isbn13, now: Timestamp) -> db::Result<Vec<BookPause>> {
     tx.list(
         sql!(
             "SELECT job_name, refusals, rests_until FROM job_books
              WHERE isbn13 = ?1 AND is_waiting = 1 AND rests_until > ?2 AND rests_until <= ?3 ORDER BY job_name"
         ),
         params![isbn13, now, now.plus(LONGEST_REST)],
-        |row| Ok(Rest { job_name: row.get(0)?, refusals: row.get(1)?, rests_until: row.get(2)? }),
+        |row| Ok(BookPause { job_name: row.get(0)?, refusals: row.get(1)?, rests_until: row.get(2)? }),
     )
 }
 
@@ -227,12 +227,12 @@ pub fn add_digest<'a>(
 }
 
 /// A digest by its number.
-pub fn find_digest(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Digest>> {
+pub fn find_digest(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<QueuedDigest>> {
     let found = tx.find(
         sql!("SELECT id, job_name, is_repeat, delivery_id FROM book_digests WHERE id = ?1"),
         params![id],
         |row| {
-            Ok(Digest {
+            Ok(QueuedDigest {
                 id: row.get(0)?,
                 job_name: row.get(1)?,
                 is_repeat: row.get(2)?,
@@ -253,7 +253,7 @@ pub fn find_digest(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Digest>> {
 /// Records the delivery of a digest, once: `None` when it was recorded before, and nothing is written then.
 ///
 /// A repeat leaves `delivery_items` alone: a job delivers a book once, and that has happened.
-pub fn mark_delivered(tx: &mut Tx<'_>, digest: &Digest, now: Timestamp) -> db::Result<Option<i64>> {
+pub fn mark_delivered(tx: &mut Tx<'_>, digest: &QueuedDigest, now: Timestamp) -> db::Result<Option<i64>> {
     // The condition makes the second of two recipients lose, whoever is faster.
     let taken = tx.execute(
         sql!("UPDATE book_digests SET delivery_id = delivery_id WHERE id = ?1 AND delivery_id IS NULL"),

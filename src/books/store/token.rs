@@ -8,7 +8,7 @@ use crate::{params, sql};
 
 /// What a token leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct TokenTarget {
     /// The prompt.
     pub prompt_text: String,
     /// The book that it is about; `None` if the book is gone.
@@ -77,7 +77,7 @@ pub fn add_token(
 }
 
 /// What a token leads to, whether it still works or not.
-pub fn find_by_token(tx: &mut Tx<'_>, token: &Token) -> db::Result<Option<Found>> {
+pub fn find_by_token(tx: &mut Tx<'_>, token: &Token) -> db::Result<Option<TokenTarget>> {
     tx.find(
         sql!(
             "SELECT p.prompt_text, b.title, t.expires_at, t.revoked_at
@@ -86,7 +86,7 @@ pub fn find_by_token(tx: &mut Tx<'_>, token: &Token) -> db::Result<Option<Found>
         ),
         params![token.as_str()],
         |row| {
-            Ok(Found {
+            Ok(TokenTarget {
                 prompt_text: row.get(0)?,
                 title: row.get(1)?,
                 expires_at: row.get(2)?,

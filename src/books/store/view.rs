@@ -8,7 +8,7 @@ use crate::{params, sql};
 
 /// Which books to list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Filter<'a> {
+pub struct BookQuery<'a> {
     /// Only those that this job found.
     pub job: Option<&'a JobName>,
     /// Only those that some job has found and not delivered.
@@ -68,8 +68,8 @@ macro_rules! columns {
 /// The newest books first: those found last, by the job in question if there is one.
 ///
 /// One statement for each way to ask, so that each walks along an index of its own.
-pub fn list_books(tx: &mut Tx<'_>, filter: Filter<'_>) -> db::Result<Vec<BookRow>> {
-    let Filter { job, undelivered, limit } = filter;
+pub fn list_books(tx: &mut Tx<'_>, filter: BookQuery<'_>) -> db::Result<Vec<BookRow>> {
+    let BookQuery { job, undelivered, limit } = filter;
     match (job, undelivered) {
         (None, false) => tx.list(
             sql!(concat!(

@@ -10,9 +10,9 @@ use serde_json::json;
 use url::Url;
 
 use super::Status;
-use super::fit::Limits;
+use super::fit::PostLimits;
 use super::link;
-use crate::channel::error::{Finding, SendError, Sent};
+use crate::channel::error::{Accepted, Finding, SendError};
 use crate::channel::http;
 use crate::channel::{ChannelEnv, Progress, Settings};
 use crate::config::Secret;
@@ -77,7 +77,7 @@ impl Api<'_> {
         status: &Status,
         key: &str,
         progress: &Progress,
-    ) -> Result<Sent, SendError> {
+    ) -> Result<Accepted, SendError> {
         let mut request = self.request(Method::POST, "api/v1/statuses", &[])?;
         let key = HeaderValue::from_str(key).map_err(|_| SendError::refused("its key is damaged"))?;
         request.headers_mut().insert(HeaderName::from_static("idempotency-key"), key);
@@ -93,7 +93,7 @@ impl Api<'_> {
         self.judge(&answer)?;
         // A page of good wishes from a proxy is a success, too, but not ours.
         match serde_json::from_slice::<Posted>(&answer.body) {
-            Ok(posted) => Ok(Sent { remote_id: Some(posted.id), rest_until: self.spent_until(&answer) }),
+            Ok(posted) => Ok(Accepted { remote_id: Some(posted.id), rest_until: self.spent_until(&answer) }),
             Err(_) => Err(SendError::unknown("the instance answered success, but not with a post")),
         }
     }
@@ -141,13 +141,13 @@ impl Api<'_> {
     }
 
     /// What the instance allows: from the newer interface, else from the older one.
-    pub(super) async fn limits(&self) -> Result<Limits, SendError> {
+    pub(super) async fn limits(&self) -> Result<PostLimits, SendError> {
         let newer = self.get::<serde_json::Value>("api/v2/instance", &[]).await;
         let instance = match newer {
             Ok(instance) => instance,
             Err(_) => self.get("api/v1/instance", &[]).await?,
         };
-        let usual = Limits::default();
+        let usual = PostLimits::default();
         let number = |value: &serde_json::Value| {
             value
                 .as_u64()
@@ -155,7 +155,7 @@ impl Api<'_> {
                 .filter(|number| (1..=1_000_000).contains(number))
         };
         let statuses = &instance["configuration"]["statuses"];
-        Ok(Limits {
+        Ok(PostLimits {
             max_chars: number(&statuses["max_characters"])
                 .or_else(|| number(&instance["max_toot_chars"]))
                 .unwrap_or(usual.max_chars),

@@ -1,7 +1,7 @@
 //! What a person may do with a message: retry, approve, skip, confirm; and wake a channel that rests.
 
 use super::events::DeliveryCode;
-use super::model::{Outcome, Row, State};
+use super::model::{DeliveryOutcome, Row, State};
 use super::topics::{self, Topics};
 use super::{claim, store};
 use crate::db::{self, Tx};
@@ -65,7 +65,7 @@ pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Re
     match row.state {
         State::Held | State::Ready | State::Failed => {
             let why = row.last_error.clone();
-            end(tx, row, (State::Skipped, Outcome::Skipped, DeliveryCode::Skipped), why, topics, now)
+            end(tx, row, (State::Skipped, DeliveryOutcome::Skipped, DeliveryCode::Skipped), why, topics, now)
         }
         State::Sending | State::Unknown => {
             Ok(Answer::NotNow { state: row.state, why: "it may have been sent already" })
@@ -82,7 +82,7 @@ pub fn confirm(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db:
     let not_now = |why| Ok(Answer::NotNow { state: row.state, why });
     match row.state {
         State::Held | State::Unknown => {
-            end(tx, row, (State::Sent, Outcome::Sent, DeliveryCode::Confirmed), None, topics, now)
+            end(tx, row, (State::Sent, DeliveryOutcome::Sent, DeliveryCode::Confirmed), None, topics, now)
         }
         State::Sending => not_now("it is being sent at this moment"),
         State::Ready => not_now("it has not been sent yet; skip it if it is not to be sent"),
@@ -95,7 +95,7 @@ pub fn confirm(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db:
 fn end(
     tx: &mut Tx<'_>,
     row: Row,
-    (state, outcome, code): (State, Outcome, DeliveryCode),
+    (state, outcome, code): (State, DeliveryOutcome, DeliveryCode),
     error: Option<String>,
     topics: &Topics,
     now: Timestamp,

@@ -225,7 +225,7 @@ impl Row {
 
 /// How a message ended, as its owner is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum DeliveryOutcome {
     /// The other side has accepted it.
     Sent,
     /// It was refused, or every attempt failed.
@@ -234,12 +234,12 @@ pub enum Outcome {
     Skipped,
 }
 
-impl Outcome {
+impl DeliveryOutcome {
     pub(super) fn of(state: State) -> Option<Self> {
         match state {
-            State::Sent => Some(Outcome::Sent),
-            State::Failed => Some(Outcome::Failed),
-            State::Skipped => Some(Outcome::Skipped),
+            State::Sent => Some(DeliveryOutcome::Sent),
+            State::Failed => Some(DeliveryOutcome::Failed),
+            State::Skipped => Some(DeliveryOutcome::Skipped),
             State::Ready | State::Sending | State::Unknown | State::Held => None,
         }
     }

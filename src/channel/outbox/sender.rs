@@ -16,8 +16,8 @@ use super::listing;
 use super::model::{Row, State};
 use super::report::SendReport;
 use super::topics::Topics;
-use crate::channel::error::{SendError, Sent};
-use crate::channel::progress::Budget;
+use crate::channel::error::{Accepted, SendError};
+use crate::channel::progress::SendBudget;
 use crate::channel::{Channel, ChannelEnv, ChannelSet, Progress, Settings};
 use crate::db::{self, Db, Tx};
 use crate::fail;
@@ -54,7 +54,7 @@ struct Until<'a> {
 
 /// The answer to a claim.
 pub(super) enum Taken {
-    Send(Row, Budget),
+    Send(Row, SendBudget),
     Resolve(Row),
     Wait { until: Option<Timestamp>, is_pace: bool, is_locked: bool },
     Nothing,
@@ -201,7 +201,7 @@ impl Sender {
                     });
                 }
                 let lease = Lease::new(now, clock.uptime().as_ref(), settings.lease());
-                let budget = Budget::new(&clock, tx.began().into(), settings.lease());
+                let budget = SendBudget::new(&clock, tx.began().into(), settings.lease());
                 if let Some(row) = claim::claim_unknown(tx, &name, &owner, &due, &lease)? {
                     return Ok(Taken::Resolve(row));
                 }
@@ -222,7 +222,7 @@ impl Sender {
         &self,
         channel: &Channel,
         row: Row,
-        budget: &Budget,
+        budget: &SendBudget,
         stop: &CancellationToken,
     ) -> db::Result<Ended> {
         fail::point("outbox.claimed");
@@ -241,9 +241,9 @@ impl Sender {
         &self,
         channel: &Channel,
         row: &Row,
-        budget: &Budget,
+        budget: &SendBudget,
         stop: &CancellationToken,
-    ) -> Option<Result<Sent, SendError>> {
+    ) -> Option<Result<Accepted, SendError>> {
         let progress = Progress::new(budget.clone());
         if !progress.may_go_on() {
             return None;
@@ -272,7 +272,7 @@ impl Sender {
         &self,
         channel: &Channel,
         row: &Row,
-        budget: &Budget,
+        budget: &SendBudget,
         progress: &Progress,
     ) -> Infallible {
         let length = channel.settings.lease();

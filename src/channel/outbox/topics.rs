@@ -6,14 +6,14 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::events::DeliveryCode;
-use super::model::{Outcome, Row};
+use super::model::{DeliveryOutcome, Row};
 use super::store;
 use crate::db::{self, Tx};
 use crate::ledger::{Subject, event};
 use crate::time::Timestamp;
 
 /// What an owner does when one of its messages has ended.
-pub type OnDelivered = Arc<dyn Fn(&mut Tx<'_>, &Row, Outcome) -> db::Result<()> + Send + Sync>;
+pub type OnDelivered = Arc<dyn Fn(&mut Tx<'_>, &Row, DeliveryOutcome) -> db::Result<()> + Send + Sync>;
 
 /// Who owns the messages of which topic. `app` fills it; `channel` knows no pipeline.
 #[derive(Clone, Default)]
@@ -32,7 +32,7 @@ impl Topics {
     pub fn on(
         mut self,
         topic: &str,
-        settled: impl Fn(&mut Tx<'_>, &Row, Outcome) -> db::Result<()> + Send + Sync + 'static,
+        settled: impl Fn(&mut Tx<'_>, &Row, DeliveryOutcome) -> db::Result<()> + Send + Sync + 'static,
     ) -> Self {
         self.0.insert(topic.to_owned(), Arc::new(settled));
         self
@@ -43,7 +43,7 @@ impl Topics {
         &self,
         tx: &mut Tx<'_>,
         row: &Row,
-        outcome: Outcome,
+        outcome: DeliveryOutcome,
         now: Timestamp,
     ) -> db::Result<()> {
         match self.0.get(&row.topic) {

@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::super::host;
 use super::super::store::{branches, projects};
-use super::{Collector, Halt};
+use super::{Halt, TargetCollector};
 use crate::commits::events::{self, BranchCode, ProjectCode};
 use crate::ledger::event;
 
-impl Collector {
+impl TargetCollector {
     /// The branch is not there: find out whether the project, or everything in it, is gone too.
     pub(super) async fn without_branch(&self) -> Result<(), Halt> {
         let (path, branch) = (self.project.path.clone(), self.claimed.branch_name.clone());

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
 use super::Error;
-use crate::fetch::{Answer, Fetcher, Request, header};
+use crate::fetch::{ApiAnswer, Fetcher, Request, header};
 use crate::text::counted;
 use crate::time::{Clock, Timestamp};
 
@@ -75,7 +75,7 @@ impl Asker {
         request: &Request,
         refusal: impl Fn(u16, &[u8]) -> Error,
         stop: &CancellationToken,
-    ) -> Result<Answer, Error> {
+    ) -> Result<ApiAnswer, Error> {
         let host = self.host;
         let attempts = if patience == Patience::Usual { ATTEMPTS } else { FEW_ATTEMPTS };
         let mut failures = 0;

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::author::Emails;
-use super::model::{Page, RemoteProject};
+use super::model::{CommitPage, RemoteProject};
 use crate::engine::job::Boxed;
 use crate::fetch::{AllowPrivate, Fetcher};
 use crate::time::{Clock, Timestamp};
@@ -83,7 +83,7 @@ pub trait Host: Send + Sync {
         range: Range<'a>,
         page: u32,
         stop: &'a CancellationToken,
-    ) -> Boxed<'a, Result<Page, Error>>;
+    ) -> Boxed<'a, Result<CommitPage, Error>>;
 }
 
 /// Which projects are to be listed.
@@ -126,11 +126,11 @@ pub struct HostKind {
     /// What it calls itself.
     pub name: &'static str,
     /// Makes a client; nothing is asked yet.
-    pub connect: fn(Access) -> Arc<dyn Host>,
+    pub connect: fn(HostAccess) -> Arc<dyn Host>,
 }
 
 /// What a client is made of.
-pub struct Access {
+pub struct HostAccess {
     /// Who asks.
     pub fetcher: Fetcher,
     /// The time.

@@ -10,7 +10,7 @@ use super::super::pattern::{any_matches, is_pattern};
 use super::super::store::branches::{self, Owned};
 use super::super::store::projects;
 use super::super::sync::{self, Synced};
-use super::super::{Source, list_host_jobs};
+use super::super::{GitSource, list_host_jobs};
 use super::decide::{self, HostJob};
 use super::worker::Findings;
 use super::{Bulk, Only, Target};
@@ -64,7 +64,7 @@ impl Bulk {
     /// The targets of one source, and a line for each project that could not be looked up.
     async fn find_targets_of(
         &self,
-        source: &Source,
+        source: &GitSource,
         jobs_on_host: &[HostJob],
     ) -> Result<(Vec<Target>, Vec<String>), Failure> {
         let (client, db, stop) = (source.client(&self.env)?, &self.env.db, &self.stop);
@@ -138,7 +138,7 @@ fn take_branches(
 
 /// The branches of a project that the config names, and why some of them may be missing.
 pub(in crate::commits) async fn fetch_wanted_branches(
-    source: &Source,
+    source: &GitSource,
     client: &dyn Host,
     remote_id: i64,
     default_branch: Option<&String>,

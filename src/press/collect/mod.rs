@@ -7,7 +7,7 @@ mod fetch;
 use serde_json::json;
 
 pub use collected::Collected;
-pub(super) use collected::{Held, left_out};
+pub(super) use collected::{HoldReason, left_out};
 pub(super) use entries::{Read, read_entries, url_key};
 pub use entries::{item_title, item_url};
 pub(super) use fetch::{Fetched, fetch_feed};
@@ -171,7 +171,7 @@ pub(super) struct New {
     /// When it first read the feed; `None` on the first look.
     pub(super) first_success_at: Option<Timestamp>,
     /// Why the posts wait for a person, if they do.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<HoldReason>,
 }
 
 /// Looks what of `items` is new.
@@ -208,9 +208,9 @@ pub(super) fn find_new(
     let hold_above = usize::try_from(hold_above).unwrap_or(usize::MAX);
     let past_first_run = first_success_at.is_some();
     let held = if outbox::should_hold(new_count, hold_above, past_first_run) {
-        Some(Held::TooMany)
+        Some(HoldReason::TooMany)
     } else {
-        outbox::is_most_of(new_count, whole, past_first_run).then_some(Held::MostOfTheFeed)
+        outbox::is_most_of(new_count, whole, past_first_run).then_some(HoldReason::MostOfTheFeed)
     };
     Ok(New { items: unknown, first_success_at, held })
 }

@@ -21,7 +21,7 @@ pub fn find_messages(tx: &mut Tx<'_>, job: &str, url: &str, except: i64) -> db::
 
 /// A message about an item, as people are told.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Delivery {
+pub struct ItemDelivery {
     /// Its number.
     pub id: i64,
     /// The channel it goes through.
@@ -33,7 +33,7 @@ pub struct Delivery {
 }
 
 /// The messages about an item, oldest first.
-pub fn list_deliveries(tx: &mut Tx<'_>, job: &str, url: &str) -> db::Result<Vec<Delivery>> {
+pub fn list_deliveries(tx: &mut Tx<'_>, job: &str, url: &str) -> db::Result<Vec<ItemDelivery>> {
     tx.list(
         sql!(
             "SELECT id, channel, state, last_error FROM outbox
@@ -41,7 +41,7 @@ pub fn list_deliveries(tx: &mut Tx<'_>, job: &str, url: &str) -> db::Result<Vec<
         ),
         params![TOPIC, url, job],
         |row| {
-            Ok(Delivery {
+            Ok(ItemDelivery {
                 id: row.get(0)?,
                 channel: row.get(1)?,
                 state: row.get(2)?,

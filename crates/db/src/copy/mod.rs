@@ -17,7 +17,7 @@ mod tables;
 use std::collections::BTreeMap;
 
 use super::{DbUrl, Error, TableSurvey, Tx, moved};
-use rows::{Tally, Values};
+use rows::{RowsDigest, Values};
 use side::Side;
 use stdx::fail;
 use stdx::time::Clock;
@@ -206,7 +206,7 @@ impl DatabaseMove {
         let mut tallies = Vec::with_capacity(tables.len());
         let mut is_known = resumed;
         for (number, table) in tables.iter().enumerate() {
-            let (mut tally, mut after) = (Tally::default(), None);
+            let (mut tally, mut after) = (RowsDigest::default(), None);
             if is_known {
                 match find_arrived(table, &mut source, &mut target)? {
                     Some(arrived) => (tally, after) = arrived,
@@ -298,7 +298,7 @@ impl DatabaseMove {
         table: &Table,
         source: &mut Side,
         target: &mut Side,
-        tally: &mut Tally,
+        tally: &mut RowsDigest,
         after: &mut Option<Values>,
     ) -> Result<()> {
         loop {
@@ -321,7 +321,7 @@ fn find_arrived(
     table: &Table,
     source: &mut Side,
     target: &mut Side,
-) -> super::Result<Option<(Tally, Option<Values>)>> {
+) -> super::Result<Option<(RowsDigest, Option<Values>)>> {
     let (arrived, last) = table.tally(&mut target.tx(), None)?;
     let Some(last) = last else { return Ok(Some((arrived, None))) };
     let (sent, _) = table.tally(&mut source.tx(), Some(&last))?;
@@ -329,7 +329,7 @@ fn find_arrived(
 }
 
 /// Reads the target from end to end and holds it against what was sent.
-fn compare(tables: &[Table], sent: &[Tally], target: &mut Side) -> Result<Vec<MovedTable>> {
+fn compare(tables: &[Table], sent: &[RowsDigest], target: &mut Side) -> Result<Vec<MovedTable>> {
     let mut moved = Vec::with_capacity(tables.len());
     let mut differing = Vec::new();
     for (table, sent) in tables.iter().zip(sent) {

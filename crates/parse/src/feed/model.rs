@@ -11,7 +11,7 @@ use stdx::time::Timestamp;
 
 /// Why a document is not read as a feed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum FeedError {
     /// There is nothing in it.
     #[error("the document is empty")]
     Empty,

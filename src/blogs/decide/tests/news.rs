@@ -16,7 +16,7 @@ fn the_first_success_is_silent_unless_the_job_asks_for_more() {
                 &rules,
                 &State::default(),
                 &saw(detector, entries("a b c")),
-                &Seen::default(),
+                &SeenEntries::default(),
             );
             assert_eq!(told(&decision), expected, "{first_run} {detector:?}");
             assert!(!is_held(&decision), "a first run is never held");
@@ -28,29 +28,49 @@ fn the_first_success_is_silent_unless_the_job_asks_for_more() {
     mixed[0].published_at = Some(now().minus(DAY));
     mixed[1].published_at = Some(now());
     let rules = Rules { first_run: FirstRun::Latest(1), ..rules() };
-    let decision =
-        decide_check(&blog(), &rules, &State::default(), &saw(Detector::Feed, mixed), &Seen::default());
+    let decision = decide_check(
+        &blog(),
+        &rules,
+        &State::default(),
+        &saw(Detector::Feed, mixed),
+        &SeenEntries::default(),
+    );
     assert_eq!(told(&decision), ["new"], "the latest by date, not by place");
 }
 
 #[test]
 fn a_failed_first_check_is_not_the_first_success() {
-    let failed =
-        decide_check(&blog(), &rules(), &State::default(), &trouble(TroubleKind::Other), &Seen::default());
+    let failed = decide_check(
+        &blog(),
+        &rules(),
+        &State::default(),
+        &trouble(CheckFailureKind::Other),
+        &SeenEntries::default(),
+    );
     let state = failed.state.unwrap();
-    let decision =
-        decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a b")), &Seen::default());
+    let decision = decide_check(
+        &blog(),
+        &rules(),
+        &state,
+        &saw(Detector::Feed, entries("a b")),
+        &SeenEntries::default(),
+    );
     assert!(told(&decision).is_empty());
 }
 
 #[test]
 fn a_feed_that_starts_empty_announces_its_first_entry() {
-    let first =
-        decide_check(&blog(), &rules(), &State::default(), &saw(Detector::Feed, vec![]), &Seen::default());
+    let first = decide_check(
+        &blog(),
+        &rules(),
+        &State::default(),
+        &saw(Detector::Feed, vec![]),
+        &SeenEntries::default(),
+    );
     let state = first.state.unwrap();
     assert!(first.check.error_message.is_none());
     let second =
-        decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a")), &Seen::default());
+        decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a")), &SeenEntries::default());
     assert_eq!(told(&second), ["a"]);
     assert!(second.check.changed);
 }

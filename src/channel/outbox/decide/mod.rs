@@ -6,7 +6,7 @@ use jiff::ToSpan as _;
 use jiff::tz::TimeZone;
 
 use super::model::{Attempted, Row, State, Suspicion};
-use crate::channel::error::{Finding, SendError, Sent};
+use crate::channel::error::{Accepted, Finding, SendError};
 use crate::channel::settings::Settings;
 use crate::time::Timestamp;
 
@@ -56,7 +56,7 @@ pub fn is_most_of(new_count: usize, whole: usize, past_first_run: bool) -> bool 
 
 /// What is written about a message after something happened to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct Transition {
     /// Where it stands now.
     pub state: State,
     /// When it may be touched again.
@@ -70,12 +70,12 @@ pub struct Step {
     /// What went wrong.
     pub error: Option<String>,
     /// A rest for the whole channel.
-    pub rest: Option<Rest>,
+    pub rest: Option<ChannelPause>,
 }
 
 /// A rest for the whole channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rest {
+pub enum ChannelPause {
     /// Until a moment, because the other side asked for it.
     Until(Timestamp),
     /// Until a moment, because the line could not be encrypted.
@@ -89,15 +89,15 @@ pub enum Rest {
 /// What was sent again blindly may have arrived the first time, so it does not count as certainly not sent.
 pub fn after_attempt(
     row: &Row,
-    result: &Result<Sent, SendError>,
+    result: &Result<Accepted, SendError>,
     settings: &Settings,
     now: Timestamp,
-) -> Step {
+) -> Transition {
     match after_send(row.attempts, &row.key, result, settings, now) {
-        failed @ Step { state: State::Failed, .. } if row.resent_at.is_some() => {
+        failed @ Transition { state: State::Failed, .. } if row.resent_at.is_some() => {
             let why = failed.error.as_deref().unwrap_or_default();
             let error = Some(format!("it may have been sent already: the second attempt failed: {why}"));
-            Step { state: State::Held, error, ..failed }
+            Transition { state: State::Held, error, ..failed }
         }
         step => step,
     }
@@ -107,11 +107,11 @@ pub fn after_attempt(
 fn after_send(
     attempts: u32,
     key: &str,
-    result: &Result<Sent, SendError>,
+    result: &Result<Accepted, SendError>,
     settings: &Settings,
     now: Timestamp,
-) -> Step {
-    let step = |state, not_before| Step {
+) -> Transition {
+    let step = |state, not_before| Transition {
         state,
         not_before,
         attempts,
@@ -121,12 +121,12 @@ fn after_send(
         rest: None,
     };
     match result {
-        Ok(sent) => Step {
+        Ok(sent) => Transition {
             remote_id: sent.remote_id.clone(),
             rest: sent
                 .rest_until
                 .filter(|until| *until > now)
-                .map(|until| Rest::Until(until.min(now.plus(LONGEST_REST)))),
+                .map(|until| ChannelPause::Until(until.min(now.plus(LONGEST_REST)))),
             ..step(State::Sent, now)
         },
         Err(SendError::Refused { .. }) => step(State::Failed, now),
@@ -137,20 +137,22 @@ fn after_send(
         }
         Err(SendError::Busy { after, .. }) => {
             let until = now.plus((*after).clamp(Duration::from_secs(1), LONGEST_REST));
-            Step {
+            Transition {
                 attempts: attempts.saturating_sub(1),
-                rest: Some(Rest::Until(until)),
+                rest: Some(ChannelPause::Until(until)),
                 ..step(State::Ready, until)
             }
         }
-        Err(SendError::Locked { .. }) => {
-            Step { attempts: attempts.saturating_sub(1), rest: Some(Rest::Locked), ..step(State::Ready, now) }
-        }
+        Err(SendError::Locked { .. }) => Transition {
+            attempts: attempts.saturating_sub(1),
+            rest: Some(ChannelPause::Locked),
+            ..step(State::Ready, now)
+        },
         Err(SendError::Unsafe { .. }) => {
             let until = now.plus(UNSAFE_REST);
-            Step {
+            Transition {
                 attempts: attempts.saturating_sub(1),
-                rest: Some(Rest::Unsafe(until)),
+                rest: Some(ChannelPause::Unsafe(until)),
                 ..step(State::Ready, until)
             }
         }
@@ -182,7 +184,7 @@ pub fn latest_wait(settings: &Settings, now: Timestamp) -> Timestamp {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolved {
     /// Write this; nothing is sent.
-    Step(Step),
+    Transition(Transition),
     /// Send it again, with the same key.
     SendAgain {
         /// Nobody knows whether it is there already: this is done once for a message.
@@ -202,7 +204,7 @@ pub fn after_resolving(
     now: Timestamp,
 ) -> Resolved {
     let step = |state, not_before, error: &str| {
-        Resolved::Step(Step {
+        Resolved::Transition(Transition {
             state,
             not_before,
             attempts: message.attempts,
@@ -219,7 +221,7 @@ pub fn after_resolving(
         false => Resolved::SendAgain { is_blind },
     };
     match finding {
-        Finding::Sent(sent) => Resolved::Step(Step {
+        Finding::Accepted(sent) => Resolved::Transition(Transition {
             state: State::Sent,
             not_before: now,
             attempts: message.attempts,
@@ -253,11 +255,11 @@ pub fn after_resolving(
                 error => error,
             };
             match after_send(resolve_attempts, message.key, &Err(error), settings, now) {
-                failed @ Step { state: State::Failed, .. } => hold(&format!(
+                failed @ Transition { state: State::Failed, .. } => hold(&format!(
                     "looking failed {resolve_attempts} times: {}",
                     failed.error.unwrap_or_default()
                 )),
-                later => Resolved::Step(Step {
+                later => Resolved::Transition(Transition {
                     state: State::Unknown,
                     attempts: message.attempts,
                     resolve_attempts: later.attempts,
