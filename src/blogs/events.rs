@@ -31,7 +31,8 @@ pub enum BlogEvent {
         /// Entries that were there.
         entries: usize,
         /// How many of them are announced.
-        told: usize,
+        #[serde(alias = "told")]
+        announced: usize,
     },
     /// It was read in another way for the first time.
     NewBaseline {
@@ -40,7 +41,8 @@ pub enum BlogEvent {
         /// Entries that were there.
         entries: usize,
         /// How many of them are announced.
-        told: usize,
+        #[serde(alias = "told")]
+        announced: usize,
     },
     /// Something is new.
     New {
@@ -168,25 +170,25 @@ impl EventDetail for BlogEvent {
 
     fn phrase(&self) -> Phrase {
         match self {
-            BlogEvent::Baseline { detector, entries, told: 0 } => phrase!(
+            BlogEvent::Baseline { detector, entries, announced: 0 } => phrase!(
                 "first run: {entries existing entry} recorded, no notification (read by {by})",
                 "初回：既存の {entries} 件を記録（通知なし、{by} で確認）",
                 entries = *entries,
                 by = detector.phrase()
             ),
-            BlogEvent::Baseline { detector, entries, told } => phrase!(
+            BlogEvent::Baseline { detector, entries, announced } => phrase!(
                 "first run: {entries existing entry} recorded, {sent} of them announced (read by {by})",
                 "初回：既存の {entries} 件を記録し、うち {sent} 件を通知（{by} で確認）",
                 entries = *entries,
-                sent = *told,
+                sent = *announced,
                 by = detector.phrase()
             ),
-            BlogEvent::NewBaseline { detector, entries, told } => phrase!(
+            BlogEvent::NewBaseline { detector, entries, announced } => phrase!(
                 "now read by {by}: {entries existing entry} recorded, {sent} of them announced",
                 "{by} での確認に切り替え：既存の {entries} 件を記録、うち {sent} 件を通知",
                 by = detector.phrase(),
                 entries = *entries,
-                sent = *told
+                sent = *announced
             ),
             BlogEvent::New { entries, first, held, .. } => {
                 let first: Vec<Value> = first.iter().flatten().map(Value::from).collect();

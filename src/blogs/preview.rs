@@ -24,8 +24,8 @@ pub(super) fn plan(tx: &mut Tx<'_>, blogs: &[Blog], now: Timestamp) -> db::Resul
     let mut sent_away = Vec::new();
     for blog in blogs {
         let state = store::find_state(tx, &blog.id)?;
-        let rest = if paused.contains_key(&blog.id) { PauseFlag::Paused } else { PauseFlag::None };
-        match decide::due(blog, state.as_ref(), rest, now) {
+        let pause = if paused.contains_key(&blog.id) { PauseFlag::Paused } else { PauseFlag::None };
+        match decide::due(blog, state.as_ref(), pause, now) {
             Due::Now => due.push(blog),
             Due::NotNow => waiting += 1,
             Due::NotBefore(until) => sent_away.push((&blog.id, until)),

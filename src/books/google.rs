@@ -275,7 +275,7 @@ mod tests {
                 .to_string()
         };
         let until = |at: &str| Some(at.parse::<Timestamp>().unwrap());
-        for (status, wait, body, rests_until, credentials) in [
+        for (status, wait, body, paused_until, credentials) in [
             (429, Some("120"), complaint("rateLimitExceeded"), until("2026-01-15T00:02:00Z"), false),
             (429, None, complaint("rateLimitExceeded"), until("2026-01-15T01:00:00Z"), false),
             (429, None, complaint("dailyLimitExceeded"), until("2026-01-15T08:00:00Z"), false),
@@ -292,7 +292,7 @@ mod tests {
             (404, None, String::new(), None, false),
         ] {
             let trouble = read(&answer(status, wait, &body), true, now).unwrap_err();
-            match (&trouble, rests_until, credentials) {
+            match (&trouble, paused_until, credentials) {
                 (SearchError::Quota { until, .. }, Some(expected), _) => {
                     assert_eq!(*until, expected, "{status} {body}");
                 }

@@ -80,7 +80,7 @@ pub struct Accepted {
     /// Its own name for it, if it gave one.
     pub remote_id: Option<String>,
     /// It was the last one that the other side takes before this moment.
-    pub rest_until: Option<Timestamp>,
+    pub pause_until: Option<Timestamp>,
 }
 
 /// What a resolver found out about a message whose outcome is not known.

@@ -147,16 +147,16 @@ impl Runner {
         selection: Selection,
         stop: &CancellationToken,
     ) -> Vec<(JobName, Finished)> {
-        self.run_telling(jobs, selection, stop, |_, _| {}).await
+        self.run_reporting(jobs, selection, stop, |_, _| {}).await
     }
 
-    /// The same; `tell` hears of each job when it ends.
-    pub async fn run_telling(
+    /// The same; `report` hears of each job when it ends.
+    pub async fn run_reporting(
         &self,
         jobs: Vec<Job>,
         selection: Selection,
         stop: &CancellationToken,
-        mut tell: impl FnMut(&JobName, &Finished),
+        mut report: impl FnMut(&JobName, &Finished),
     ) -> Vec<(JobName, Finished)> {
         let slots = Arc::new(Semaphore::new(AT_ONCE));
         let mut running = JoinSet::new();
@@ -174,7 +174,7 @@ impl Runner {
         let mut finished = Vec::new();
         while let Some(ended) = running.join_next().await {
             let ended = ended.unwrap_or_else(|crash| std::panic::resume_unwind(crash.into_panic()));
-            tell(&ended.1, &ended.2);
+            report(&ended.1, &ended.2);
             finished.push(ended);
         }
         finished.sort_by_key(|(number, ..)| *number);
@@ -347,17 +347,17 @@ fn due_at(job: &Job, state: Option<&store::JobState>, now: Timestamp) -> Option<
     [retry_at, job.schedule.next_after(now)].into_iter().flatten().min().map(|at| at.max(now))
 }
 
-/// When `job` starts by itself, as far as its `state`, `holder` and `rest` tell; `None` when it does not.
+/// When `job` starts by itself, as far as its `state`, `holder` and `pause` tell; `None` when it does not.
 ///
 /// What was cut off is due at once, whatever the schedule says (ADR 0007).
 pub fn next_run_at(
     job: &Job,
     state: Option<&store::JobState>,
     holder: Option<&Holder>,
-    rest: Option<&pause::Pause>,
+    pause: Option<&pause::Pause>,
     now: Timestamp,
 ) -> Option<Timestamp> {
-    if !job.enabled || rest.is_some() {
+    if !job.enabled || pause.is_some() {
         return None;
     }
     match state {

@@ -156,7 +156,7 @@ pub struct Answered<T> {
 pub enum AskError {
     /// Wait: the provider rests. What was asked about is not to blame.
     #[error("{}", .0.why)]
-    Resting(Unavailable),
+    Paused(Unavailable),
     /// The provider answered, and there is no use in what it said about this document.
     #[error("{why}")]
     Rejected {
@@ -264,7 +264,7 @@ impl Llm {
         purpose: Purpose,
         sizes: &[u64],
     ) -> db::Result<Option<Unavailable>> {
-        if let Some(obstacle) = self.find_rest().await? {
+        if let Some(obstacle) = self.find_pause().await? {
             return Ok(Some(obstacle));
         }
         let (budget, name, job, now) =
@@ -299,8 +299,8 @@ impl Llm {
             let store::StoredAnswer { tokens_in, tokens_out, .. } = known;
             return Ok(Answered { answer, is_cached: true, tokens_in, tokens_out });
         }
-        if let Some(obstacle) = self.find_rest().await? {
-            return Err(AskError::Resting(obstacle));
+        if let Some(obstacle) = self.find_pause().await? {
+            return Err(AskError::Paused(obstacle));
         }
         let mut tuning = self.tuning;
         let mut complaint: Option<String> = None;
@@ -347,7 +347,7 @@ impl Llm {
                 Err(CallError::Refused { why }) => {
                     return Err(match self.blame(prompt.purpose, &options.about, &why).await? {
                         Blame::Request => {
-                            AskError::Resting(self.rest(reserved, ProviderPause::Refused { why }).await?)
+                            AskError::Paused(self.pause(reserved, ProviderPause::Refused { why }).await?)
                         }
                         Blame::Document => {
                             self.record_usage(reserved, prompt.purpose, TokenUsage::Nothing, None).await?;
@@ -355,8 +355,8 @@ impl Llm {
                         }
                     });
                 }
-                Err(CallError::ProviderPause(rest)) => {
-                    return Err(AskError::Resting(self.rest(reserved, rest).await?));
+                Err(CallError::ProviderPause(pause)) => {
+                    return Err(AskError::Paused(self.pause(reserved, pause).await?));
                 }
             };
             if is_repair {
@@ -377,6 +377,6 @@ impl Llm {
         self.db
             .write(move |tx| budget.reserve(tx, &name, &job, tokens, now))
             .await?
-            .map_err(|refused| AskError::Resting(refused.into()))
+            .map_err(|refused| AskError::Paused(refused.into()))
     }
 }

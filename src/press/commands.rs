@@ -43,7 +43,7 @@ pub fn retry(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<ItemAns
     }
     let answer = apply(tx, item, Event::Retried, now)?;
     if matches!(answer, ItemAnswer::Done { .. }) {
-        store::mark_ask_anew(tx, item.id)?;
+        store::mark_bypass_cache(tx, item.id)?;
     }
     Ok(answer)
 }

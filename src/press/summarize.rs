@@ -81,7 +81,7 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
             is_cached: answered.is_cached,
             tokens: answered.tokens_in + answered.tokens_out,
         },
-        Err(AskError::Resting(obstacle)) => return without_model(press, ctx, &item, obstacle).await,
+        Err(AskError::Paused(obstacle)) => return without_model(press, ctx, &item, obstacle).await,
         Err(error) => match no_answer(press, error)? {
             Ok(waiting) => return Ok(waiting),
             Err(why) if press.keys.post_rejected => PostText::None { why },

@@ -107,7 +107,7 @@ pub enum Error {
     Statement(String),
     /// A write was tried on a database that was opened to look only.
     #[error("this run changes nothing, so the database refuses writes")]
-    LookOnly,
+    OpenedReadOnly,
     /// A dry run has ended, and everything it did is undone.
     #[error("a dry run was undone, as it should be")]
     Rehearsed,

@@ -217,7 +217,7 @@ impl Error {
     }
 
     /// What happened in one line, and what to write into the config if that is the way out.
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         match (self, self.hint()) {
             (Error::Blocked { .. }, Some(hint)) => format!("{self} ({hint})"),
             _ => self.to_string(),

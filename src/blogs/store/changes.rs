@@ -138,9 +138,9 @@ pub fn find_found_since(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<Option<Times
 /// Whether no message tells any of these changes yet.
 pub fn are_unannounced(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<bool> {
     for id in ids {
-        let told =
+        let marked =
             tx.count(sql!("SELECT 1 FROM blog_changes WHERE id = ?1 AND digest IS NOT NULL"), params![id])?;
-        if told == 1 {
+        if marked == 1 {
             return Ok(false);
         }
     }

@@ -307,7 +307,7 @@ mod tests {
         }
         let unreadable = read_reply(b"<html>").unwrap_err();
         assert!(
-            matches!(&unreadable, CallError::ProviderPause(rest) if rest.may_have_counted()),
+            matches!(&unreadable, CallError::ProviderPause(pause) if pause.may_have_counted()),
             "{unreadable:?}"
         );
     }

@@ -168,7 +168,7 @@ impl DatabaseMove {
         self.refuse_left(&mut source, target.as_ref())?;
         let target = match &mut target {
             None => TargetState::Missing,
-            Some(target) => match self.look_at(target, &mut source, &tables)? {
+            Some(target) => match self.check_target(target, &mut source, &tables)? {
                 true => TargetState::Unfinished,
                 false => TargetState::Empty,
             },
@@ -200,7 +200,7 @@ impl DatabaseMove {
             return Err(MoveError::Busy(busy));
         }
         let mut target = Side::create(&self.to, &self.clock)?;
-        let resumed = self.look_at(&mut target, &mut source, &tables)?;
+        let resumed = self.check_target(&mut target, &mut source, &tables)?;
         target.write(|tx| moved::put_arriving(tx, &source.shown))?;
 
         let mut tallies = Vec::with_capacity(tables.len());
@@ -272,7 +272,7 @@ impl DatabaseMove {
     }
 
     /// Whether `target` holds an unfinished move from `source`; an error if it holds anything else.
-    fn look_at(&self, target: &mut Side, source: &mut Side, tables: &[Table]) -> Result<bool> {
+    fn check_target(&self, target: &mut Side, source: &mut Side, tables: &[Table]) -> Result<bool> {
         let is_ours = target.schema()?.found > 0;
         if is_ours && let Some(from) = moved::find_arriving(&mut target.tx())? {
             return match from == source.shown {
