@@ -26,7 +26,6 @@ pub fn subject(blog_id: &str) -> Subject {
 pub enum BlogEvent {
     /// It was read for the first time.
     Baseline {
-        /// How it was read.
         detector: Detector,
         /// Entries that were there.
         entries: usize,
@@ -46,7 +45,6 @@ pub enum BlogEvent {
     },
     /// Something is new.
     New {
-        /// How it was read.
         detector: Detector,
         /// How many entries are new.
         entries: usize,
@@ -59,27 +57,21 @@ pub enum BlogEvent {
     Gap {
         /// How many entries are new.
         entries: usize,
-        /// How many were known.
         known_before: usize,
     },
     /// Entries changed their addresses.
     Rewritten {
-        /// How many.
         entries: usize,
     },
-    /// A feed was found.
     FeedFound(Discovery),
     /// No feed was found, or the one that was known is gone.
     FeedNotFound(Loss),
-    /// A sitemap was found.
     SitemapFound(Discovery),
     /// No sitemap was found, or the one that was known is gone.
     SitemapNotFound(Loss),
     /// Its address moved for good.
     Moved {
-        /// What moved.
         what: Detector,
-        /// Where to.
         to: String,
         /// Whether the new address is read from now on; an address in the config is not changed.
         adopted: bool,
@@ -136,7 +128,6 @@ impl From<SilenceNotice> for BlogEvent {
 /// What a search has found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Discovery {
-    /// The address.
     pub url: String,
     /// The address that was known.
     pub before: Option<String>,
@@ -150,14 +141,12 @@ pub struct Discovery {
 pub struct Loss {
     /// The address that was known.
     pub before: Option<String>,
-    /// When it is searched for again.
     pub search_again_at: Timestamp,
 }
 
 /// Why a blog cannot be read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failing {
-    /// What went wrong.
     pub error: String,
     /// How often in a row.
     pub failures: u32,

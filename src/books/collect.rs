@@ -28,7 +28,6 @@ const MAX_PAUSE: Duration = Duration::from_secs(25 * 60 * 60 + 10 * 60);
 /// What a collecting run needs.
 #[derive(Clone, Debug)]
 pub struct CollectContext {
-    /// The search.
     pub search: Search,
     /// The key of its position.
     pub query_set_hash: String,

@@ -88,7 +88,6 @@ pub enum StopReason {
 pub enum Next {
     /// Ask for another page.
     Continue(Ask),
-    /// Stop.
     Stop(StopReason),
 }
 

@@ -40,7 +40,6 @@ pub struct DeliverContext {
     pub limits: DigestLimits,
     /// The names of the channels that are told.
     pub deliver: Vec<String>,
-    /// The channels.
     pub channels: Arc<ChannelSet>,
     /// What channels need to render.
     pub channel_env: ChannelEnv,

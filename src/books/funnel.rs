@@ -14,11 +14,9 @@ use crate::time::Timestamp;
 /// What a run did, step by step.
 #[derive(Clone, Debug, Default)]
 pub struct Funnel {
-    /// The collecting.
     pub collected: Collected,
     /// Books that were not delivered before this run's digest.
     pub undelivered: u64,
-    /// The digest.
     pub queued: Queued,
     /// What was not chosen for it, and why.
     pub held_back: HeldBack,

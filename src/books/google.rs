@@ -54,7 +54,6 @@ pub struct VolumePage {
 pub enum SearchError {
     /// The provider was asked too often: let it rest.
     Quota {
-        /// Until when.
         until: Timestamp,
         /// What it said.
         why: String,
@@ -63,7 +62,6 @@ pub enum SearchError {
     Credentials(String),
     /// The provider is out of order for the moment: the same request may do better.
     Passing {
-        /// What happened.
         why: String,
         /// How long it wants to be left alone.
         retry_after: Option<Duration>,

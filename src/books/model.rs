@@ -106,14 +106,12 @@ impl FromCell for Isbn13 {
 pub struct BookLink {
     /// What it is called.
     pub label: String,
-    /// Where it leads.
     pub url: String,
 }
 
 /// What is known about a book. What a provider leaves out is `None` and never replaces what was known.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Book {
-    /// Its key.
     pub isbn13: Isbn13,
     /// Its title with its subtitle; its ISBN when the provider names none.
     pub title: String,

@@ -18,7 +18,6 @@ use crate::time::Timestamp;
 /// Everything about one book.
 #[derive(Clone, Debug, Serialize)]
 pub struct BookDetails {
-    /// The book.
     #[serde(flatten)]
     pub book: Book,
     /// The jobs that found it.
@@ -34,16 +33,13 @@ pub struct BookDetails {
 /// One time that a book was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BookDelivery {
-    /// By which job.
     pub job_name: JobName,
-    /// When.
     pub delivered_at: Timestamp,
 }
 
 /// How a job's mail stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MailStatus {
-    /// The job.
     pub job_name: JobName,
     /// Books that it found.
     pub books: i64,
@@ -80,7 +76,6 @@ pub struct TokenView {
     pub isbn13: Isbn13,
     /// The title of the book.
     pub title: Option<String>,
-    /// When it was made.
     pub created_at: Timestamp,
     /// The first moment at which it no longer works.
     pub expires_at: Timestamp,

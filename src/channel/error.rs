@@ -22,7 +22,6 @@ pub enum SendError {
     Busy {
         /// What it said.
         why: String,
-        /// How long.
         after: Duration,
     },
     /// This message will never be accepted.
@@ -91,10 +90,7 @@ pub enum Finding {
     /// It is not there.
     NotSent,
     /// The channel has no way to tell.
-    CannotTell {
-        /// Why not.
-        why: String,
-    },
+    CannotTell { why: String },
     /// Looking failed; look again later.
     Later(SendError),
 }

@@ -69,7 +69,6 @@ const LISTED: usize = 50;
 
 /// One `commits` job: a Git host, a token, and what to collect there.
 pub struct GitSource {
-    /// The job.
     pub job: JobName,
     /// The host, as projects name it.
     pub host: String,

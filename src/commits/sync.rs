@@ -37,7 +37,6 @@ pub(super) struct NamedProjects {
 pub(super) struct NotFound {
     /// What, unless `why` says it.
     pub(super) what: Option<String>,
-    /// Why not.
     pub(super) why: String,
 }
 

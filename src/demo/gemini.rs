@@ -41,7 +41,6 @@ pub enum Reply {
     Costing(Json),
     /// With a candidate that ended for this reason.
     Finish(&'static str),
-    /// The prompt is blocked.
     BlockedPrompt,
     /// No candidate at all.
     NoCandidates,
@@ -51,7 +50,6 @@ pub enum Reply {
     PerDay,
     /// This status, with a message that repeats the caller's key.
     EchoKey(u16),
-    /// This status.
     Status(u16),
     /// The request has a field that it does not know or take.
     BadField(&'static str),
@@ -91,7 +89,6 @@ impl Asked {
 /// The server; it ends with this value.
 #[derive(Debug)]
 pub struct Gemini {
-    /// Its address.
     pub url: Url,
     server: Server,
     task: AbortHandle,

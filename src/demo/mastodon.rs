@@ -29,9 +29,7 @@ const KEY_LIFE: Duration = Duration::from_secs(3600);
 /// One post that was made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Toot {
-    /// Its number.
     pub id: u64,
-    /// When it was made.
     pub created_at: Timestamp,
     /// What was asked for.
     pub request: Value,
@@ -42,7 +40,6 @@ pub struct Toot {
 /// The server; it ends with this value.
 #[derive(Debug)]
 pub struct MastodonServer {
-    /// Its address.
     pub url: Url,
     /// What goes wrong with posts.
     pub posts: Script,

@@ -18,7 +18,6 @@ use url::Url;
 pub struct Asked {
     /// Its `Authorization` header.
     pub authorization: Option<String>,
-    /// Its body.
     pub body: Json,
     /// Its body as it came: the order of keys says something.
     pub text: String,

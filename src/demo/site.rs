@@ -22,7 +22,6 @@ use crate::time::Timestamp;
 pub struct Article {
     /// The last part of its address.
     pub slug: String,
-    /// Its title.
     pub title: String,
     /// What the feed calls it.
     pub guid: String,
@@ -215,7 +214,6 @@ pub struct Asked {
 /// The site; it ends with this value.
 #[derive(Debug)]
 pub struct Site {
-    /// Its page.
     pub url: Url,
     server: Arc<Mutex<Server>>,
     task: AbortHandle,

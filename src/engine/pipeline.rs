@@ -56,7 +56,6 @@ pub struct Pipeline {
     pub lacks: fn(&Section) -> Option<(&'static str, &'static str)>,
     /// What `why` and the pages can show of it.
     pub things: &'static [&'static Thing],
-    /// Its rows.
     pub tables: &'static [&'static Table],
     /// What can be exported of it that is not rows.
     pub documents: &'static [ExportDocument],
@@ -116,7 +115,6 @@ pub struct Flag {
 /// How the value of a flag is written.
 #[derive(Clone, Copy)]
 pub enum FlagShape {
-    /// As text.
     Text,
     /// As a list of texts; the flag may be repeated.
     List,
@@ -175,7 +173,6 @@ pub type Render = for<'a> fn(&'a Config, Option<&'a Db>, Option<&'a str>) -> Box
 
 /// A document that was made.
 pub struct Rendered {
-    /// Its text.
     pub text: String,
     /// How many things it holds.
     pub count: usize,
@@ -189,8 +186,6 @@ pub struct Left {
     pub job: String,
     /// The word of its sort.
     pub word: &'static str,
-    /// Its name.
     pub name: String,
-    /// When it was last at work.
     pub last_at: Timestamp,
 }

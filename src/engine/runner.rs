@@ -100,7 +100,6 @@ pub enum Finished {
 /// A job, and whether it would run now.
 #[derive(Debug, Clone)]
 pub struct Picked {
-    /// Its name.
     pub job: JobName,
     /// `None` when it would run.
     pub skipped: Option<Skipped>,

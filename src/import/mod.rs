@@ -46,7 +46,6 @@ pub struct Options {
     pub dry_run: bool,
     /// The zone of times that name none.
     pub zone: TimeZone,
-    /// Who watches.
     pub progress: Progress,
     /// Cancelled when the import is to stop; then nothing is imported.
     pub stop: CancellationToken,

@@ -17,7 +17,6 @@ pub struct Report {
 /// What became of the rows of one table.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct TableReport {
-    /// The table.
     pub table: String,
     /// Rows in the source.
     pub found: u64,

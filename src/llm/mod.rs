@@ -72,7 +72,6 @@ pub struct Llm {
 /// What the model is shown. All of it comes from outside and is data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelInput {
-    /// The title.
     pub title: String,
     /// The main text of the page.
     pub text: String,
@@ -102,9 +101,7 @@ pub enum Content {
     Missing,
     /// It lies on our disk.
     Saved {
-        /// Where.
         path: PathBuf,
-        /// Its media type.
         media_type: &'static str,
         /// SHA-256 of its bytes.
         hash: String,
@@ -117,10 +114,7 @@ pub enum Content {
         is_cut: bool,
     },
     /// It is a PDF that cannot be read for a model that takes text only.
-    Unreadable {
-        /// Why.
-        why: pdf::Error,
-    },
+    Unreadable { why: pdf::Error },
 }
 
 /// How the answer is wanted.
@@ -141,7 +135,6 @@ pub struct AskOptions {
 /// An answer, and where it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered<T> {
-    /// The answer.
     pub answer: T,
     /// Whether it was known already and nothing was asked.
     pub is_cached: bool,
@@ -171,7 +164,6 @@ pub enum AskError {
 /// Why a provider cannot be asked now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable {
-    /// Until when.
     pub until: Timestamp,
     /// Why, for people.
     pub why: Phrase,

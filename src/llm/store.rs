@@ -27,9 +27,7 @@ pub struct NewAnswer {
     pub key: String,
     /// Who gave it.
     pub provider: String,
-    /// Which model.
     pub model: String,
-    /// What for.
     pub purpose: Purpose,
     /// The answer as the model gave it.
     pub answer_json: String,
@@ -44,7 +42,6 @@ pub struct NewAnswer {
 /// What was used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Requests.
     pub requests: i64,
     /// Tokens, estimates of requests under way included.
     pub tokens: i64,

@@ -14,13 +14,9 @@ use crate::time::Timestamp;
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum ItemAnswer {
     /// Done; the item now stands there.
-    Done {
-        /// Where it stands.
-        status: Status,
-    },
+    Done { status: Status },
     /// As it stands, that cannot be done.
     NotNow {
-        /// Why not.
         why: String,
         /// What can be done.
         hint: String,

@@ -24,7 +24,6 @@ use crate::text;
 pub(super) enum PostText {
     /// A summary.
     Summary {
-        /// The summary.
         text: String,
         /// Whether it was known already.
         is_cached: bool,
@@ -32,15 +31,9 @@ pub(super) enum PostText {
         tokens: u64,
     },
     /// What the publisher says: the job asks no model.
-    Excerpt {
-        /// The excerpt.
-        text: String,
-    },
+    Excerpt { text: String },
     /// None, and why.
-    None {
-        /// Why.
-        why: String,
-    },
+    None { why: String },
 }
 
 /// Whose text stands between headline and link.

@@ -13,7 +13,6 @@ pub(super) struct ReportBuilder {
     /// Items that were found.
     pub(super) new_count: u64,
     pub(super) waiting_until: Option<Timestamp>,
-    /// Steps that failed.
     pub(super) failed_steps: Vec<Phrase>,
     /// Whether a step went well.
     pub(super) any_step_well: bool,

@@ -36,12 +36,7 @@ pub(super) enum Step {
         is_queued: bool,
     },
     /// The provider is paused; no item was touched.
-    Waiting {
-        /// Until when.
-        until: Timestamp,
-        /// Why.
-        why: Phrase,
-    },
+    Waiting { until: Timestamp, why: Phrase },
     /// There is nothing to do now.
     Nothing,
 }

@@ -33,7 +33,6 @@ pub enum BackupError {
     /// The file to put back is none that we can use.
     #[error("{} is no backup that can be used: {why}", .path.display())]
     NotABackup {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         why: Error,

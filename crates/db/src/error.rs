@@ -15,7 +15,6 @@ pub enum Error {
     /// It holds tables, but not ours.
     #[error("{place} is not a tsuzuki database: {why}")]
     NotOurs {
-        /// Where.
         place: String,
         /// What gives it away.
         why: String,
@@ -53,7 +52,6 @@ pub enum Error {
     MovedAway {
         /// Where it went.
         to: String,
-        /// When.
         at: String,
     },
     /// The file is damaged. It is never recreated or repaired behind the user's back.

@@ -123,7 +123,6 @@ pub enum Cell<'a> {
     Int(i64),
     /// A fraction.
     Real(f64),
-    /// Text.
     Text(&'a str),
 }
 

@@ -107,10 +107,7 @@ pub enum Error {
     Disk(#[source] std::io::Error),
     /// The HTTP client could not be set up.
     #[error("the HTTP client could not be set up: {why}")]
-    Setup {
-        /// What failed.
-        why: String,
-    },
+    Setup { why: String },
 }
 
 /// What made us leave a host alone.

@@ -74,7 +74,6 @@ pub enum Admission {
     Later {
         /// How long the pause still lasts.
         after: Duration,
-        /// What it is for.
         why: Why,
     },
 }

@@ -47,7 +47,6 @@ pub enum PauseFlag {
 /// Whether a blog is to be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// Now.
     Now,
     /// Not now: it is paused, or its own `every` is not over.
     NotNow,

@@ -11,13 +11,9 @@ use crate::{params, sql};
 pub struct ChangeRow {
     /// Its number, as people name it.
     pub id: i64,
-    /// The job.
     pub job_name: String,
-    /// The blog.
     pub blog_id: String,
-    /// When it was found.
     pub found_at: Timestamp,
-    /// What happened.
     pub code: Code,
     /// Whether a person was to look at it first.
     pub held: bool,
@@ -37,7 +33,6 @@ pub struct ChangeDelivery {
     pub job_name: String,
     /// The channel it goes through.
     pub channel: String,
-    /// Where it stands.
     pub state: String,
 }
 

@@ -153,7 +153,6 @@ pub fn count_paused(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Resul
 /// A book that a job leaves out of its digests for a while.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct BookPause {
-    /// The job.
     pub job_name: JobName,
     /// How many digests with the book were refused.
     pub refusals: i64,

@@ -16,14 +16,12 @@ pub enum Answer {
     Done {
         /// Its number; a repeat has a number of its own.
         id: i64,
-        /// Where it stands.
         state: State,
     },
     /// There is no such message.
     Missing,
     /// In this state that cannot be done.
     NotNow {
-        /// Where it stands.
         state: State,
         /// Why not, and what can be done.
         why: &'static str,

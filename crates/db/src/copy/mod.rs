@@ -29,7 +29,6 @@ pub struct DatabaseMove {
     pub from: DbUrl,
     /// The database that is to have them.
     pub to: DbUrl,
-    /// The time.
     pub clock: Clock,
     /// Who is at work in the source at this moment, in words; a move begins only if nobody is.
     pub list_busy: fn(&mut Tx<'_>) -> super::Result<Vec<String>>,
@@ -44,7 +43,6 @@ pub struct DatabaseMove {
 pub enum MoveStep<'a> {
     /// A table begins, some of whose rows may have arrived already.
     Table {
-        /// Its name.
         name: &'a str,
         /// Rows in the source.
         rows: u64,
@@ -58,7 +56,6 @@ pub enum MoveStep<'a> {
 /// A table that was moved.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct MovedTable {
-    /// Its name.
     pub table: String,
     /// What the source holds, and now the target as well.
     #[serde(flatten)]
@@ -115,7 +112,6 @@ pub enum MoveError {
     /// The target holds rows that are not from an unfinished move.
     #[error("{place} is not empty: the table `{table}` has rows")]
     NotEmpty {
-        /// Where.
         place: String,
         /// The first table with rows.
         table: String,
@@ -131,7 +127,6 @@ pub enum MoveError {
     /// The target is being filled from elsewhere.
     #[error("{place} holds an unfinished move from {from}")]
     OtherSource {
-        /// Where.
         place: String,
         /// Where its rows come from.
         from: String,

@@ -11,7 +11,6 @@ use crate::time::Timestamp;
 /// How to speak to somebody.
 #[derive(Clone, Debug)]
 pub struct Speech {
-    /// The language.
     pub language: Language,
     /// The zone of moments; without one they are shown as they are stored, in UTC.
     pub zone: Option<TimeZone>,

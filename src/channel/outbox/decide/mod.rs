@@ -61,13 +61,11 @@ pub struct Transition {
     pub state: State,
     /// When it may be touched again.
     pub not_before: Timestamp,
-    /// How many attempts count.
     pub attempts: u32,
     /// How many looks in a row have failed, while nobody knows whether it was sent.
     pub resolve_attempts: u32,
     /// What the other side calls it.
     pub remote_id: Option<String>,
-    /// What went wrong.
     pub error: Option<String>,
     /// A rest for the whole channel.
     pub pause: Option<ChannelPause>,
@@ -273,7 +271,6 @@ pub fn after_resolving(
 /// What is known of a message whose outcome is not.
 #[derive(Clone, Copy, Debug)]
 pub struct Unresolved<'a> {
-    /// Its key.
     pub key: &'a str,
     /// How often it was tried.
     pub attempts: u32,
