@@ -41,10 +41,7 @@ pub fn feed_entries(feed: Feed, blog: &Blog) -> Vec<FoundEntry> {
         })
         .collect();
     for (entry, is_distinct) in found.iter_mut().zip(is_distinct) {
-        match is_distinct {
-            true => entry.prefer_address(),
-            false => entry.url_key = None,
-        }
+        if is_distinct { entry.prefer_address() } else { entry.url_key = None }
     }
     found
 }

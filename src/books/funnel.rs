@@ -66,14 +66,15 @@ impl Funnel {
             queued
         );
         let narrow: Vec<Phrase> = [self.bottleneck(), self.quota()].into_iter().flatten().collect();
-        match narrow.is_empty() {
-            true => steps,
-            false => phrase!(
+        if narrow.is_empty() {
+            steps
+        } else {
+            phrase!(
                 "{steps}; bottleneck: {narrow}",
                 "{steps}。ボトルネック：{narrow}",
                 steps,
                 narrow = Phrase::list(narrow)
-            ),
+            )
         }
     }
 

@@ -177,9 +177,10 @@ fn from_fetch(error: &fetch::Error, now: Timestamp) -> SearchError {
 
 /// What people are told when a credential is missing or not accepted.
 pub fn refused_key(why: &str) -> String {
-    match why == NEEDS_KEY {
-        true => format!("{why} (hint: {KEY_HINT})"),
-        false => format!("Google Books refuses the key: {why}"),
+    if why == NEEDS_KEY {
+        format!("{why} (hint: {KEY_HINT})")
+    } else {
+        format!("Google Books refuses the key: {why}")
     }
 }
 
@@ -190,9 +191,10 @@ fn read(answer: &ApiAnswer, has_key: bool, now: Timestamp) -> Result<VolumePage,
     }
     let status = answer.head.status;
     let complaint = Complaint::read(&answer.body);
-    let why = match complaint.message.is_empty() {
-        true => format!("status {status}"),
-        false => format!("status {status}: {}", complaint.message),
+    let why = if complaint.message.is_empty() {
+        format!("status {status}")
+    } else {
+        format!("status {status}: {}", complaint.message)
     };
     let wait = header::retry_after(&answer.head.headers, now).or(complaint.retry_delay);
     match status {

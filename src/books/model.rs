@@ -49,9 +49,10 @@ impl FromStr for Isbn13 {
                 if !(digits.starts_with("978") || digits.starts_with("979")) {
                     return Err(bad("it begins with neither 978 nor 979"));
                 }
-                match check_digit(&values[..12]) == values[12] {
-                    true => Ok(Self(digits)),
-                    false => Err(bad("its check digit is wrong")),
+                if check_digit(&values[..12]) == values[12] {
+                    Ok(Self(digits))
+                } else {
+                    Err(bad("its check digit is wrong"))
                 }
             }
             10 => {

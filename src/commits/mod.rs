@@ -276,13 +276,10 @@ impl Commits {
             failed = row.failed_count,
             new = run.new_commits_count
         );
-        let summary = match delivery == DeliveryMode::NoDeliver
-            && row.failed_count + run.new_commits_count > 0
-        {
-            true => {
-                phrase!("{summary}; not sent (--no-deliver)", "{summary}。通知なし（--no-deliver）", summary)
-            }
-            false => summary,
+        let summary = if delivery == DeliveryMode::NoDeliver && row.failed_count + run.new_commits_count > 0 {
+            phrase!("{summary}; not sent (--no-deliver)", "{summary}。通知なし（--no-deliver）", summary)
+        } else {
+            summary
         };
         // Others work on the rest; the run is not ours to wait for.
         let waiting_until = waiting_until.or_else(|| (run.pending_count > 0).then(|| self.env.clock.now()));

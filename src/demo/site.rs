@@ -187,9 +187,10 @@ impl Content {
     fn sitemap(&self, base: &str) -> String {
         let mut map = String::from("<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">");
         for article in &self.articles {
-            let lastmod = match self.lastmods {
-                true => format!("<lastmod>{}</lastmod>", article.published),
-                false => String::new(),
+            let lastmod = if self.lastmods {
+                format!("<lastmod>{}</lastmod>", article.published)
+            } else {
+                String::new()
             };
             let _ = write!(map, "<url><loc>{}</loc>{lastmod}</url>", self.link(base, article));
         }

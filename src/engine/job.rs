@@ -139,10 +139,7 @@ impl RunContext {
 
     /// An error as soon as the run is to stop; for use between steps.
     pub fn check_stop(&self) -> Result<(), Failure> {
-        match self.stop.is_cancelled() {
-            true => Err(Failure::Interrupted),
-            false => Ok(()),
-        }
+        if self.stop.is_cancelled() { Err(Failure::Interrupted) } else { Ok(()) }
     }
 }
 

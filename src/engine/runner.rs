@@ -163,9 +163,10 @@ impl Runner {
             let (runner, slots, stop) = (self.clone(), Arc::clone(&slots), stop.clone());
             running.spawn(async move {
                 let _slot = slots.acquire_owned().await;
-                let finished = match stop.is_cancelled() {
-                    true => Finished::Failed(Failure::Interrupted),
-                    false => runner.run_one(&job, selection, &stop).await,
+                let finished = if stop.is_cancelled() {
+                    Finished::Failed(Failure::Interrupted)
+                } else {
+                    runner.run_one(&job, selection, &stop).await
                 };
                 (number, job.name, finished)
             });

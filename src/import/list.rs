@@ -184,10 +184,7 @@ fn base_id(title: Option<&str>, page: &Url) -> String {
     let host = page.host_str().unwrap_or("blog");
     let host = host.strip_prefix("www.").unwrap_or(host);
     let of_title = title.map(word).unwrap_or_default();
-    match of_title.is_empty() {
-        true => word(host),
-        false => of_title,
-    }
+    if of_title.is_empty() { word(host) } else { of_title }
 }
 
 fn free_id(base: &str, taken: &HashSet<String>) -> String {

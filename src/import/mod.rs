@@ -82,8 +82,5 @@ async fn in_one_go(
         }
         Ok(report)
     };
-    match options.dry_run {
-        true => db.rehearse(all).await,
-        false => db.write(all).await,
-    }
+    if options.dry_run { db.rehearse(all).await } else { db.write(all).await }
 }

@@ -84,13 +84,14 @@ pub(super) fn check_tables(source: &Foreign, of: &str, tables: &[&str]) -> db::R
     let there = source.tables()?;
     let missing: Vec<&str> =
         tables.iter().copied().filter(|table| !there.iter().any(|name| name == table)).collect();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(db::Error::Foreign(format!(
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(db::Error::Foreign(format!(
             "{} is not a database of {of}: it has no table {}",
             source.shown(),
             missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-        ))),
+        )))
     }
 }
 

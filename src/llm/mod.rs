@@ -281,9 +281,10 @@ impl Llm {
         };
         let key = hash::sha256_parts(&[&prompt.content_hash, &prompt.version, model]);
         let wanted = key.clone();
-        let known = match options.bypass_cache {
-            true => None,
-            false => self.db.read(move |tx| store::find_answer(tx, &wanted)).await?,
+        let known = if options.bypass_cache {
+            None
+        } else {
+            self.db.read(move |tx| store::find_answer(tx, &wanted)).await?
         };
         if let Some(known) = known
             && let Ok(answer) = read(&known.answer_json)

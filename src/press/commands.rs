@@ -73,8 +73,9 @@ fn apply(tx: &mut Tx<'_>, item: &Item, event: Event, now: Timestamp) -> db::Resu
         hint: "look again".to_owned(),
     };
     let Some(to) = decide::after(item, event, None, now) else { return Ok(changed()) };
-    Ok(match store::apply(tx, item, &to, event.code(), &json!({ "by": "hand" }))? {
-        true => ItemAnswer::Done { status: to.status },
-        false => changed(),
+    Ok(if store::apply(tx, item, &to, event.code(), &json!({ "by": "hand" }))? {
+        ItemAnswer::Done { status: to.status }
+    } else {
+        changed()
     })
 }

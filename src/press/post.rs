@@ -146,9 +146,10 @@ pub(super) async fn queue(
         })
         .await?;
     fail::point("press.queued");
-    Ok(match problems.is_empty() {
-        true => Step::Moved(line),
-        false => Step::NotRendered { line, problems, is_queued: true },
+    Ok(if problems.is_empty() {
+        Step::Moved(line)
+    } else {
+        Step::NotRendered { line, problems, is_queued: true }
     })
 }
 

@@ -146,6 +146,34 @@ fn the_rule_finds_types_of_every_visibility() {
     assert_eq!(types(code).collect::<Vec<_>>(), ["A", "B", "C"]);
 }
 
+/// Public types and functions of a file without a comment that says what they are for.
+fn list_undocumented(code: &str) -> Vec<&str> {
+    const ITEMS: [&str; 5] = ["pub fn ", "pub async fn ", "pub struct ", "pub enum ", "pub trait "];
+    let lines: Vec<&str> = code.lines().map(str::trim).collect();
+    // What a macro defines takes its comment from the call.
+    let is_item =
+        |at: &usize| ITEMS.iter().any(|item| lines[*at].starts_with(item)) && !lines[*at].contains('$');
+    let is_documented = |at: &usize| {
+        let above =
+            lines[..*at].iter().rev().take_while(|line| !line.is_empty() && !line.ends_with(['{', '}', ';']));
+        above.into_iter().any(|line| line.starts_with("///"))
+    };
+    (0..lines.len()).filter(is_item).filter(|at| !is_documented(at)).map(|at| lines[at]).collect()
+}
+
+#[test]
+fn public_types_and_functions_say_what_they_are_for() {
+    let mut found = Vec::new();
+    for file in sources().into_iter().filter(|file| !file.ends_with("tests.rs")) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        found.extend(list_undocumented(code).into_iter().map(|item| format!("{}: {item}", file.display())));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    let code = "/// A.\n#[derive(\n    Debug,\n)]\npub struct A;\n\npub enum B {}\n// No.\npub fn c() {}";
+    assert_eq!(list_undocumented(code), ["pub enum B {}", "pub fn c() {}"]);
+}
+
 /// Files that may name a pipeline beside its folder: whoever lists them, tries them out or takes over old data, the
 /// commands of their own nouns, and the page that a mail about books leads to.
 const MAY_NAME_PIPELINES: &[&str] = &[

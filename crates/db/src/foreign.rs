@@ -63,10 +63,7 @@ impl Foreign {
             .map(|ending| beside(path, ending))
             .filter(|file| std::fs::metadata(file).is_ok_and(|facts| facts.len() > 0))
             .collect();
-        let copy = match unclosed.is_empty() {
-            true => None,
-            false => Some(copy_all(path, &unclosed).map_err(bad)?),
-        };
+        let copy = if unclosed.is_empty() { None } else { Some(copy_all(path, &unclosed).map_err(bad)?) };
         let connection = match &copy {
             None => open_immutable(path),
             Some(copy) => Connection::open(copy.path().join("copy")).map_err(Error::from),
@@ -214,9 +211,10 @@ fn copy_all(path: &Path, unclosed: &[PathBuf]) -> Result<tempfile::TempDir, Stri
             if file.as_os_str().as_encoded_bytes().ends_with(b"-wal") { "copy-wal" } else { "copy-journal" };
         std::fs::copy(file, dir.path().join(ending)).map_err(failed)?;
     }
-    match list_files().map_err(failed)? == before {
-        true => Ok(dir),
-        false => Err("is being written by its program; stop that first".into()),
+    if list_files().map_err(failed)? == before {
+        Ok(dir)
+    } else {
+        Err("is being written by its program; stop that first".into())
     }
 }
 

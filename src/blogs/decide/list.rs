@@ -35,10 +35,8 @@ pub(super) fn suspicion(
     entries: &[FoundEntry],
     total: usize,
 ) -> Result<(), Suspected> {
-    let before = match state.decided_by == Some(detector) && same_settings(blog, state) {
-        true => state.url_count,
-        false => 0,
-    };
+    let before =
+        if state.decided_by == Some(detector) && same_settings(blog, state) { state.url_count } else { 0 };
     let refuse = |kind, message: String, unconfirmed| {
         Err(Suspected { trouble: CheckFailure { kind, message }, unconfirmed })
     };
@@ -104,9 +102,10 @@ pub(super) fn read(
         Some(at) if detector == Detector::Sitemap && sitemap_changed(next, state) => Mode::Careful(at),
         Some(_) => Mode::Usual,
     };
-    let unseen: Vec<&FoundEntry> = match is_plainly_known(state, detector, entries) {
-        true => Vec::new(),
-        false => entries.iter().filter(|entry| !seen.knows(entry)).collect(),
+    let unseen: Vec<&FoundEntry> = if is_plainly_known(state, detector, entries) {
+        Vec::new()
+    } else {
+        entries.iter().filter(|entry| !seen.knows(entry)).collect()
     };
     let mut news = News::new(Vec::new());
     let mut waiting: Vec<String> = Vec::new();

@@ -76,9 +76,10 @@ pub fn due(blog: &Blog, state: Option<&State>, pause: PauseFlag, now: Timestamp)
     };
     let Some(every) = blog.every.map(Span::duration) else { return Due::Now };
     // Runs do not begin on the dot: a little too early is better than a whole run too late.
-    match waits(state.last_check_at, every.saturating_sub((every / 10).min(Duration::from_secs(300)))) {
-        true => Due::NotNow,
-        false => Due::Now,
+    if waits(state.last_check_at, every.saturating_sub((every / 10).min(Duration::from_secs(300)))) {
+        Due::NotNow
+    } else {
+        Due::Now
     }
 }
 

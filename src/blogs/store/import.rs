@@ -66,10 +66,8 @@ pub fn add_state(tx: &mut Tx<'_>, job: &JobName, state: &ImportedState) -> db::R
 /// A key of another program as we would have written it: an id, and an address if it is one.
 fn remembered(key: &str) -> FoundEntry {
     let url = resolve_web(None, key).filter(|_| key.contains("://"));
-    let ours = match key.starts_with("id:") || key.starts_with("link:") {
-        true => key.to_owned(),
-        false => format!("id:{key}"),
-    };
+    let ours =
+        if key.starts_with("id:") || key.starts_with("link:") { key.to_owned() } else { format!("id:{key}") };
     FoundEntry {
         key: bounded_key(ours),
         url_key: url.as_ref().map(url_key),

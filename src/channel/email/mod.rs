@@ -180,10 +180,10 @@ impl Email {
         let (Some(transport), Some(from), true) = (transport, from, problems.is_empty()) else {
             return Err(problems);
         };
-        let bracketed = config.list_id.as_deref().map(|id| match id.contains('<') {
-            true => id.to_owned(),
-            false => format!("<{id}>"),
-        });
+        let bracketed = config
+            .list_id
+            .as_deref()
+            .map(|id| if id.contains('<') { id.to_owned() } else { format!("<{id}>") });
         Ok(Self {
             transport,
             from,

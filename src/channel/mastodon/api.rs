@@ -63,9 +63,10 @@ struct Card {
 impl Account {
     /// Only an id that is safe in a path.
     fn checked(self) -> Result<Self, SendError> {
-        match self.id.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !self.id.is_empty() {
-            true => Ok(self),
-            false => Err(SendError::later("the instance names an account that makes no sense")),
+        if self.id.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !self.id.is_empty() {
+            Ok(self)
+        } else {
+            Err(SendError::later("the instance names an account that makes no sense"))
         }
     }
 }

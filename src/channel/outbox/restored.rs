@@ -47,9 +47,10 @@ pub(super) fn find_suspicion(
 /// Doubts every message that waits if this database turns out to be a copy of an earlier state; answers how many that
 /// are, or `None` if it is no such copy, or if that was noticed before.
 pub fn notice_restore(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<Option<u64>> {
-    match db::notice_restore(tx, now)? {
-        true => store::suspect(tx, Suspicion::Restored, now).map(Some),
-        false => Ok(None),
+    if db::notice_restore(tx, now)? {
+        store::suspect(tx, Suspicion::Restored, now).map(Some)
+    } else {
+        Ok(None)
     }
 }
 

@@ -249,9 +249,12 @@ impl Sender {
             return None;
         }
         let sending = channel.send(&self.channel_env, row, &progress);
-        let cut = |why: &str| match progress.is_handed_over() {
-            true => SendError::unknown(format!("{why}: it may have been sent")),
-            false => SendError::later(format!("{why}, before the message was handed over")),
+        let cut = |why: &str| {
+            if progress.is_handed_over() {
+                SendError::unknown(format!("{why}: it may have been sent"))
+            } else {
+                SendError::later(format!("{why}, before the message was handed over"))
+            }
         };
         let stopped = async {
             stop.cancelled().await;

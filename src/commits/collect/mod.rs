@@ -267,12 +267,11 @@ impl TargetCollector {
                 Ok(is_known)
             })
             .await?;
-        match is_known {
-            true => self.after_pages(walk, state).await,
-            false => {
-                let name = self.client.name();
-                Ok(Walked::NeedsWhole(format!("{name} no longer knows the commit that was read last")))
-            }
+        if is_known {
+            self.after_pages(walk, state).await
+        } else {
+            let name = self.client.name();
+            Ok(Walked::NeedsWhole(format!("{name} no longer knows the commit that was read last")))
         }
     }
 

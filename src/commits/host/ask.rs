@@ -121,9 +121,10 @@ impl Asker {
                     }
                     let why = last.clone().unwrap_or_else(|| error.to_string());
                     let wait = pause.unwrap_or_else(|| pause_after(failures));
-                    let is_over = match error.may_have_been_received() {
-                        true => pause.is_none() && patience == Patience::Little,
-                        false => now.plus(wait).since(began) > UNREACHED_PATIENCE,
+                    let is_over = if error.may_have_been_received() {
+                        pause.is_none() && patience == Patience::Little
+                    } else {
+                        now.plus(wait).since(began) > UNREACHED_PATIENCE
                     };
                     if let Some(silence) = silence {
                         return Err(Error::Failed(silence));
@@ -152,9 +153,10 @@ impl Asker {
                     return Err(Error::Failed(format!("{error}{hint}")));
                 }
             };
-            match retry_at.is_some() {
-                true => asked += 1,
-                false => failures += 1,
+            if retry_at.is_some() {
+                asked += 1
+            } else {
+                failures += 1
             }
             let until = match retry_at {
                 Some(until) => until.min(now.plus(header::LONGEST_WAIT)),
@@ -163,9 +165,10 @@ impl Asker {
             if failures >= attempts || asked >= ASKED_ATTEMPTS {
                 return Err(Error::Failed(format!("{why}, after {}", counted(failures + asked, "try"))));
             }
-            match until.since(now) > LONG_WAIT {
-                true => info!(%until, "Waiting for {host}: {why}"),
-                false => debug!(%until, "Waiting for {host}: {why}"),
+            if until.since(now) > LONG_WAIT {
+                info!(%until, "Waiting for {host}: {why}")
+            } else {
+                debug!(%until, "Waiting for {host}: {why}")
             }
             self.wait_until(until, &why, stop).await?;
         }

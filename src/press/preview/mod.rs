@@ -93,14 +93,17 @@ pub(super) async fn plan(press: &Press, db: &Db, now: Timestamp) -> db::Result<P
             Ok((feeds, pending, store::find_to_screen(tx, &name, now)?, waiting))
         })
         .await?;
-    let read = |(feed, is_gone): (String, bool)| match is_gone {
-        false => phrase!("read {feed}", "{feed} を読み込む", feed),
-        true => phrase!(
-            "skip {feed}: {why}",
-            "{feed} は読み込まない：{why}",
-            feed,
-            why = gone::words(&press.name)
-        ),
+    let read = |(feed, is_gone): (String, bool)| {
+        if !is_gone {
+            phrase!("read {feed}", "{feed} を読み込む", feed)
+        } else {
+            phrase!(
+                "skip {feed}: {why}",
+                "{feed} は読み込まない：{why}",
+                feed,
+                why = gone::words(&press.name)
+            )
+        }
     };
     let mut steps: Vec<Phrase> = feeds.into_iter().map(read).collect();
     match (pending, to_screen) {

@@ -163,10 +163,13 @@ impl DatabaseMove {
         self.refuse_left(&mut source, target.as_ref())?;
         let target = match &mut target {
             None => TargetState::Missing,
-            Some(target) => match self.check_target(target, &mut source, &tables)? {
-                true => TargetState::Unfinished,
-                false => TargetState::Empty,
-            },
+            Some(target) => {
+                if self.check_target(target, &mut source, &tables)? {
+                    TargetState::Unfinished
+                } else {
+                    TargetState::Empty
+                }
+            }
         };
         let busy = (self.list_busy)(&mut source.tx())?;
         let mut rows = BTreeMap::new();
@@ -270,9 +273,10 @@ impl DatabaseMove {
     fn check_target(&self, target: &mut Side, source: &mut Side, tables: &[Table]) -> Result<bool> {
         let is_ours = target.schema()?.found > 0;
         if is_ours && let Some(from) = moved::find_arriving(&mut target.tx())? {
-            return match from == source.shown {
-                true => Ok(true),
-                false => Err(MoveError::OtherSource { place: target.shown.clone(), from }),
+            return if from == source.shown {
+                Ok(true)
+            } else {
+                Err(MoveError::OtherSource { place: target.shown.clone(), from })
             };
         }
         match target.find_filled(tables)? {
@@ -334,10 +338,7 @@ fn compare(tables: &[Table], sent: &[RowsDigest], target: &mut Side) -> Result<V
         }
         moved.push(MovedTable { table: table.name.clone(), survey: arrived.survey() });
     }
-    match differing.is_empty() {
-        true => Ok(moved),
-        false => Err(MoveError::Differs(differing)),
-    }
+    if differing.is_empty() { Ok(moved) } else { Err(MoveError::Differs(differing)) }
 }
 
 async fn in_background<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {

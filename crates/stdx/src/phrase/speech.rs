@@ -96,9 +96,10 @@ impl Speech {
                 left %= secs;
             }
         }
-        match parts.is_empty() {
-            true => format!("{} {}", duration.as_millis(), self.choose("ms", "ミリ秒")),
-            false => parts.join(" "),
+        if parts.is_empty() {
+            format!("{} {}", duration.as_millis(), self.choose("ms", "ミリ秒"))
+        } else {
+            parts.join(" ")
         }
     }
 }

@@ -248,7 +248,7 @@ impl Clock {
         match &self.0 {
             TimeSource::Manual(millis) => millis.store(at.as_millis(), Ordering::SeqCst),
             TimeSource::Set(ahead) => {
-                ahead.store(at.as_millis() - system_now().as_millis(), Ordering::SeqCst)
+                ahead.store(at.as_millis() - system_now().as_millis(), Ordering::SeqCst);
             }
             TimeSource::System | TimeSource::Shifted(_) => {}
         }

@@ -214,9 +214,12 @@ pub fn after_resolving(
     };
     let hold = |why: &str| step(State::Held, now, &format!("it may have been sent already: {why}"));
     // A message that kills its sender every time must end somewhere, and nobody knows whether it was sent.
-    let again = |is_blind, why: &str| match message.attempts >= settings.max_attempts {
-        true => hold(&format!("{} attempts ended without an answer; {why}", message.attempts)),
-        false => Resolved::SendAgain { is_blind },
+    let again = |is_blind, why: &str| {
+        if message.attempts >= settings.max_attempts {
+            hold(&format!("{} attempts ended without an answer; {why}", message.attempts))
+        } else {
+            Resolved::SendAgain { is_blind }
+        }
     };
     match finding {
         Finding::Accepted(sent) => Resolved::Transition(Transition {

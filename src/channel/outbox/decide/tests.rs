@@ -152,7 +152,7 @@ fn a_key_covers_nothing_that_was_tried_in_the_future() {
         match after_resolving(&message, &cannot, Some(HOUR), &settings(), now()) {
             Resolved::SendAgain { is_blind } => assert!(is_covered && !is_blind, "{since}"),
             Resolved::Transition(step) => {
-                assert_eq!((step.state, is_covered), (State::Held, false), "{since}")
+                assert_eq!((step.state, is_covered), (State::Held, false), "{since}");
             }
         }
     }
