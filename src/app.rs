@@ -174,7 +174,6 @@ pub enum Error {
 
 /// Everything that a process needs, made from one config file.
 pub struct App {
-    /// The tools.
     pub env: JobEnv,
     /// The jobs, in the order of the file.
     pub jobs: Vec<Job>,

@@ -32,7 +32,7 @@ pub fn feed_entries(feed: Feed, blog: &Blog) -> Vec<FoundEntry> {
     for key in found.iter().filter_map(|entry| entry.url_key.as_deref()) {
         *keys.entry(key).or_default() += 1;
     }
-    let tells: Vec<bool> = found
+    let is_distinct: Vec<bool> = found
         .iter()
         .map(|entry| {
             let key = entry.url_key.as_deref();
@@ -40,11 +40,8 @@ pub fn feed_entries(feed: Feed, blog: &Blog) -> Vec<FoundEntry> {
                 && !home.iter().any(|home| home.as_deref() == key)
         })
         .collect();
-    for (entry, tells) in found.iter_mut().zip(tells) {
-        match tells {
-            true => entry.prefer_address(),
-            false => entry.url_key = None,
-        }
+    for (entry, is_distinct) in found.iter_mut().zip(is_distinct) {
+        if is_distinct { entry.prefer_address() } else { entry.url_key = None }
     }
     found
 }

@@ -79,7 +79,7 @@ fn notices(unannounced: Vec<ChangeRow>, blogs: &Blogs) -> Vec<ChangeNotice> {
             changes,
         }
     };
-    let mut told: Vec<ChangeNotice> =
+    let mut notices: Vec<ChangeNotice> =
         held.into_iter().map(|change| news("change", true, vec![change])).collect();
     if blogs.rules.digest {
         // One digest for each set of channels.
@@ -87,15 +87,15 @@ fn notices(unannounced: Vec<ChangeRow>, blogs: &Blogs) -> Vec<ChangeNotice> {
         for change in fresh {
             groups.entry(blogs.deliver_of(&change.blog_id).clone()).or_default().push(change);
         }
-        told.extend(groups.into_values().map(|changes| news("digest", false, changes)));
+        notices.extend(groups.into_values().map(|changes| news("digest", false, changes)));
     } else {
-        told.extend(fresh.into_iter().map(|change| news("change", false, vec![change])));
+        notices.extend(fresh.into_iter().map(|change| news("change", false, vec![change])));
     }
     if !trouble.is_empty() {
         let address = |id: &str| blogs.find(id).map(|blog: &Blog| blog.url.clone());
         let notice = message::health(&trouble, address, blogs.language);
         let deliver = blogs.deliver.clone();
-        told.push(ChangeNotice {
+        notices.push(ChangeNotice {
             subject: subject("health", &trouble),
             held: false,
             changes: trouble,
@@ -103,7 +103,7 @@ fn notices(unannounced: Vec<ChangeRow>, blogs: &Blogs) -> Vec<ChangeNotice> {
             deliver,
         });
     }
-    told
+    notices
 }
 
 /// Made of the numbers of what it tells, so that the same digest is the same message.

@@ -24,7 +24,6 @@ const SEARCHED: usize = 1_000;
 /// Everything that is known about an entry.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EntryDetails {
-    /// The entry.
     #[serde(flatten)]
     pub entry: EntryRow,
     /// The changes that it is part of, and what became of them; empty when it was not news.

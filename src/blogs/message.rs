@@ -238,10 +238,10 @@ mod tests {
             change("d", Code::Gone, failing),
         ];
         let address = |id: &str| Url::parse(&format!("https://{id}.example/feed?token=SECRET")).ok();
-        let told = health(&rows, address, Language::En);
-        assert_eq!(told.entries[0].link.as_ref().unwrap().as_str(), "https://a.example/feed");
-        assert_eq!(told.headline, "Blogs: 3 cannot be read, 1 recovered");
-        assert_eq!(told.entries[1].title, "b: still cannot be read, 3 failures by now");
+        let notice = health(&rows, address, Language::En);
+        assert_eq!(notice.entries[0].link.as_ref().unwrap().as_str(), "https://a.example/feed");
+        assert_eq!(notice.headline, "Blogs: 3 cannot be read, 1 recovered");
+        assert_eq!(notice.entries[1].title, "b: still cannot be read, 3 failures by now");
         assert_eq!(
             health(&rows[3..], |_| None, Language::Ja).headline,
             "d: 削除されました（410）。確認を停止しました"

@@ -138,9 +138,7 @@ pub struct State {
     pub next_feed_discovery_at: Option<Timestamp>,
     /// When to search for a sitemap again.
     pub next_sitemap_discovery_at: Option<Timestamp>,
-    /// When the feed was first read.
     pub feed_first_read_at: Option<Timestamp>,
-    /// When the sitemap was first read.
     pub sitemap_first_read_at: Option<Timestamp>,
     /// When the page was first read.
     pub html_first_read_at: Option<Timestamp>,
@@ -279,7 +277,6 @@ pub fn url_key(url: &Url) -> String {
 /// What a check brought.
 #[derive(Clone, Debug)]
 pub struct Sighting {
-    /// When.
     pub checked_at: Timestamp,
     /// The HTTP status that decided.
     pub http_status: Option<u16>,
@@ -304,14 +301,12 @@ pub struct Sighting {
 pub enum DetectorResult {
     /// Nothing changed since the version we know.
     Unchanged {
-        /// Who decided.
         detector: Detector,
         /// What servers say now.
         known: Vec<KnownDocument>,
     },
     /// It was read.
     Entries {
-        /// Who decided.
         detector: Detector,
         /// Everything on it that counts, in its order.
         entries: Vec<FoundEntry>,

@@ -24,8 +24,8 @@ pub(super) fn plan(tx: &mut Tx<'_>, blogs: &[Blog], now: Timestamp) -> db::Resul
     let mut sent_away = Vec::new();
     for blog in blogs {
         let state = store::find_state(tx, &blog.id)?;
-        let rest = if paused.contains_key(&blog.id) { PauseFlag::Paused } else { PauseFlag::None };
-        match decide::due(blog, state.as_ref(), rest, now) {
+        let pause = if paused.contains_key(&blog.id) { PauseFlag::Paused } else { PauseFlag::None };
+        match decide::due(blog, state.as_ref(), pause, now) {
             Due::Now => due.push(blog),
             Due::NotNow => waiting += 1,
             Due::NotBefore(until) => sent_away.push((&blog.id, until)),
@@ -67,9 +67,7 @@ pub(super) fn plan(tx: &mut Tx<'_>, blogs: &[Blog], now: Timestamp) -> db::Resul
 /// What reading a blog now would mean.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BlogPreview {
-    /// The blog.
     pub blog_id: String,
-    /// Its page.
     pub url: String,
     /// What would decide.
     pub detector: Option<Detector>,
@@ -81,7 +79,6 @@ pub struct BlogPreview {
     pub http_status: Option<u16>,
     /// Whether the server said that nothing changed.
     pub unchanged: bool,
-    /// How many entries count.
     pub entries: usize,
     /// The first of them.
     pub first: Vec<FoundEntry>,
@@ -89,7 +86,6 @@ pub struct BlogPreview {
     pub new: Vec<FoundEntry>,
     /// Why it would be held.
     pub held_because: Option<String>,
-    /// What went wrong.
     pub error: Option<String>,
 }
 

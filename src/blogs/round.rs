@@ -242,8 +242,8 @@ impl Lane {
 impl Round {
     fn due(&self, index: usize, state: Option<&State>, now: Timestamp) -> Due {
         let blog = &self.blogs[index];
-        let rest = if self.paused.contains_key(&blog.id) { PauseFlag::Paused } else { PauseFlag::None };
-        decide::due(blog, state, rest, now)
+        let pause = if self.paused.contains_key(&blog.id) { PauseFlag::Paused } else { PauseFlag::None };
+        decide::due(blog, state, pause, now)
     }
 
     fn apply(&self, tx: &mut Tx<'_>, batch: &[Done]) -> db::Result<RoundCounts> {

@@ -31,7 +31,6 @@ const MAX_NAMED: usize = 10;
 /// Everything that is known about a blog.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BlogDetails {
-    /// The blog.
     pub blog_id: String,
     /// Who decided at the last success.
     pub decided_by: Option<Detector>,
@@ -45,7 +44,6 @@ pub struct BlogDetails {
     pub next_feed_discovery_at: Option<Timestamp>,
     /// When a sitemap is searched for again.
     pub next_sitemap_discovery_at: Option<Timestamp>,
-    /// The last check.
     pub last_check_at: Option<Timestamp>,
     /// The last check that found something new.
     pub last_change_at: Option<Timestamp>,
@@ -123,10 +121,8 @@ pub(super) fn silent_since(silence: &Silence) -> Option<(Timestamp, u64)> {
 /// A change with what became of its messages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ListedChange {
-    /// The change.
     #[serde(flatten)]
     pub change: ChangeRow,
-    /// Its messages.
     pub deliveries: Vec<ChangeDelivery>,
 }
 

@@ -23,12 +23,11 @@ use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// No rest of the provider is longer: a day of the quota with 25 hours, and what clocks may differ.
-const LONGEST_REST: Duration = Duration::from_secs(25 * 60 * 60 + 10 * 60);
+const MAX_PAUSE: Duration = Duration::from_secs(25 * 60 * 60 + 10 * 60);
 
 /// What a collecting run needs.
 #[derive(Clone, Debug)]
 pub struct CollectContext {
-    /// The search.
     pub search: Search,
     /// The key of its position.
     pub query_set_hash: String,
@@ -110,13 +109,13 @@ pub async fn collect(
             .await?
     };
     // How many books the first run may tell; `None` is no limit.
-    let mut tellable = match (is_first, plan.first_run) {
+    let mut announceable = match (is_first, plan.first_run) {
         (false, _) | (true, FirstRun::All) => None,
         (true, FirstRun::Baseline) => Some(0),
         (true, FirstRun::Latest(count)) => Some(u64::from(count)),
     };
     if plan.also_newest {
-        collect_newest(plan, fetcher, ctx, &mut collected, &mut tellable).await?;
+        collect_newest(plan, fetcher, ctx, &mut collected, &mut announceable).await?;
         if collected.trouble.is_some() {
             collected.stop = Some(StopReason::Error);
             return Ok(collected);
@@ -177,20 +176,21 @@ pub async fn collect(
                 collected.returned += page.returned;
                 collected.without_isbn += page.without_isbn;
                 ctx.progress.report(&job, Update::Done(page.returned));
-                let new = save_page(ctx, page, Some((&key, paging, next)), &plan.wanted, tellable).await?;
+                let new =
+                    save_page(ctx, page, Some((&key, paging, next)), &plan.wanted, announceable).await?;
                 collected.new += new;
-                tellable = tellable.map(|tellable| tellable.saturating_sub(new));
+                announceable = announceable.map(|announceable| announceable.saturating_sub(new));
                 fail::point("books.page_saved");
             }
             Err(SearchError::Quota { until, why }) => {
                 (paging, next) = paging.after_page(PageOutcome::OverQuota, left);
                 collected.resumes_at = Some(until);
-                rest(ctx, &plan.quota, until, &why).await?;
+                pause_provider(ctx, &plan.quota, until, &why).await?;
                 save_position(ctx, &key, paging, next).await?;
             }
             Err(trouble) => {
                 if let SearchError::Passing { why, retry_after: Some(wait) } = &trouble {
-                    rest(ctx, &plan.quota, ctx.now().plus(*wait), why).await?;
+                    pause_provider(ctx, &plan.quota, ctx.now().plus(*wait), why).await?;
                 }
                 (paging, next) = paging.after_page(PageOutcome::Failed, left);
                 collected.trouble = Some(trouble.into());
@@ -215,7 +215,7 @@ async fn collect_newest(
     fetcher: &Fetcher,
     ctx: &RunContext,
     collected: &mut Collected,
-    tellable: &mut Option<u64>,
+    announceable: &mut Option<u64>,
 ) -> Result<(), Failure> {
     let Permit::Go { .. } = ask_permission(plan, ctx).await? else { return Ok(()) };
     let ask = Ask { start_index: 0, max_results: PAGE_LIMIT };
@@ -228,13 +228,13 @@ async fn collect_newest(
         Ok(page) => {
             collected.returned += page.returned;
             collected.without_isbn += page.without_isbn;
-            let new = save_page(ctx, page, None, &plan.wanted, *tellable).await?;
+            let new = save_page(ctx, page, None, &plan.wanted, *announceable).await?;
             collected.new += new;
-            *tellable = tellable.map(|tellable| tellable.saturating_sub(new));
+            *announceable = announceable.map(|announceable| announceable.saturating_sub(new));
             Ok(())
         }
         // The search asks for permission next, and hears the same.
-        Err(SearchError::Quota { until, why }) => rest(ctx, &plan.quota, until, &why).await,
+        Err(SearchError::Quota { until, why }) => pause_provider(ctx, &plan.quota, until, &why).await,
         // The search may do better, with its repeats.
         Err(SearchError::Passing { why, .. }) => {
             info!(job = %ctx.job, "Google Books: the newest volumes could not be read: {why}");
@@ -268,10 +268,12 @@ async fn ask_permission(plan: &CollectContext, ctx: &RunContext) -> Result<Permi
 pub(super) fn reserve(tx: &mut Tx<'_>, quota: &Quota, now: Timestamp) -> db::Result<Permit> {
     let name = Subject::provider(&quota.provider);
     match pause::find(tx, &name, now)? {
-        Some(rest) if rest.paused_until.is_some_and(|until| until > now.plus(LONGEST_REST)) => {
+        Some(pause_provider)
+            if pause_provider.paused_until.is_some_and(|until| until > now.plus(MAX_PAUSE)) =>
+        {
             pause::reset(tx, &name)?;
         }
-        Some(rest) => return Ok(Permit::Wait { until: rest.paused_until }),
+        Some(pause_provider) => return Ok(Permit::Wait { until: pause_provider.paused_until }),
         None => {}
     }
     Ok(match quota.reserve(tx, 1, now)? {
@@ -288,7 +290,7 @@ async fn save_page(
     page: VolumePage,
     position: Option<(&str, Paging, Next)>,
     wanted: &BookFilter,
-    tellable: Option<u64>,
+    announceable: Option<u64>,
 ) -> Result<u64, Failure> {
     let (job, wanted, now) = (ctx.job.clone(), wanted.clone(), ctx.now());
     let position = position.map(|(key, paging, next)| (key.to_owned(), paging, next));
@@ -296,15 +298,15 @@ async fn save_page(
         let mut new = 0;
         for book in &page.books {
             store::put_book(tx, book, now)?;
-            let (is_wanted, is_tellable) =
-                (wanted.fits(book), tellable.is_none_or(|tellable| new < tellable));
-            let is_new = store::add_job_book(tx, &job, &book.isbn13, is_tellable, now)?;
+            let (is_wanted, is_announceable) =
+                (wanted.fits(book), announceable.is_none_or(|announceable| new < announceable));
+            let is_new = store::add_job_book(tx, &job, &book.isbn13, is_announceable, now)?;
             let code = match (is_wanted, is_new) {
                 (false, true) => {
                     store::mark_unwanted(tx, &job, &book.isbn13, true)?;
                     BookCode::NotWanted
                 }
-                (true, true) if !is_tellable => BookCode::Baseline,
+                (true, true) if !is_announceable => BookCode::Baseline,
                 (true, true) => BookCode::Collected,
                 (true, false) if store::mark_unwanted(tx, &job, &book.isbn13, false)? => BookCode::Collected,
                 (_, false) => continue,
@@ -344,7 +346,7 @@ fn put_position(
 }
 
 /// Pauses the provider, for every job that uses it.
-async fn rest(ctx: &RunContext, quota: &Quota, until: Timestamp, why: &str) -> Result<(), Failure> {
+async fn pause_provider(ctx: &RunContext, quota: &Quota, until: Timestamp, why: &str) -> Result<(), Failure> {
     let (job, name, why, now) =
         (ctx.job.clone(), Subject::provider(&quota.provider), why.to_owned(), ctx.now());
     ctx.write(move |tx| {

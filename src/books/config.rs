@@ -91,11 +91,10 @@ fn read_earliest<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Op
     let is_date = |text: &Option<String>| {
         let whole =
             text.as_ref().map(|text| format!("{text}{}", "-01".repeat(2 - text.matches('-').count().min(2))));
-        match whole.is_none_or(|whole| whole.len() == 10 && whole.parse::<jiff::civil::Date>().is_ok()) {
-            true => Ok(()),
-            false => {
-                Err("this is not a year, month or day\nhint: write for example \"2024\" or \"2024-04-01\"")
-            }
+        if whole.is_none_or(|whole| whole.len() == 10 && whole.parse::<jiff::civil::Date>().is_ok()) {
+            Ok(())
+        } else {
+            Err("this is not a year, month or day\nhint: write for example \"2024\" or \"2024-04-01\"")
         }
     };
     checked(deserializer, is_date)

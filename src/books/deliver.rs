@@ -40,7 +40,6 @@ pub struct DeliverContext {
     pub limits: DigestLimits,
     /// The names of the channels that are told.
     pub deliver: Vec<String>,
-    /// The channels.
     pub channels: Arc<ChannelSet>,
     /// What channels need to render.
     pub channel_env: ChannelEnv,
@@ -257,7 +256,7 @@ async fn queue(
 /// The first acceptance, on any channel, delivers the books; later ones find that done. A failed or skipped
 /// message releases them by itself: selection looks at the messages that are still on their way. Refused ones rest
 /// first, or a reader who cannot be reached would be mailed at every run for ever.
-pub fn settled(tx: &mut Tx<'_>, row: &Row, outcome: DeliveryOutcome) -> db::Result<()> {
+pub fn on_delivered(tx: &mut Tx<'_>, row: &Row, outcome: DeliveryOutcome) -> db::Result<()> {
     let id = row.subject.strip_prefix(SUBJECT).and_then(|id| id.parse().ok());
     let Some(digest) = id.map(|id| store::find_digest(tx, id)).transpose()?.flatten() else {
         tracing::warn!(delivery = row.id, "No digest belongs to `{}`", row.subject);

@@ -54,7 +54,6 @@ pub struct VolumePage {
 pub enum SearchError {
     /// The provider was asked too often: let it rest.
     Quota {
-        /// Until when.
         until: Timestamp,
         /// What it said.
         why: String,
@@ -63,7 +62,6 @@ pub enum SearchError {
     Credentials(String),
     /// The provider is out of order for the moment: the same request may do better.
     Passing {
-        /// What happened.
         why: String,
         /// How long it wants to be left alone.
         retry_after: Option<Duration>,
@@ -179,9 +177,10 @@ fn from_fetch(error: &fetch::Error, now: Timestamp) -> SearchError {
 
 /// What people are told when a credential is missing or not accepted.
 pub fn refused_key(why: &str) -> String {
-    match why == NEEDS_KEY {
-        true => format!("{why} (hint: {KEY_HINT})"),
-        false => format!("Google Books refuses the key: {why}"),
+    if why == NEEDS_KEY {
+        format!("{why} (hint: {KEY_HINT})")
+    } else {
+        format!("Google Books refuses the key: {why}")
     }
 }
 
@@ -192,9 +191,10 @@ fn read(answer: &ApiAnswer, has_key: bool, now: Timestamp) -> Result<VolumePage,
     }
     let status = answer.head.status;
     let complaint = Complaint::read(&answer.body);
-    let why = match complaint.message.is_empty() {
-        true => format!("status {status}"),
-        false => format!("status {status}: {}", complaint.message),
+    let why = if complaint.message.is_empty() {
+        format!("status {status}")
+    } else {
+        format!("status {status}: {}", complaint.message)
     };
     let wait = header::retry_after(&answer.head.headers, now).or(complaint.retry_delay);
     match status {
@@ -275,7 +275,7 @@ mod tests {
                 .to_string()
         };
         let until = |at: &str| Some(at.parse::<Timestamp>().unwrap());
-        for (status, wait, body, rests_until, credentials) in [
+        for (status, wait, body, paused_until, credentials) in [
             (429, Some("120"), complaint("rateLimitExceeded"), until("2026-01-15T00:02:00Z"), false),
             (429, None, complaint("rateLimitExceeded"), until("2026-01-15T01:00:00Z"), false),
             (429, None, complaint("dailyLimitExceeded"), until("2026-01-15T08:00:00Z"), false),
@@ -292,7 +292,7 @@ mod tests {
             (404, None, String::new(), None, false),
         ] {
             let trouble = read(&answer(status, wait, &body), true, now).unwrap_err();
-            match (&trouble, rests_until, credentials) {
+            match (&trouble, paused_until, credentials) {
                 (SearchError::Quota { until, .. }, Some(expected), _) => {
                     assert_eq!(*until, expected, "{status} {body}");
                 }

@@ -72,7 +72,7 @@ pub fn make(job: &Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
 
 /// Registers what is done when a digest was accepted, failed or was skipped.
 pub fn topics(topics: Topics) -> Topics {
-    topics.on(deliver::TOPIC, deliver::settled)
+    topics.on(deliver::TOPIC, deliver::on_delivered)
 }
 
 /// A `books` job, ready to run.
@@ -224,7 +224,7 @@ impl Books {
             [] => Value::from(phrase!("nobody", "なし")),
             names => Value::List(names.iter().map(Value::from).collect()),
         };
-        let tell = match choice {
+        let deliver_step = match choice {
             select::Selection::New(books) => {
                 let count = books.len();
                 phrase!(
@@ -251,7 +251,7 @@ impl Books {
                 )
             }
         };
-        Ok(Plan { steps: newest.into_iter().chain([collect, tell]).collect() })
+        Ok(Plan { steps: newest.into_iter().chain([collect, deliver_step]).collect() })
     }
 }
 

@@ -11,7 +11,7 @@ use crate::id::JobName;
 use crate::time::Timestamp;
 
 /// How long a job makes no digest after one was refused; `delivery retry` sends the refused one at once.
-const REST: Duration = Duration::from_secs(23 * 60 * 60);
+const REFUSAL_PAUSE: Duration = Duration::from_secs(23 * 60 * 60);
 
 /// How long ago a book was sent that may be sent again.
 const LONG_AGO: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -74,13 +74,15 @@ pub fn choose(
 
 /// When `job` makes its next digest, if it rests now because the last one was refused.
 pub fn next_digest_at(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Result<Option<Timestamp>> {
-    Ok(end_of_rest(store::refused_at(tx, job)?, now))
+    Ok(pause_end(store::refused_at(tx, job)?, now))
 }
 
 /// The end of the rest after a refusal: a server that is asked every hour does not think again sooner. A refusal that
 /// lies far ahead was written by a clock that has been set back since.
-fn end_of_rest(refused_at: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
-    refused_at.filter(|at| *at <= now.with_skew() && now.since(*at) < REST).map(|at| at.plus(REST))
+fn pause_end(refused_at: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+    refused_at
+        .filter(|at| *at <= now.with_skew() && now.since(*at) < REFUSAL_PAUSE)
+        .map(|at| at.plus(REFUSAL_PAUSE))
 }
 
 /// Whether books of long ago may be told again: nothing else is to be told or on its way, and nothing was today.
@@ -117,7 +119,7 @@ mod tests {
             (Some("2026-01-15T12:00:01Z"), Some("2026-01-16T11:00:01Z")),
             (Some("2037-01-01T00:00:00Z"), None),
         ] {
-            assert_eq!(end_of_rest(refused.map(at), now), expected.map(at), "{refused:?}");
+            assert_eq!(pause_end(refused.map(at), now), expected.map(at), "{refused:?}");
         }
     }
 

@@ -47,10 +47,7 @@ impl FromStr for Token {
 
     fn from_str(text: &str) -> Result<Self, NotAToken> {
         let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        match text.len() == 32 && text.bytes().all(is_hex) {
-            true => Ok(Self(text.to_owned())),
-            false => Err(NotAToken),
-        }
+        if text.len() == 32 && text.bytes().all(is_hex) { Ok(Self(text.to_owned())) } else { Err(NotAToken) }
     }
 }
 

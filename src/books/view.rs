@@ -18,7 +18,6 @@ use crate::time::Timestamp;
 /// Everything about one book.
 #[derive(Clone, Debug, Serialize)]
 pub struct BookDetails {
-    /// The book.
     #[serde(flatten)]
     pub book: Book,
     /// The jobs that found it.
@@ -26,7 +25,7 @@ pub struct BookDetails {
     /// When it was sent, newest first.
     pub deliveries: Vec<BookDelivery>,
     /// The jobs that leave it out of their digests for a while, because digests with it were refused.
-    pub rests: Vec<BookPause>,
+    pub pauses: Vec<BookPause>,
     /// What was decided about it, oldest first.
     pub events: Vec<Event>,
 }
@@ -34,16 +33,13 @@ pub struct BookDetails {
 /// One time that a book was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BookDelivery {
-    /// By which job.
     pub job_name: JobName,
-    /// When.
     pub delivered_at: Timestamp,
 }
 
 /// How a job's mail stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MailStatus {
-    /// The job.
     pub job_name: JobName,
     /// Books that it found.
     pub books: i64,
@@ -80,7 +76,6 @@ pub struct TokenView {
     pub isbn13: Isbn13,
     /// The title of the book.
     pub title: Option<String>,
-    /// When it was made.
     pub created_at: Timestamp,
     /// The first moment at which it no longer works.
     pub expires_at: Timestamp,
@@ -136,7 +131,7 @@ pub fn show(tx: &mut Tx<'_>, isbn13: &Isbn13, limit: usize) -> db::Result<Option
             .into_iter()
             .map(|(job_name, delivered_at)| BookDelivery { job_name, delivered_at })
             .collect(),
-        rests: store::list_rests(tx, isbn13, now)?,
+        pauses: store::list_pauses(tx, isbn13, now)?,
         events: event::list_about(tx, &events::book(isbn13), limit)?,
     }))
 }
@@ -244,13 +239,13 @@ fn render(finder: &Finder, found: &BookDetails) -> View {
                     phrase!("{name}: found {seen}, not sent", "{name}：{seen} に発見、未送信", name, seen)
                 }
             };
-            match found.rests.iter().find(|rest| rest.job_name == job.job_name) {
-                Some(rest) => phrase!(
+            match found.pauses.iter().find(|pause| pause.job_name == job.job_name) {
+                Some(pause) => phrase!(
                     "{text}, in no digest before {until} ({count digest} with it refused)",
                     "{text}、{until} まで対象外（{count} 通が拒否されたため）",
                     text,
-                    until = rest.rests_until,
-                    count = rest.refusals
+                    until = pause.paused_until,
+                    count = pause.refusals
                 ),
                 None => text,
             }

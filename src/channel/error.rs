@@ -22,7 +22,6 @@ pub enum SendError {
     Busy {
         /// What it said.
         why: String,
-        /// How long.
         after: Duration,
     },
     /// This message will never be accepted.
@@ -80,7 +79,7 @@ pub struct Accepted {
     /// Its own name for it, if it gave one.
     pub remote_id: Option<String>,
     /// It was the last one that the other side takes before this moment.
-    pub rest_until: Option<Timestamp>,
+    pub pause_until: Option<Timestamp>,
 }
 
 /// What a resolver found out about a message whose outcome is not known.
@@ -91,10 +90,7 @@ pub enum Finding {
     /// It is not there.
     NotSent,
     /// The channel has no way to tell.
-    CannotTell {
-        /// Why not.
-        why: String,
-    },
+    CannotTell { why: String },
     /// Looking failed; look again later.
     Later(SendError),
 }

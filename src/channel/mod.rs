@@ -67,7 +67,6 @@ pub struct Channel {
 pub struct ChannelEnv {
     /// Guarded HTTP clients.
     pub clients: Clients,
-    /// The time.
     pub clock: Clock,
 }
 
@@ -88,7 +87,6 @@ pub struct Rendered {
 pub struct NotRendered {
     /// The channel's name.
     pub channel: String,
-    /// Why.
     pub why: String,
 }
 

@@ -28,9 +28,7 @@ pub struct Notice {
 /// One of several things that are new.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoticeEntry {
-    /// Its title.
     pub title: String,
-    /// Where it is.
     pub link: Option<Url>,
     /// When it was published.
     pub date: Option<Timestamp>,

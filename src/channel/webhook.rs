@@ -48,15 +48,15 @@ pub(super) const KIND: ChannelKind = ChannelKind {
             en: "any long random text that the receiver has, too: `openssl rand -base64 32`",
             ja: "受け取る側と同じ、長くて無作為な文字列: `openssl rand -base64 32`",
         },
-        SecretHint { key: "url", check: "address", en: TOLD.0, ja: TOLD.1 },
-        SecretHint { key: "token", check: "token", en: TOLD.0, ja: TOLD.1 },
+        SecretHint { key: "url", check: "address", en: ASK_RECEIVER.0, ja: ASK_RECEIVER.1 },
+        SecretHint { key: "token", check: "token", en: ASK_RECEIVER.0, ja: ASK_RECEIVER.1 },
     ],
     key_window: None,
     answers_within: None,
     open: |section, zone| WebhookConfig::open(section, zone, |config, _| Ok(Webhook { config })),
     show: |_| None,
 };
-const TOLD: (&str, &str) =
+const ASK_RECEIVER: (&str, &str) =
     ("the receiver of the webhook tells it", "Webhook を受け取る側の管理者に確認します");
 
 #[async_trait]

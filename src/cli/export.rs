@@ -82,7 +82,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         return Err(Error::usage("--bom is for csv and tsv; JSON has none"));
     }
     let filter = filter_of(&args, table, context).await?;
-    let db = context.open_db(Open::Look).await?.clone();
+    let db = context.open_db(Open::ReadOnly).await?.clone();
     if let Some(job) = &args.job {
         refuse_unknown("job", job, &db, context).await?;
     }

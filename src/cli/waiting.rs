@@ -7,7 +7,7 @@ use crate::engine::attention::{self, Waiting};
 use crate::time::Timestamp;
 
 /// Messages that are looked at one by one, at most.
-const LOOKED_AT: usize = 1_000;
+const MAX_LISTED: usize = 1_000;
 
 /// What to say of messages that are held, if any are.
 pub(super) fn held_sentence(waiting: Waiting) -> Option<String> {
@@ -36,7 +36,7 @@ impl Before {
         let (waiting, new) = db
             .read(move |tx| {
                 let always = (Timestamp::MIN, Timestamp::MAX);
-                let added = outbox::list_after(tx, newest, None, always, LOOKED_AT)?;
+                let added = outbox::list_after(tx, newest, None, always, MAX_LISTED)?;
                 let new = added.iter().filter(|row| row.state == State::Held).count() as u64;
                 Ok((attention::sum(attention::list_waiting(tx, now)?.values()), new))
             })

@@ -62,15 +62,14 @@ pub const KIND: &str = "commits";
 /// How often a job of this kind runs, unless it says otherwise.
 pub const EVERY: Duration = Duration::from_secs(60 * 60);
 /// How often a job looks whether the run of another job has ended.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const POLL_EVERY: Duration = Duration::from_millis(500);
 /// How long `doctor` waits for an answer.
-const LOOK_PATIENCE: Duration = Duration::from_secs(20);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(20);
 /// Targets that `--dry-run` lists one by one.
 const LISTED: usize = 50;
 
 /// One `commits` job: a Git host, a token, and what to collect there.
 pub struct GitSource {
-    /// The job.
     pub job: JobName,
     /// The host, as projects name it.
     pub host: String,
@@ -170,7 +169,7 @@ impl Collector for Commits {
     }
 
     fn check(&self) -> Boxed<'_, Vec<Check>> {
-        Box::pin(self.look())
+        Box::pin(self.check_host())
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
@@ -215,7 +214,7 @@ impl Commits {
                     );
                     tokio::select! {
                         () = ctx.stop.cancelled() => {}
-                        () = tokio::time::sleep(LOOK_AGAIN) => {}
+                        () = tokio::time::sleep(POLL_EVERY) => {}
                     }
                 }
                 Ended::Busy(run, holder) => {
@@ -234,7 +233,7 @@ impl Commits {
     }
 
     /// Whether the host answers, and whether the token sees the first project or the group.
-    async fn look(&self) -> Vec<Check> {
+    async fn check_host(&self) -> Vec<Check> {
         let GitSource { keys, address, kind, allow_private, .. } = &*self.source;
         let fetcher = &self.env.fetcher;
         let server = fetcher.reach(kind.name, address.url(), allow_private, Wanted::Anything).await;
@@ -257,7 +256,7 @@ impl Commits {
             let project = client.fetch_project(project.as_str(), &stop).await?;
             Ok(format!("can read {}", project.path))
         };
-        let access = match tokio::time::timeout(LOOK_PATIENCE, asked).await {
+        let access = match tokio::time::timeout(CHECK_TIMEOUT, asked).await {
             Ok(Ok(seen)) => Check::fine("token", seen),
             Ok(Err(host::Error::Credentials(why))) => Check::locked("token", why),
             Ok(Err(error)) => Check::bad("token", error.to_string()),
@@ -278,13 +277,10 @@ impl Commits {
             failed = row.failed_count,
             new = run.new_commits_count
         );
-        let summary = match delivery == DeliveryMode::NoDeliver
-            && row.failed_count + run.new_commits_count > 0
-        {
-            true => {
-                phrase!("{summary}; not sent (--no-deliver)", "{summary}。通知なし（--no-deliver）", summary)
-            }
-            false => summary,
+        let summary = if delivery == DeliveryMode::NoDeliver && row.failed_count + run.new_commits_count > 0 {
+            phrase!("{summary}; not sent (--no-deliver)", "{summary}。通知なし（--no-deliver）", summary)
+        } else {
+            summary
         };
         // Others work on the rest; the run is not ours to wait for.
         let waiting_until = waiting_until.or_else(|| (run.pending_count > 0).then(|| self.env.clock.now()));

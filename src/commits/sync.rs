@@ -14,7 +14,7 @@ use crate::engine::Failure;
 use crate::time::Timestamp;
 
 /// A project of the config, and what became of it.
-enum Looked {
+enum ProjectLookup {
     Here(RemoteProject),
     Gone(String),
     Trouble(String),
@@ -37,7 +37,6 @@ pub(super) struct NamedProjects {
 pub(super) struct NotFound {
     /// What, unless `why` says it.
     pub(super) what: Option<String>,
-    /// Why not.
     pub(super) why: String,
 }
 
@@ -73,25 +72,25 @@ pub(super) async fn fetch_named(
     stop: &CancellationToken,
 ) -> Result<NamedProjects, host::Error> {
     let names: Vec<String> = source.keys.projects.iter().map(ToString::to_string).collect();
-    let looked: Vec<(String, Result<Looked, host::Error>)> = futures_util::stream::iter(names)
+    let lookups: Vec<(String, Result<ProjectLookup, host::Error>)> = futures_util::stream::iter(names)
         .map(|name| async move {
-            let looked = look_up(client, &name, stop).await;
-            (name, looked)
+            let lookups = look_up(client, &name, stop).await;
+            (name, lookups)
         })
         .buffered(source.keys.concurrency)
         .collect()
         .await;
     let NamedProjects { mut found, mut problems, mut gone, mut unsure, .. } = NamedProjects::default();
     let mut is_whole = true;
-    for (name, looked) in looked {
-        match looked? {
-            Looked::Here(remote) => found.push(remote),
-            Looked::Gone(why) => {
+    for (name, lookups) in lookups {
+        match lookups? {
+            ProjectLookup::Here(remote) => found.push(remote),
+            ProjectLookup::Gone(why) => {
                 let why = format!("{why}; check `projects`, or whether the token may see it");
                 problems.push(NotFound::new(format!("project `{name}`"), why));
                 gone.push(name);
             }
-            Looked::Trouble(why) => {
+            ProjectLookup::Trouble(why) => {
                 problems.push(NotFound::new(format!("project `{name}`"), why));
                 unsure.push(name);
             }
@@ -174,13 +173,19 @@ pub async fn sync_projects(
     Ok(Synced { projects, problems, is_whole })
 }
 
-async fn look_up(client: &dyn Host, name: &str, stop: &CancellationToken) -> Result<Looked, host::Error> {
+async fn look_up(
+    client: &dyn Host,
+    name: &str,
+    stop: &CancellationToken,
+) -> Result<ProjectLookup, host::Error> {
     match client.fetch_project(name, stop).await {
-        Ok(remote) => Ok(Looked::Here(remote)),
-        Err(host::Error::Missing { host, why }) => Ok(Looked::Gone(format!("{host} answers 404 ({why})"))),
+        Ok(remote) => Ok(ProjectLookup::Here(remote)),
+        Err(host::Error::Missing { host, why }) => {
+            Ok(ProjectLookup::Gone(format!("{host} answers 404 ({why})")))
+        }
         Err(
             error @ (host::Error::Failed(_) | host::Error::Forbidden { .. } | host::Error::Refused { .. }),
-        ) => Ok(Looked::Trouble(error.to_string())),
+        ) => Ok(ProjectLookup::Trouble(error.to_string())),
         Err(error) => Err(error),
     }
 }
@@ -199,14 +204,14 @@ pub async fn sync_known(
     for project in known {
         let host = source.host.clone();
         match look_up(client, &project.remote_id.to_string(), stop).await? {
-            Looked::Here(remote) => {
+            ProjectLookup::Here(remote) => {
                 db.write(move |tx| projects::put(tx, &host, &remote, now)).await?;
             }
-            Looked::Gone(_) => {
+            ProjectLookup::Gone(_) => {
                 let job = source.job.clone();
                 db.write(move |tx| projects::mark_removed(tx, project.project_id, &job, now)).await?;
             }
-            Looked::Trouble(why) => problems.push(format!("project `{}`: {why}", project.path)),
+            ProjectLookup::Trouble(why) => problems.push(format!("project `{}`: {why}", project.path)),
         }
     }
     Ok(problems)

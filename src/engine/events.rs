@@ -11,12 +11,10 @@ use crate::time::Timestamp;
 /// How a run of a job ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunEvent {
-    /// How.
     pub code: RunOutcome,
     /// What it said.
     #[serde(with = "phrase::stored")]
     pub message: Phrase,
-    /// When it began.
     #[serde(default)]
     pub began_at: Option<Timestamp>,
     /// How many new things it found.
@@ -48,7 +46,6 @@ pub enum JobEvent {
     Paused {
         /// Until when; `None` until it is resumed.
         until: Option<Timestamp>,
-        /// Why.
         #[serde(with = "phrase::stored")]
         why: Phrase,
     },

@@ -26,7 +26,6 @@ pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// A job of the config file, ready to run.
 #[derive(Clone)]
 pub struct Job {
-    /// Its name.
     pub name: JobName,
     /// `press`, `books`, `blogs` or `commits`.
     pub kind: &'static str,
@@ -112,7 +111,6 @@ pub struct RunContext {
     pub job: JobName,
     /// The database; writes that decide something go through [`RunContext::write`].
     pub db: Db,
-    /// The time.
     pub clock: Clock,
     /// The lease that this run holds.
     pub lease: Lease,
@@ -141,10 +139,7 @@ impl RunContext {
 
     /// An error as soon as the run is to stop; for use between steps.
     pub fn check_stop(&self) -> Result<(), Failure> {
-        match self.stop.is_cancelled() {
-            true => Err(Failure::Interrupted),
-            false => Ok(()),
-        }
+        if self.stop.is_cancelled() { Err(Failure::Interrupted) } else { Ok(()) }
     }
 }
 

@@ -39,7 +39,6 @@ pub struct Overview {
 /// A job at a glance.
 #[derive(Clone, Debug, Serialize)]
 pub struct JobOverview {
-    /// Its name.
     pub job: String,
     /// A single thing that the config of its job does not name any more, such as a blog.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,11 +48,8 @@ pub struct JobOverview {
     /// Where it stands.
     #[serde(flatten)]
     pub standing: Standing,
-    /// When it last began.
     pub last_run_at: Option<Timestamp>,
-    /// When it last ended well.
     pub last_success_at: Option<Timestamp>,
-    /// When it starts by itself.
     pub next_run_at: Option<Timestamp>,
     /// Whether it was paused.
     #[serde(skip)]
@@ -78,7 +74,6 @@ pub struct JobOverview {
 pub struct RunMark {
     /// When it ended.
     pub at: Timestamp,
-    /// When it began.
     pub began_at: Option<Timestamp>,
     /// How it ended.
     pub outcome: RunOutcome,

@@ -57,7 +57,6 @@ pub struct Pipeline {
     pub lacks: fn(&Section) -> Option<(&'static str, &'static str)>,
     /// What `why` and the pages can show of it.
     pub things: &'static [&'static Thing],
-    /// Its rows.
     pub tables: &'static [&'static Table],
     /// Its pages on the dashboard.
     pub pages: &'static [&'static Page],
@@ -119,7 +118,6 @@ pub struct Flag {
 /// How the value of a flag is written.
 #[derive(Clone, Copy)]
 pub enum FlagShape {
-    /// As text.
     Text,
     /// As a list of texts; the flag may be repeated.
     List,
@@ -180,7 +178,6 @@ pub type Render = for<'a> fn(&'a Config, Option<&'a Db>, Option<&'a str>) -> Box
 
 /// A document that was made.
 pub struct Rendered {
-    /// Its text.
     pub text: String,
     /// How many things it holds.
     pub count: usize,
@@ -194,8 +191,6 @@ pub struct Left {
     pub job: String,
     /// The word of its sort.
     pub word: &'static str,
-    /// Its name.
     pub name: String,
-    /// When it was last at work.
     pub last_at: Timestamp,
 }

@@ -100,7 +100,6 @@ pub enum Finished {
 /// A job, and whether it would run now.
 #[derive(Debug, Clone)]
 pub struct Picked {
-    /// Its name.
     pub job: JobName,
     /// `None` when it would run.
     pub skipped: Option<Skipped>,
@@ -153,16 +152,16 @@ impl Runner {
         selection: Selection,
         stop: &CancellationToken,
     ) -> Vec<(JobName, Finished)> {
-        self.run_telling(jobs, selection, stop, |_, _| {}).await
+        self.run_reporting(jobs, selection, stop, |_, _| {}).await
     }
 
-    /// The same; `tell` hears of each job when it ends.
-    pub async fn run_telling(
+    /// The same; `report` hears of each job when it ends.
+    pub async fn run_reporting(
         &self,
         jobs: Vec<Job>,
         selection: Selection,
         stop: &CancellationToken,
-        mut tell: impl FnMut(&JobName, &Finished),
+        mut report: impl FnMut(&JobName, &Finished),
     ) -> Vec<(JobName, Finished)> {
         let slots = Arc::new(Semaphore::new(AT_ONCE));
         let mut running = JoinSet::new();
@@ -170,9 +169,10 @@ impl Runner {
             let (runner, slots, stop) = (self.clone(), Arc::clone(&slots), stop.clone());
             running.spawn(async move {
                 let _slot = slots.acquire_owned().await;
-                let finished = match stop.is_cancelled() {
-                    true => Finished::Failed(Failure::Interrupted),
-                    false => runner.run_one(&job, selection, &stop).await,
+                let finished = if stop.is_cancelled() {
+                    Finished::Failed(Failure::Interrupted)
+                } else {
+                    runner.run_one(&job, selection, &stop).await
                 };
                 (number, job.name, finished)
             });
@@ -180,7 +180,7 @@ impl Runner {
         let mut finished = Vec::new();
         while let Some(ended) = running.join_next().await {
             let ended = ended.unwrap_or_else(|crash| std::panic::resume_unwind(crash.into_panic()));
-            tell(&ended.1, &ended.2);
+            report(&ended.1, &ended.2);
             finished.push(ended);
         }
         finished.sort_by_key(|(number, ..)| *number);
@@ -353,17 +353,17 @@ fn due_at(job: &Job, state: Option<&store::JobState>, now: Timestamp) -> Option<
     [retry_at, job.schedule.next_after(now)].into_iter().flatten().min().map(|at| at.max(now))
 }
 
-/// When `job` starts by itself, as far as its `state`, `holder` and `rest` tell; `None` when it does not.
+/// When `job` starts by itself, as far as its `state`, `holder` and `pause` tell; `None` when it does not.
 ///
 /// What was cut off is due at once, whatever the schedule says (ADR 0007).
 pub fn next_run_at(
     job: &Job,
     state: Option<&store::JobState>,
     holder: Option<&Holder>,
-    rest: Option<&pause::Pause>,
+    pause: Option<&pause::Pause>,
     now: Timestamp,
 ) -> Option<Timestamp> {
-    if !job.enabled || rest.is_some() {
+    if !job.enabled || pause.is_some() {
         return None;
     }
     match state {

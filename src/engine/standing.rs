@@ -10,7 +10,6 @@ use crate::phrase::Phrase;
 /// Where a job stands.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Standing {
-    /// The state.
     pub state: State,
     /// Why, where the word alone does not say it.
     pub why: Option<Phrase>,

@@ -9,11 +9,9 @@ use crate::{params, sql};
 /// What is remembered about a job.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct JobState {
-    /// Its name.
     pub job_name: String,
     /// When it last ended well, completely.
     pub last_success_at: Option<Timestamp>,
-    /// When it last began.
     pub last_run_at: Option<Timestamp>,
     /// How its last run ended; `None` while it runs, and after a crash.
     pub last_outcome: Option<RunOutcome>,
@@ -48,7 +46,6 @@ pub enum RunOutcome {
     Waiting,
     /// Some parts failed; the rest is saved.
     Partly,
-    /// It failed.
     Failed,
     /// It was told to stop.
     Interrupted,

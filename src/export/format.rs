@@ -109,10 +109,10 @@ impl<W: Write> RowWriter<W> {
 
     /// A spreadsheet runs what begins like a formula; an apostrophe before it makes it text.
     fn guarded<'a>(&self, text: Cow<'a, str>) -> Cow<'a, str> {
-        match !self.style.raw && text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r'])
-        {
-            true => Cow::Owned(format!("'{text}")),
-            false => text,
+        if !self.style.raw && text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r']) {
+            Cow::Owned(format!("'{text}"))
+        } else {
+            text
         }
     }
 
@@ -166,22 +166,21 @@ fn hidden(json: &Json) -> Json {
 
 fn quoted(cell: &str) -> Cow<'_, str> {
     let is_plain = !cell.contains([',', '"', '\r', '\n']) && !cell.starts_with(' ') && !cell.ends_with(' ');
-    match is_plain {
-        true => Cow::Borrowed(cell),
-        false => Cow::Owned(format!("\"{}\"", cell.replace('"', "\"\""))),
-    }
+    if is_plain { Cow::Borrowed(cell) } else { Cow::Owned(format!("\"{}\"", cell.replace('"', "\"\""))) }
 }
 
 /// A cell on one line. Spreadsheets take a quotation mark at its beginning for the start of a quoted cell, which may hold a
 /// formula or swallow its neighbours; so it is quoted itself, unless the text is wanted as it is.
 fn flat(cell: &str, is_raw: bool) -> Cow<'_, str> {
-    let cell = match cell.contains(['\t', '\r', '\n']) {
-        true => Cow::Owned(cell.replace("\r\n", " ").replace(['\t', '\r', '\n'], " ")),
-        false => Cow::Borrowed(cell),
+    let cell = if cell.contains(['\t', '\r', '\n']) {
+        Cow::Owned(cell.replace("\r\n", " ").replace(['\t', '\r', '\n'], " "))
+    } else {
+        Cow::Borrowed(cell)
     };
-    match !is_raw && cell.starts_with('"') {
-        true => Cow::Owned(format!("\"{}\"", cell.replace('"', "\"\""))),
-        false => cell,
+    if !is_raw && cell.starts_with('"') {
+        Cow::Owned(format!("\"{}\"", cell.replace('"', "\"\"")))
+    } else {
+        cell
     }
 }
 

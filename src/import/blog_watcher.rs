@@ -108,9 +108,10 @@ pub fn list_ids(file: &std::path::Path) -> db::Result<Vec<String>> {
 
 fn blog_id(record: &Record<'_>) -> Result<String, Refusal> {
     let id = record.word("blog_id")?;
-    match is_blog_id(&id) {
-        true => Ok(id),
-        false => Err(Refusal("`blog_id` is not 1 to 200 printable characters".into())),
+    if is_blog_id(&id) {
+        Ok(id)
+    } else {
+        Err(Refusal("`blog_id` is not 1 to 200 printable characters".into()))
     }
 }
 

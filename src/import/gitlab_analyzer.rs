@@ -329,8 +329,9 @@ fn project_id(record: &Record<'_>) -> Result<i64, Refusal> {
 
 fn branch(record: &Record<'_>) -> Result<String, Refusal> {
     let name = record.word("branch_name")?;
-    match name.len() <= MAX_BRANCH_BYTES && !name.contains(char::is_control) {
-        true => Ok(name),
-        false => Err(Refusal("`branch_name` is not the name of a branch".into())),
+    if name.len() <= MAX_BRANCH_BYTES && !name.contains(char::is_control) {
+        Ok(name)
+    } else {
+        Err(Refusal("`branch_name` is not the name of a branch".into()))
     }
 }

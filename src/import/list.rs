@@ -18,20 +18,15 @@ pub struct Candidate {
     pub title: Option<String>,
     /// The folder it stands in.
     pub folder: Option<String>,
-    /// Its page.
     pub page: Option<String>,
-    /// Its feed.
     pub feed: Option<String>,
-    /// Its sitemap.
     pub sitemap: Option<String>,
 }
 
 /// A blog as the config file will have it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct NewBlog {
-    /// Its id.
     pub id: String,
-    /// Its page.
     pub url: String,
     /// What it is called, if its id does not say so.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,10 +34,8 @@ pub struct NewBlog {
     /// The folder it stands in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// Its feed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feed: Option<String>,
-    /// Its sitemap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sitemap: Option<String>,
 }
@@ -50,9 +43,7 @@ pub struct NewBlog {
 /// A blog that the config has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownBlog {
-    /// Its id.
     pub id: String,
-    /// Its page.
     pub url: Url,
     /// Its feed, if the config names it.
     pub feed: Option<Url>,
@@ -193,10 +184,7 @@ fn base_id(title: Option<&str>, page: &Url) -> String {
     let host = page.host_str().unwrap_or("blog");
     let host = host.strip_prefix("www.").unwrap_or(host);
     let of_title = title.map(word).unwrap_or_default();
-    match of_title.is_empty() {
-        true => word(host),
-        false => of_title,
-    }
+    if of_title.is_empty() { word(host) } else { of_title }
 }
 
 fn free_id(base: &str, taken: &HashSet<String>) -> String {

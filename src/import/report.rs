@@ -17,7 +17,6 @@ pub struct Report {
 /// What became of the rows of one table.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct TableReport {
-    /// The table.
     pub table: String,
     /// Rows in the source.
     pub found: u64,
@@ -82,9 +81,10 @@ impl TableCount {
     pub(super) fn refuse(&mut self, reason: String) {
         self.refused += 1;
         let row = self.found;
-        let reason = match self.reasons.len() < MOST_REASONS || self.reasons.contains_key(&reason) {
-            true => reason,
-            false => "for other reasons".to_owned(),
+        let reason = if self.reasons.len() < MOST_REASONS || self.reasons.contains_key(&reason) {
+            reason
+        } else {
+            "for other reasons".to_owned()
         };
         self.reasons.entry(reason).or_insert((0, row)).0 += 1;
     }

@@ -9,7 +9,7 @@ use crate::text;
 use crate::time::Timestamp;
 
 /// Rows between two looks at whether to stop.
-const LOOK_EVERY: u64 = 500;
+const POLL_EVERY: u64 = 500;
 /// The longest text that is taken from one column, in bytes.
 const MAX_TEXT_BYTES: usize = 4 << 20;
 
@@ -84,13 +84,14 @@ pub(super) fn check_tables(source: &Foreign, of: &str, tables: &[&str]) -> db::R
     let there = source.tables()?;
     let missing: Vec<&str> =
         tables.iter().copied().filter(|table| !there.iter().any(|name| name == table)).collect();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(db::Error::Foreign(format!(
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(db::Error::Foreign(format!(
             "{} is not a database of {of}: it has no table {}",
             source.shown(),
             missing.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-        ))),
+        )))
     }
 }
 
@@ -108,7 +109,7 @@ pub(super) fn import_table(
     let wanted: Vec<&str> = columns.iter().flatten().map(String::as_str).collect();
     let total = source.count(table.name)?;
     source.each(table.name, &wanted, |cells| {
-        if tally.found.is_multiple_of(LOOK_EVERY) {
+        if tally.found.is_multiple_of(POLL_EVERY) {
             if options.stop.is_cancelled() {
                 return Err(db::Error::Foreign("the import was interrupted; nothing was imported".into()));
             }

@@ -131,8 +131,8 @@ impl ProviderPause {
 }
 
 impl From<ProviderPause> for CallError {
-    fn from(rest: ProviderPause) -> Self {
-        CallError::ProviderPause(rest)
+    fn from(pause: ProviderPause) -> Self {
+        CallError::ProviderPause(pause)
     }
 }
 

@@ -72,7 +72,6 @@ pub struct Llm {
 /// What the model is shown. All of it comes from outside and is data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelInput {
-    /// The title.
     pub title: String,
     /// The main text of the page.
     pub text: String,
@@ -102,9 +101,7 @@ pub enum Content {
     Missing,
     /// It lies on our disk.
     Saved {
-        /// Where.
         path: PathBuf,
-        /// Its media type.
         media_type: &'static str,
         /// SHA-256 of its bytes.
         hash: String,
@@ -117,10 +114,7 @@ pub enum Content {
         is_cut: bool,
     },
     /// It is a PDF that cannot be read for a model that takes text only.
-    Unreadable {
-        /// Why.
-        why: pdf::Error,
-    },
+    Unreadable { why: pdf::Error },
 }
 
 /// How the answer is wanted.
@@ -141,7 +135,6 @@ pub struct AskOptions {
 /// An answer, and where it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered<T> {
-    /// The answer.
     pub answer: T,
     /// Whether it was known already and nothing was asked.
     pub is_cached: bool,
@@ -156,7 +149,7 @@ pub struct Answered<T> {
 pub enum AskError {
     /// Wait: the provider rests. What was asked about is not to blame.
     #[error("{}", .0.why)]
-    Resting(Unavailable),
+    Paused(Unavailable),
     /// The provider answered, and there is no use in what it said about this document.
     #[error("{why}")]
     Rejected {
@@ -171,7 +164,6 @@ pub enum AskError {
 /// Why a provider cannot be asked now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable {
-    /// Until when.
     pub until: Timestamp,
     /// Why, for people.
     pub why: Phrase,
@@ -264,7 +256,7 @@ impl Llm {
         purpose: Purpose,
         sizes: &[u64],
     ) -> db::Result<Option<Unavailable>> {
-        if let Some(obstacle) = self.find_rest().await? {
+        if let Some(obstacle) = self.find_pause().await? {
             return Ok(Some(obstacle));
         }
         let (budget, name, job, now) =
@@ -289,9 +281,10 @@ impl Llm {
         };
         let key = hash::sha256_parts(&[&prompt.content_hash, &prompt.version, model]);
         let wanted = key.clone();
-        let known = match options.bypass_cache {
-            true => None,
-            false => self.db.read(move |tx| store::find_answer(tx, &wanted)).await?,
+        let known = if options.bypass_cache {
+            None
+        } else {
+            self.db.read(move |tx| store::find_answer(tx, &wanted)).await?
         };
         if let Some(known) = known
             && let Ok(answer) = read(&known.answer_json)
@@ -299,8 +292,8 @@ impl Llm {
             let store::StoredAnswer { tokens_in, tokens_out, .. } = known;
             return Ok(Answered { answer, is_cached: true, tokens_in, tokens_out });
         }
-        if let Some(obstacle) = self.find_rest().await? {
-            return Err(AskError::Resting(obstacle));
+        if let Some(obstacle) = self.find_pause().await? {
+            return Err(AskError::Paused(obstacle));
         }
         let mut tuning = self.tuning;
         let mut complaint: Option<String> = None;
@@ -347,7 +340,7 @@ impl Llm {
                 Err(CallError::Refused { why }) => {
                     return Err(match self.blame(prompt.purpose, &options.about, &why).await? {
                         Blame::Request => {
-                            AskError::Resting(self.rest(reserved, ProviderPause::Refused { why }).await?)
+                            AskError::Paused(self.pause(reserved, ProviderPause::Refused { why }).await?)
                         }
                         Blame::Document => {
                             self.record_usage(reserved, prompt.purpose, TokenUsage::Nothing, None).await?;
@@ -355,8 +348,8 @@ impl Llm {
                         }
                     });
                 }
-                Err(CallError::ProviderPause(rest)) => {
-                    return Err(AskError::Resting(self.rest(reserved, rest).await?));
+                Err(CallError::ProviderPause(pause)) => {
+                    return Err(AskError::Paused(self.pause(reserved, pause).await?));
                 }
             };
             if is_repair {
@@ -377,6 +370,6 @@ impl Llm {
         self.db
             .write(move |tx| budget.reserve(tx, &name, &job, tokens, now))
             .await?
-            .map_err(|refused| AskError::Resting(refused.into()))
+            .map_err(|refused| AskError::Paused(refused.into()))
     }
 }

@@ -22,7 +22,7 @@ use crate::phrase;
 use crate::phrase::Phrase;
 
 /// Rests after failures in a row, shortest first; the last one repeats.
-const RESTS: [Duration; 4] = [
+const PAUSES: [Duration; 4] = [
     Duration::from_secs(60),
     Duration::from_secs(5 * 60),
     Duration::from_secs(15 * 60),
@@ -140,42 +140,42 @@ fn budget(
 
 impl Llm {
     /// The rest of the provider, if it takes one. A rest ends early when its key, a model, its address or the way to ask changes.
-    pub(super) async fn find_rest(&self) -> db::Result<Option<Unavailable>> {
+    pub(super) async fn find_pause(&self) -> db::Result<Option<Unavailable>> {
         let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
         let found = self
             .db
             .read(move |tx| {
-                let Some(rest) = pause::find(tx, &Subject::provider(&name), now)? else { return Ok(None) };
+                let Some(pause) = pause::find(tx, &Subject::provider(&name), now)? else { return Ok(None) };
                 let health = store::find_health(tx, &name)?;
-                let is_over = health.rests_with.is_some_and(|with| with != print);
-                Ok((!is_over).then_some((rest, health.rests_because)))
+                let is_over = health.paused_with.is_some_and(|with| with != print);
+                Ok((!is_over).then_some((pause, health.pause_reason)))
             })
             .await?;
-        Ok(found.map(|(rest, because)| Unavailable {
-            until: rest.paused_until.unwrap_or_else(|| now.plus(LOCKED)),
+        Ok(found.map(|(pause, because)| Unavailable {
+            until: pause.paused_until.unwrap_or_else(|| now.plus(LOCKED)),
             why: phrase!(
                 "`{name}` is paused: {why}",
                 "`{name}` は一時停止中です：{why}",
                 name = &self.name,
-                why = &rest.reason
+                why = &pause.reason
             ),
             because: because.unwrap_or(PauseReason::Down),
         }))
     }
 
     /// Lets the provider rest, and says until when. What was reserved is given back unless it may have been used.
-    pub(super) async fn rest(&self, reserved: Reserved, rest: ProviderPause) -> db::Result<Unavailable> {
+    pub(super) async fn pause(&self, reserved: Reserved, pause: ProviderPause) -> db::Result<Unavailable> {
         let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
         let day_ends = self.budget.day.next_day_at(now);
         let (until, why, because) = self
             .db
             .write(move |tx| {
-                if !rest.may_have_counted() {
+                if !pause.may_have_counted() {
                     store::add_usage(tx, &name, &reserved.date, &reserved.job, 0, -reserved.tokens)?;
                 }
                 let failures = store::find_health(tx, &name)?.failures_in_a_row;
-                let growing = RESTS[usize::try_from(failures).unwrap_or(0).min(RESTS.len() - 1)];
-                let (until, because, why) = match &rest {
+                let growing = PAUSES[usize::try_from(failures).unwrap_or(0).min(PAUSES.len() - 1)];
+                let (until, because, why) = match &pause {
                     ProviderPause::Busy { why, after } => {
                         (now.plus(*after), PauseReason::Busy, Phrase::verbatim(why))
                     }

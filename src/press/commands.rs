@@ -17,13 +17,9 @@ use crate::time::Timestamp;
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum ItemAnswer {
     /// Done; the item now stands there.
-    Done {
-        /// Where it stands.
-        status: Status,
-    },
+    Done { status: Status },
     /// As it stands, that cannot be done.
     NotNow {
-        /// Why not.
         why: Phrase,
         /// What can be done.
         hint: Phrase,
@@ -47,7 +43,7 @@ pub fn retry(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<ItemAns
     }
     let answer = apply(tx, item, Event::Retried, now)?;
     if matches!(answer, ItemAnswer::Done { .. }) {
-        store::mark_ask_anew(tx, item.id)?;
+        store::mark_bypass_cache(tx, item.id)?;
     }
     Ok(answer)
 }
@@ -121,8 +117,9 @@ fn apply(tx: &mut Tx<'_>, item: &Item, event: Event, now: Timestamp) -> db::Resu
         hint: phrase!("look again", "もう一度確認してください"),
     };
     let Some(to) = decide::after(item, event, None, now) else { return Ok(changed()) };
-    Ok(match store::apply(tx, item, &to, event.code(), &json!({ "by": "hand" }))? {
-        true => ItemAnswer::Done { status: to.status },
-        false => changed(),
+    Ok(if store::apply(tx, item, &to, event.code(), &json!({ "by": "hand" }))? {
+        ItemAnswer::Done { status: to.status }
+    } else {
+        changed()
     })
 }

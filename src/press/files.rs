@@ -95,8 +95,8 @@ async fn fetch_one(
         .content_type()
         .is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/html"));
     let owned = path.to_owned();
-    let looked = tokio::task::spawn_blocking(move || look_at(&owned)).await;
-    let (beginning, hash) = looked.map_err(|_| broken("it cannot be read"))?.map_err(Error::Disk)?;
+    let read = tokio::task::spawn_blocking(move || read_beginning(&owned)).await;
+    let (beginning, hash) = read.map_err(|_| broken("it cannot be read"))?.map_err(Error::Disk)?;
     if !is_what_it_says(media_type, &beginning, says_html) {
         let what = if says_html || looks_like_html(&beginning) { "a web page" } else { "something else" };
         return Err(broken(&format!("{what} came in place of the file")));
@@ -105,7 +105,7 @@ async fn fetch_one(
 }
 
 /// The first bytes of a file, and the hash of all of them.
-fn look_at(path: &Path) -> std::io::Result<(Vec<u8>, String)> {
+fn read_beginning(path: &Path) -> std::io::Result<(Vec<u8>, String)> {
     let mut file = std::fs::File::open(path)?;
     let mut hasher = Sha256::new();
     let mut beginning = Vec::new();

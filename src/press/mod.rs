@@ -102,7 +102,7 @@ pub fn make(job: &Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
 
 /// Registers what becomes of an item when its post has ended.
 pub fn topics(topics: Topics) -> Topics {
-    topics.on(TOPIC, post::settled)
+    topics.on(TOPIC, post::on_delivered)
 }
 
 impl Press {
@@ -144,10 +144,10 @@ impl Press {
     }
 
     async fn collect_into(&self, ctx: &RunContext, report: &mut ReportBuilder) -> Result<(), Failure> {
-        gone::wake(self, ctx).await?;
+        gone::resume_if_moved(self, ctx).await?;
         for feed in self.feeds() {
             ctx.check_stop()?;
-            if gone::rests(self, ctx, feed).await? {
+            if gone::is_paused(self, ctx, feed).await? {
                 report.lines.push(self.of_feed(
                     feed,
                     phrase!(

@@ -156,9 +156,10 @@ fn read(
         Some(Linked { url, name: file.title, extension: file.extension, bytes: None })
     });
     let page = ItemPage::new(text, linked.collect(), selector.is_some() && block.is_none());
-    match page.text.trim().is_empty() && page.files.is_empty() {
-        true => Err("the page has no text; if it is drawn by JavaScript, that is not run".to_owned()),
-        false => Ok(page),
+    if page.text.trim().is_empty() && page.files.is_empty() {
+        Err("the page has no text; if it is drawn by JavaScript, that is not run".to_owned())
+    } else {
+        Ok(page)
     }
 }
 

@@ -24,7 +24,6 @@ use crate::text;
 pub(super) enum PostText {
     /// A summary.
     Summary {
-        /// The summary.
         text: String,
         /// Whether it was known already.
         is_cached: bool,
@@ -32,15 +31,9 @@ pub(super) enum PostText {
         tokens: u64,
     },
     /// What the publisher says: the job asks no model.
-    Excerpt {
-        /// The excerpt.
-        text: String,
-    },
+    Excerpt { text: String },
     /// None, and why.
-    None {
-        /// Why.
-        why: String,
-    },
+    None { why: String },
 }
 
 /// Whose text stands between headline and link.
@@ -56,8 +49,8 @@ fn fill(template: &str, title: &str, summary: &str, published: &str) -> Result<S
     Template::new(template)?.render(&values).map(|text| text.trim().to_owned())
 }
 
-pub(super) fn notice(press: &Press, item: &Item, told: &PostText) -> Result<Notice, String> {
-    let summary = match told {
+pub(super) fn notice(press: &Press, item: &Item, body: &PostText) -> Result<Notice, String> {
+    let summary = match body {
         PostText::Summary { text, .. } | PostText::Excerpt { text } => text.as_str(),
         PostText::None { .. } => "",
     };
@@ -153,9 +146,10 @@ pub(super) async fn queue(
         })
         .await?;
     fail::point("press.queued");
-    Ok(match problems.is_empty() {
-        true => Step::Moved(line),
-        false => Step::NotRendered { line, problems, is_queued: true },
+    Ok(if problems.is_empty() {
+        Step::Moved(line)
+    } else {
+        Step::NotRendered { line, problems, is_queued: true }
     })
 }
 
@@ -163,7 +157,7 @@ pub(super) async fn queue(
 ///
 /// The first acceptance closes the item; a failure puts it off only when no other channel has it or may still get it.
 /// The limit of retries is a matter of the config and is applied when the item is looked at next.
-pub(super) fn settled(tx: &mut Tx<'_>, row: &Row, outcome: DeliveryOutcome) -> db::Result<()> {
+pub(super) fn on_delivered(tx: &mut Tx<'_>, row: &Row, outcome: DeliveryOutcome) -> db::Result<()> {
     let Some(item) = store::find_by_url(tx, row.job_name.as_str(), &row.subject)? else { return Ok(()) };
     if item.status != Status::Pending {
         return Ok(());

@@ -36,12 +36,7 @@ pub(super) enum Step {
         is_queued: bool,
     },
     /// The provider is paused; no item was touched.
-    Waiting {
-        /// Until when.
-        until: Timestamp,
-        /// Why.
-        why: Phrase,
-    },
+    Waiting { until: Timestamp, why: Phrase },
     /// There is nothing to do now.
     Nothing,
 }
@@ -189,9 +184,9 @@ pub(super) struct SeenPage {
 /// An answer that is none: the step waits, the run fails, or the item is to blame.
 pub(super) fn no_answer(press: &Press, error: AskError) -> Result<Result<Step, String>, Failure> {
     match error {
-        AskError::Resting(Unavailable { why, because: PauseReason::Locked, .. }) => Err(press.locked(&why)),
-        AskError::Resting(Unavailable { why, because: PauseReason::Refused, .. }) => Err(press.refused(&why)),
-        AskError::Resting(Unavailable { until, why, .. }) => Ok(Ok(Step::Waiting { until, why })),
+        AskError::Paused(Unavailable { why, because: PauseReason::Locked, .. }) => Err(press.locked(&why)),
+        AskError::Paused(Unavailable { why, because: PauseReason::Refused, .. }) => Err(press.refused(&why)),
+        AskError::Paused(Unavailable { until, why, .. }) => Ok(Ok(Step::Waiting { until, why })),
         AskError::Rejected { why } => Ok(Err(why)),
         AskError::Db(error) => Err(error.into()),
     }

@@ -52,10 +52,8 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
         ))
     })?;
     // One more try in a quarter of an hour; a good page does not wait longer for a file that stays broken.
-    let broken = match item.retry_count > 0 || press.keys.max_retries == 0 {
-        true => Broken::IsLeftOut,
-        false => Broken::PutsOff,
-    };
+    let broken =
+        if item.retry_count > 0 || press.keys.max_retries == 0 { Broken::IsLeftOut } else { Broken::PutsOff };
     let has_text = !page.text.trim().is_empty();
     let files = match files::fetch_all(press, llm, &page.files, &workspace, broken, has_text).await {
         Ok(files) => files,
@@ -81,7 +79,7 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
             is_cached: answered.is_cached,
             tokens: answered.tokens_in + answered.tokens_out,
         },
-        Err(AskError::Resting(obstacle)) => return without_model(press, ctx, &item, obstacle).await,
+        Err(AskError::Paused(obstacle)) => return without_model(press, ctx, &item, obstacle).await,
         Err(error) => match no_answer(press, error)? {
             Ok(waiting) => return Ok(waiting),
             Err(why) if press.keys.post_rejected => PostText::None { why },

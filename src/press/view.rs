@@ -19,10 +19,8 @@ use crate::time::Timestamp;
 /// Everything that is known about an item.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ItemDetails {
-    /// The item.
     #[serde(flatten)]
     pub item: Item,
-    /// Its messages.
     pub deliveries: Vec<ItemDelivery>,
     /// How it got there, oldest first.
     pub events: Vec<Event>,

@@ -98,8 +98,8 @@ impl World {
     }
 
     /// Waits until the mail server has dealt with what the dead sent, then lets their leases run out.
-    async fn settle(&mut self) {
-        self.mail.open.settle(self.mail.address, b"").await.unwrap();
+    async fn drain(&mut self) {
+        self.mail.open.drain(self.mail.address, b"").await.unwrap();
         let rows =
             self.fixture.db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 10_000)).await.unwrap();
         for row in rows.iter().filter(|row| row.state == State::Sending) {
@@ -193,7 +193,7 @@ on_both_databases! {
             let before = i64::from(round * FOUND);
             for kill in 0..KILLS {
                 world.kill(&mut dice, span, kill == 0).await;
-                world.settle().await;
+                world.drain().await;
                 world.check_always(round).await;
                 let read = world.count(sql!("SELECT COUNT(*) FROM books")).await - before;
                 let told = world.count(sql!("SELECT COUNT(*) FROM delivery_items")).await - before;
@@ -206,7 +206,7 @@ on_both_databases! {
                     // A mail whose second sender was killed, too, waits for a person.
                     world.fixture.db.write(|tx| outbox::approve_job(tx, "shelf", tx.now())).await.unwrap();
                     world.run();
-                    world.settle().await;
+                    world.drain().await;
                 }
             }
             world.check_always(round).await;

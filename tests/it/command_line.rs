@@ -299,7 +299,7 @@ fn the_limit_that_books_have_by_themselves_is_listed() {
 fn checksums(dir: &Path) -> std::collections::BTreeMap<String, tsuzuki::db::TableSurvey> {
     let place = DbUrl::File(dir.join("tsuzuki.db"));
     tokio::runtime::Runtime::new().unwrap().block_on(async {
-        let db = Db::open(place, Open::Look, Clock::system()).await.unwrap();
+        let db = Db::open(place, Open::ReadOnly, Clock::system()).await.unwrap();
         let mut survey = tsuzuki::db::survey(&db).await.unwrap();
         db.close().await;
         survey.remove("restores").unwrap();

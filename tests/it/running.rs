@@ -153,7 +153,7 @@ on_both_databases! {
         let runner = Runner::new(fixture.db.clone(), Progress::default());
         let mut told = Vec::new();
         let finished = runner
-            .run_telling(vec![slow, quick], Selection::Due, &CancellationToken::new(), |job, _| told.push(job.to_string()))
+            .run_reporting(vec![slow, quick], Selection::Due, &CancellationToken::new(), |job, _| told.push(job.to_string()))
             .await;
         assert_eq!(told, ["quick", "slow"]);
         let names: Vec<&str> = finished.iter().map(|(job, _)| job.as_str()).collect();

@@ -23,7 +23,6 @@ pub(super) struct Lenient<T> {
     pub(super) value: Option<T>,
     /// Whether a list in the value lacks an item, so that those after it no longer have their numbers.
     pub(super) is_shifted: bool,
-    /// The secrets in it.
     pub(super) secrets: Vec<SecretUse>,
     /// Everything that is wrong with it.
     pub(super) problems: Problems,

@@ -259,9 +259,10 @@ fn load_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read as _;
     let mut bytes = Vec::new();
     std::fs::File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > MAX_BYTES {
-        true => Err(std::io::Error::other("it is larger than 4 MiB, so it is no config file")),
-        false => Ok(bytes),
+    if bytes.len() as u64 > MAX_BYTES {
+        Err(std::io::Error::other("it is larger than 4 MiB, so it is no config file"))
+    } else {
+        Ok(bytes)
     }
 }
 

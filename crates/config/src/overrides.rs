@@ -13,7 +13,6 @@ use super::value::{BadValue, Zone};
 /// A variable that replaces a key of the file.
 #[derive(Clone, Copy)]
 pub struct EnvOverride {
-    /// The variable.
     pub env: &'static str,
     /// The key: a path in the tables of its kind, or from the top of the file.
     key: &'static str,

@@ -122,10 +122,10 @@ impl ReferencePage {
             {
                 continue;
             }
-            let (meaning, told) = split_default(property["description"].as_str().unwrap_or_default());
+            let (meaning, default) = split_default(property["description"].as_str().unwrap_or_default());
             let default = match &property["default"] {
                 Value::Null if required(key) => "required".to_owned(),
-                Value::Null => told,
+                Value::Null => default,
                 default => format!("`{default}`"),
             };
             let cells = [format!("`{prefix}{key}`"), self.describe(property), default, meaning];

@@ -14,7 +14,7 @@ pub(super) const REDACTED: &str = "[redacted]";
 /// Shorter pieces of a secret address are not hidden by themselves.
 const SHORTEST_PIECE: usize = 8;
 /// No word of an address is so long.
-const SURELY_TELLING: usize = 16;
+const SURELY_REVEALING: usize = 16;
 
 /// A secret that the config file names: `"${ENV}"`, `"${file:path}"`, `"${cred:name}"`, text around such
 /// references, or the secret itself.
@@ -227,7 +227,7 @@ fn register_pieces(address: &url::Url) {
     let values = address.query_pairs().map(|(_, value)| value.into_owned());
     let pieces = [Some(path.to_owned()), with_query, address.query().map(str::to_owned)];
     let pieces = pieces.into_iter().flatten().chain(path.split('/').map(str::to_owned)).chain(values);
-    for piece in pieces.filter(|piece| is_telling(piece)) {
+    for piece in pieces.filter(|piece| is_revealing(piece)) {
         redact::register(&piece);
         redact::register(&percent_encoding::percent_decode_str(&piece).decode_utf8_lossy());
     }
@@ -235,12 +235,12 @@ fn register_pieces(address: &url::Url) {
 
 /// Whether a piece of an address may be what makes it secret: `services`, `v2` and `2016-06-01` are not, and hiding them
 /// would blot out half of what we say.
-fn is_telling(piece: &str) -> bool {
+fn is_revealing(piece: &str) -> bool {
     let has = |is: fn(&char) -> bool| piece.chars().any(|c| is(&c));
     let is_mixed =
         has(char::is_ascii_uppercase) || (has(char::is_ascii_digit) && has(char::is_ascii_lowercase));
     let length = piece.chars().count();
-    length >= SHORTEST_PIECE && (is_mixed || length >= SURELY_TELLING)
+    length >= SHORTEST_PIECE && (is_mixed || length >= SURELY_REVEALING)
 }
 
 fn register_passwords(address: &url::Url) {

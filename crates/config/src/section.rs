@@ -187,9 +187,10 @@ impl Section {
     pub(super) fn list_secret_uses(&self, table: &TomlTable, secrets: Vec<SeenSecret>) -> Vec<SecretUse> {
         let in_file = |SeenSecret { span, literal, secret }: SeenSecret| {
             let path = table.find_path_at(&span)?;
-            let (owner, key) = match self.kind.is_empty() {
-                true => (self.place.key().to_owned(), format!("{}.{path}", self.place.key())),
-                false => (self.name.clone(), path.rsplit('.').next().unwrap_or_default().to_owned()),
+            let (owner, key) = if self.kind.is_empty() {
+                (self.place.key().to_owned(), format!("{}.{path}", self.place.key()))
+            } else {
+                (self.name.clone(), path.rsplit('.').next().unwrap_or_default().to_owned())
             };
             Some(SecretUse { span, literal, secret, place: self.place, kind: self.kind.clone(), owner, key })
         };

@@ -108,7 +108,7 @@ pub enum Open {
     /// Like `Existing`, and also if everything in it was moved away.
     Left,
     /// Change nothing at all: every write is refused, a missing or outdated database is an error.
-    Look,
+    ReadOnly,
 }
 
 /// An open database; cheap to clone, shared by the whole process.
@@ -120,7 +120,7 @@ pub struct Db {
 struct Inner {
     place: DbUrl,
     dialect: Dialect,
-    look_only: bool,
+    is_read_only: bool,
     clock: Clock,
     backend: Backend,
     stats: Arc<Stats>,
@@ -176,8 +176,8 @@ impl Db {
                 (Dialect::Sqlite, Backend::Sqlite(threads))
             }
         };
-        let look_only = how == Open::Look;
-        Ok(Self { inner: Arc::new(Inner { place, dialect, look_only, clock, backend, stats }) })
+        let is_read_only = how == Open::ReadOnly;
+        Ok(Self { inner: Arc::new(Inner { place, dialect, is_read_only, clock, backend, stats }) })
     }
 
     /// Runs `work` in a transaction that may write, and answers after its COMMIT.
@@ -237,8 +237,8 @@ impl Db {
         T: Send + 'static,
         F: Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
     {
-        if self.inner.look_only && access != TxAccess::Read {
-            return Err(Error::LookOnly);
+        if self.inner.is_read_only && access != TxAccess::Read {
+            return Err(Error::OpenedReadOnly);
         }
         let (unit, answer) = Pending::new(access, work);
         let unit: Box<dyn Unit> = Box::new(unit);

@@ -63,7 +63,7 @@ impl Threads {
         prepare(&connection, path, how, clock)?;
         moved::refuse(&mut Tx::on_sqlite(&connection, clock.now()), how)?;
 
-        if let Some(path) = path.filter(|_| how != Open::Look) {
+        if let Some(path) = path.filter(|_| how != Open::ReadOnly) {
             with_busy_retry(|| Ok(connection.execute_batch("BEGIN IMMEDIATE")?))
                 .map_err(|error| with_writer(error, path))?;
             lineage::check_file(&mut Tx::on_sqlite(&connection, clock.now()), path)?;
@@ -161,7 +161,7 @@ pub(super) fn prepare(connection: &Connection, path: Option<&Path>, how: Open, c
     }
     set_rules(connection)?;
     connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
-    if how == Open::Look {
+    if how == Open::ReadOnly {
         connection.pragma_update(None, "query_only", true)?;
         return migrate::check_sqlite(connection);
     }

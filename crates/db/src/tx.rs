@@ -122,9 +122,10 @@ impl<'a> Tx<'a> {
             }
             rest = later;
         }
-        match rest.is_empty() {
-            true => Ok(changed),
-            false => Err(Error::Statement(format!("{} values do not fill rows of {columns}", values.len()))),
+        if rest.is_empty() {
+            Ok(changed)
+        } else {
+            Err(Error::Statement(format!("{} values do not fill rows of {columns}", values.len())))
         }
     }
 
@@ -298,11 +299,12 @@ impl ColumnIndex for usize {
 impl ColumnIndex for &str {
     fn place_in(&self, row: &Row<'_>) -> Result<usize> {
         let expected = row.expected.get();
-        let place = match row.name(expected) == Some(self) {
-            true => expected,
-            false => (0..row.width())
+        let place = if row.name(expected) == Some(self) {
+            expected
+        } else {
+            (0..row.width())
                 .find(|place| row.name(*place) == Some(self))
-                .ok_or_else(|| Error::Statement(format!("it gives no column `{self}`")))?,
+                .ok_or_else(|| Error::Statement(format!("it gives no column `{self}`")))?
         };
         row.expected.set(place + 1);
         Ok(place)

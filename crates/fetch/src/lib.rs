@@ -208,7 +208,7 @@ impl Fetcher {
             let mut response = match response {
                 Ok(response) => response,
                 Err(error) => {
-                    let pause = hop::failure(&error).and_then(|outcome| pass.settle(outcome));
+                    let pause = hop::failure(&error).and_then(|outcome| pass.record(outcome));
                     tracing::debug!(host = trail.url.host_str(), ?pause, "No answer: {error}");
                     return Err(error);
                 }
@@ -216,11 +216,11 @@ impl Fetcher {
             let status = response.status();
             let headers = std::mem::take(response.headers_mut());
             if hop::header_bytes(&headers) > limits.header_bytes {
-                pass.settle(HostAnswer::Fine);
+                pass.record(HostAnswer::Fine);
                 return Err(Error::TooBig { limit: limits::Size::Headers(limits.header_bytes) });
             }
             if trail.follow(status, &headers)? {
-                pass.settle(HostAnswer::Fine);
+                pass.record(HostAnswer::Fine);
                 continue;
             }
             let final_url = request.without_secrets(&trail.url);
@@ -235,7 +235,7 @@ impl Fetcher {
             let outcome = HostAnswer::of_status(head.status, retry_after);
             let is_asked =
                 matches!(outcome, HostAnswer::Busy { retry_after: Some(wait), .. } if !wait.is_zero());
-            let pause = pass.settle(outcome);
+            let pause = pass.record(outcome);
             tracing::debug!(host = head.final_url.host_str(), status = head.status, ?spent, "Answered");
             if head.status == 206 {
                 // We never ask for a range: taken for the whole, a part would make the rest look removed.

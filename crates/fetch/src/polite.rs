@@ -74,7 +74,6 @@ pub enum Admission {
     Later {
         /// How long the pause still lasts.
         after: Duration,
-        /// What it is for.
         why: Why,
     },
 }
@@ -133,7 +132,7 @@ impl HostState {
     /// Takes note of an outcome and answers how long the host is now left alone.
     ///
     /// `jitter` in 0..1 spreads the pauses we choose ourselves, so that a host that comes back is not hit at once.
-    pub fn settle(&mut self, outcome: HostAnswer, now: Timestamp, jitter: f64) -> Option<Duration> {
+    pub fn record(&mut self, outcome: HostAnswer, now: Timestamp, jitter: f64) -> Option<Duration> {
         let (forgiven, why, asked) = match outcome {
             HostAnswer::Fine => {
                 self.failures = 0;
@@ -177,7 +176,7 @@ mod tests {
         let mut host = HostState::default();
         let mut pause = None;
         for outcome in outcomes {
-            pause = host.settle(*outcome, START, 0.5);
+            pause = host.record(*outcome, START, 0.5);
         }
         pause.map(|span| span.as_secs())
     }
@@ -213,7 +212,7 @@ mod tests {
     #[test]
     fn jitter_stays_within_a_quarter() {
         for (jitter, millis) in [(0.0, 7_500), (0.5, 10_000), (1.0, 12_500), (9.0, 12_500)] {
-            let pause = HostState::default().settle(HostAnswer::Unreachable, START, jitter);
+            let pause = HostState::default().record(HostAnswer::Unreachable, START, jitter);
             assert_eq!(pause, Some(Duration::from_millis(millis)));
         }
     }
@@ -229,7 +228,7 @@ mod tests {
         assert_eq!(host.admit(&manners, at(0)), Admission::Wait);
         host.in_flight = 0;
 
-        host.settle(HostAnswer::Unreachable, at(0), 0.5);
+        host.record(HostAnswer::Unreachable, at(0), 0.5);
         let later = Admission::Later { after: Duration::from_secs(6), why: Why::Unreachable };
         assert_eq!(host.admit(&manners, at(4)), later);
 
@@ -238,19 +237,19 @@ mod tests {
         assert_eq!(host.admit(&manners, at(10)), Admission::Wait, "and the others wait for it");
 
         let mut worse = host.clone();
-        worse.settle(HostAnswer::Unreachable, at(11), 0.5);
+        worse.record(HostAnswer::Unreachable, at(11), 0.5);
         assert!(
             matches!(worse.admit(&manners, at(11)), Admission::Later { after, .. } if after.as_secs() == 20)
         );
 
-        host.settle(HostAnswer::Fine, at(11), 0.5);
+        host.record(HostAnswer::Fine, at(11), 0.5);
         assert_eq!(host.admit(&manners, at(11)), Admission::Go);
     }
 
     #[test]
     fn a_clock_set_back_ends_the_pause() {
         let mut host = HostState::default();
-        host.settle(HostAnswer::Unreachable, at(1_000), 0.5);
+        host.record(HostAnswer::Unreachable, at(1_000), 0.5);
         assert_eq!(host.admit(&Manners::default(), at(500)), Admission::Go);
     }
 }

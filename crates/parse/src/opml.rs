@@ -22,7 +22,6 @@ const MAX_TITLE_CHARS: usize = 1000;
 pub struct Feed {
     /// The address of the feed, as written.
     pub url: String,
-    /// Its title.
     pub title: Option<String>,
     /// The page that it belongs to.
     pub page: Option<String>,

@@ -13,10 +13,10 @@ use crate::time::Timestamp;
 /// A feed whose newest entry is older than this may have been given up.
 const STOPPED_AFTER: Duration = Duration::from_secs(180 * 24 * 60 * 60);
 /// How often the sitemap beside such a feed is read.
-const LOOK_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
+const CROSS_CHECK_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Whether the sitemap is to be read as well, beside a feed that says `reading`. One that the config names is the user's choice.
-pub fn should_look_beside(blog: &Blog, state: &State, reading: &DetectorResult, now: Timestamp) -> bool {
+pub fn should_cross_check(blog: &Blog, state: &State, reading: &DetectorResult, now: Timestamp) -> bool {
     let newest = match reading {
         DetectorResult::Entries { entries, .. } => newest_of(entries, now),
         DetectorResult::Unchanged { .. } => state.feed_newest_at,
@@ -27,7 +27,7 @@ pub fn should_look_beside(blog: &Blog, state: &State, reading: &DetectorResult, 
         && blog.feed.is_none()
         && newest.is_some_and(is_old)
         && state.last_change_at.is_none_or(is_old)
-        && state.looked_beside_at.is_none_or(|at| at > now || now.since(at) >= LOOK_EVERY)
+        && state.looked_beside_at.is_none_or(|at| at > now || now.since(at) >= CROSS_CHECK_EVERY)
 }
 
 /// Whether a feed that had stopped has something newer than it had.
@@ -77,6 +77,6 @@ pub(super) fn read(
     next.state.next_feed_discovery_at = Some(now.plus(SEARCH_EVERY));
     next.state.known = known.to_vec();
     list::remember(next, blog, Detector::Sitemap, entries, entries.len(), Vec::new());
-    news::tell(next, Detector::Sitemap, rules, News::new(unannounced).unless_too_many(rules));
+    news::announce(next, Detector::Sitemap, rules, News::new(unannounced).unless_too_many(rules));
     true
 }

@@ -30,7 +30,6 @@ pub struct Decision {
 pub enum Record {
     /// Everything that was read.
     All,
-    /// These.
     These(Vec<FoundEntry>),
 }
 
@@ -55,14 +54,12 @@ pub struct Check {
     pub changed: bool,
     /// Hash of the addresses that were listed.
     pub url_fingerprint: Option<String>,
-    /// What went wrong.
     pub error_message: Option<String>,
 }
 
 /// Something worth telling.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// What happened.
     pub code: Code,
     /// Whether a person is to look at it first.
     pub held: bool,
@@ -132,7 +129,6 @@ pub struct Detail {
     /// Whether entries may have been missed in between.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gap: bool,
-    /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// How often in a row.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use super::beside::newest_of;
-use super::news::{News, first_news, proven_new, tell};
+use super::news::{News, announce, first_news, proven_new};
 use super::{Next, Record, SURE_AFTER, SeenEntries, adopt_settings, same_settings, unconfirmed_links};
 use crate::blogs::config::{Blog, Rules};
 use crate::blogs::detect;
@@ -20,7 +20,7 @@ pub(super) const DATE_SLACK: Duration = Duration::from_secs(24 * 60 * 60);
 const SHORT_LIST: usize = 4;
 
 /// A list that is not to be believed, yet.
-pub(super) struct Doubted {
+pub(super) struct Suspected {
     pub(super) trouble: CheckFailure,
     pub(super) unconfirmed: Option<Unconfirmed>,
 }
@@ -34,13 +34,11 @@ pub(super) fn suspicion(
     detector: Detector,
     entries: &[FoundEntry],
     total: usize,
-) -> Result<(), Doubted> {
-    let before = match state.decided_by == Some(detector) && same_settings(blog, state) {
-        true => state.url_count,
-        false => 0,
-    };
+) -> Result<(), Suspected> {
+    let before =
+        if state.decided_by == Some(detector) && same_settings(blog, state) { state.url_count } else { 0 };
     let refuse = |kind, message: String, unconfirmed| {
-        Err(Doubted { trouble: CheckFailure { kind, message }, unconfirmed })
+        Err(Suspected { trouble: CheckFailure { kind, message }, unconfirmed })
     };
     let kept = state.unconfirmed.clone();
     let lost = CheckFailureKind::Lost(detector);
@@ -104,9 +102,10 @@ pub(super) fn read(
         Some(at) if detector == Detector::Sitemap && sitemap_changed(next, state) => Mode::Careful(at),
         Some(_) => Mode::Usual,
     };
-    let unseen: Vec<&FoundEntry> = match is_plainly_known(state, detector, entries) {
-        true => Vec::new(),
-        false => entries.iter().filter(|entry| !seen.knows(entry)).collect(),
+    let unseen: Vec<&FoundEntry> = if is_plainly_known(state, detector, entries) {
+        Vec::new()
+    } else {
+        entries.iter().filter(|entry| !seen.knows(entry)).collect()
     };
     let mut news = News::new(Vec::new());
     let mut waiting: Vec<String> = Vec::new();
@@ -116,8 +115,8 @@ pub(super) fn read(
             if detector == Detector::Feed {
                 next.state.silence.begin(entries.iter().filter_map(|entry| entry.published_at), next.now);
             }
-            let (entries, told) = (entries.len(), news.entries.len());
-            next.events.push(BlogEvent::Baseline { detector, entries, told });
+            let (entries, announced) = (entries.len(), news.entries.len());
+            next.events.push(BlogEvent::Baseline { detector, entries, announced });
         }
         Mode::Careful(since) => {
             news.entries = match detector {
@@ -127,8 +126,8 @@ pub(super) fn read(
                 Detector::Sitemap => proven_new(entries, &unseen, since, next.now),
                 Detector::Html => Vec::new(),
             };
-            let (entries, told) = (entries.len(), news.entries.len());
-            next.events.push(BlogEvent::NewBaseline { detector, entries, told });
+            let (entries, announced) = (entries.len(), news.entries.len());
+            next.events.push(BlogEvent::NewBaseline { detector, entries, announced });
         }
         Mode::Usual => match detector {
             Detector::Feed => usual_feed(next, state, entries, &unseen, &mut news),
@@ -157,7 +156,7 @@ pub(super) fn read(
     }
     record(next, &mode, entries, &unseen, &waiting, seen);
     remember(next, blog, detector, entries, total, waiting);
-    tell(next, detector, rules, news);
+    announce(next, detector, rules, news);
 }
 
 /// Whether the state alone shows that nothing is new.

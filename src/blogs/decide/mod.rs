@@ -9,7 +9,7 @@ mod trouble;
 use std::collections::HashSet;
 use std::time::Duration;
 
-pub use self::beside::{has_resumed, should_look_beside};
+pub use self::beside::{has_resumed, should_cross_check};
 pub use self::decision::{Change, Check, Code, Decision, Detail, Record, SeenEntries};
 use super::config::{Blog, Rules};
 use super::events::{BlogEvent, Discovery, Loss};
@@ -47,7 +47,6 @@ pub enum PauseFlag {
 /// Whether a blog is to be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// Now.
     Now,
     /// Not now: it is paused, or its own `every` is not over.
     NotNow,
@@ -63,8 +62,8 @@ pub fn waits_until(state: &State, now: Timestamp) -> Option<Timestamp> {
 }
 
 /// Whether the blog is to be checked now.
-pub fn due(blog: &Blog, state: Option<&State>, rest: PauseFlag, now: Timestamp) -> Due {
-    if rest == PauseFlag::Paused && state.is_none_or(|state| same_settings(blog, state)) {
+pub fn due(blog: &Blog, state: Option<&State>, pause: PauseFlag, now: Timestamp) -> Due {
+    if pause == PauseFlag::Paused && state.is_none_or(|state| same_settings(blog, state)) {
         return Due::NotNow;
     }
     let Some(state) = state else { return Due::Now };
@@ -77,9 +76,10 @@ pub fn due(blog: &Blog, state: Option<&State>, rest: PauseFlag, now: Timestamp) 
     };
     let Some(every) = blog.every.map(Span::duration) else { return Due::Now };
     // Runs do not begin on the dot: a little too early is better than a whole run too late.
-    match waits(state.last_check_at, every.saturating_sub((every / 10).min(Duration::from_secs(300)))) {
-        true => Due::NotNow,
-        false => Due::Now,
+    if waits(state.last_check_at, every.saturating_sub((every / 10).min(Duration::from_secs(300)))) {
+        Due::NotNow
+    } else {
+        Due::Now
     }
 }
 
@@ -149,7 +149,7 @@ pub fn decide_check(
             if next.state.known != *known {
                 next.state.known.clone_from(known);
             }
-            let decider = next.look_beside(blog, rules, state, sighting, seen).unwrap_or(*detector);
+            let decider = next.cross_check(blog, rules, state, sighting, seen).unwrap_or(*detector);
             next.succeed(decider);
             next.finish(state, now)
         }
@@ -167,7 +167,7 @@ pub fn decide_check(
                     let mut next = Next::new(blog, state, sighting, Check::default());
                     next.state.known.clone_from(known);
                     list::read(&mut next, blog, rules, state, (*detector, entries.as_slice(), *total), seen);
-                    let decider = next.look_beside(blog, rules, state, sighting, seen).unwrap_or(*detector);
+                    let decider = next.cross_check(blog, rules, state, sighting, seen).unwrap_or(*detector);
                     next.succeed(decider);
                     next.state.last_full_read_at = Some(now);
                     next.finish(state, now)
@@ -269,7 +269,7 @@ impl Next {
     }
 
     /// What the sitemap beside a feed that has stopped means; answers who decides instead of the feed, if so.
-    fn look_beside(
+    fn cross_check(
         &mut self,
         blog: &Blog,
         rules: &Rules,
@@ -291,7 +291,7 @@ impl Next {
             state.feed_stopped_at = None;
         }
         if state.last_success_at.is_some()
-            && let Some(notice) = state.silence.look(self.check.changed, now)
+            && let Some(notice) = state.silence.check(self.check.changed, now)
         {
             self.events.push(notice.into());
         }

@@ -63,7 +63,7 @@ pub(super) fn first_news(entries: &[FoundEntry], first_run: FirstRun) -> Vec<Fou
     }
 }
 
-pub(super) fn tell(next: &mut Next, detector: Detector, rules: &Rules, mut news: News) {
+pub(super) fn announce(next: &mut Next, detector: Detector, rules: &Rules, mut news: News) {
     if news.entries.is_empty() {
         return;
     }

@@ -12,7 +12,7 @@ const REMIND_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Runs do not begin on the dot: a reminder may come this much early.
 const REMIND_SLACK: Duration = Duration::from_secs(5 * 60);
 /// The longest that a server may send us away.
-const LONGEST_REST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(super) fn decide_check(
     blog: &Blog,
@@ -32,7 +32,7 @@ pub(super) fn decide_check(
     let since = *remembered.failing_since.get_or_insert(now);
     let failures = remembered.failures_in_a_row;
     match trouble.kind {
-        CheckFailureKind::Later(after) => remembered.not_before = Some(now.plus(after.min(LONGEST_REST))),
+        CheckFailureKind::Later(after) => remembered.not_before = Some(now.plus(after.min(MAX_PAUSE))),
         // Searched for in the next check: this one has cost the site enough.
         CheckFailureKind::Lost(Detector::Feed) if failures >= SURE_AFTER => {
             remembered.next_feed_discovery_at = Some(now);

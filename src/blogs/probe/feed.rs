@@ -32,9 +32,10 @@ impl ProbeRun<'_> {
         let (blog, context, at) =
             (self.blog.clone(), feed_context(&head, &self.prober.zone), head.final_url.clone());
         let read = apart(body, move |body| {
-            let feed = match detect::wants_texts(&blog) {
-                true => feed::parse(body, &context)?,
-                false => feed::parse_heads(body, &context)?,
+            let feed = if detect::wants_texts(&blog) {
+                feed::parse(body, &context)?
+            } else {
+                feed::parse_heads(body, &context)?
             };
             let (is_fitting, total) = (fits(&feed, &at), feed.entries.len());
             Ok::<_, feed::FeedError>((is_fitting, total, detect::feed_entries(feed, &blog)))

@@ -75,7 +75,7 @@ struct ProbeRun<'a> {
 impl Prober {
     /// Looks at a blog.
     pub async fn check(&self, blog: &Blog, state: &State, now: Timestamp) -> Sighting {
-        let mut look = ProbeRun {
+        let mut probe = ProbeRun {
             prober: self,
             blog,
             state,
@@ -88,8 +88,8 @@ impl Prober {
             page: None,
             robots: None,
         };
-        let seen = look.run().await;
-        let ProbeRun { feed_search, other_feeds, sitemap_search, beside, still_stopped, .. } = look;
+        let seen = probe.run().await;
+        let ProbeRun { feed_search, other_feeds, sitemap_search, beside, still_stopped, .. } = probe;
         let (http_status, moved_to, outcome) = match seen {
             Ok(read) => (Some(read.head.status), read.head.permanent_url, Ok(read.reading)),
             Err(miss) => (miss.status, None, Err(miss.trouble)),
@@ -131,7 +131,7 @@ impl ProbeRun<'_> {
                         }
                     },
                     Ok(read) => {
-                        self.look_beside(*detector, &read).await;
+                        self.cross_check(*detector, &read).await;
                         return Ok(read);
                     }
                     Err(miss) => return Err(miss),
@@ -140,7 +140,7 @@ impl ProbeRun<'_> {
             if target == Target::Search
                 && let Some(read) = self.search(*detector).await?
             {
-                self.look_beside(*detector, &read).await;
+                self.cross_check(*detector, &read).await;
                 return Ok(read);
             }
         }
@@ -149,10 +149,10 @@ impl ProbeRun<'_> {
     }
 
     /// Reads the sitemap beside a feed that has stopped: the site may go on without it.
-    async fn look_beside(&mut self, detector: Detector, read: &Read) {
+    async fn cross_check(&mut self, detector: Detector, read: &Read) {
         let sitemap = Detector::Sitemap;
         if detector != Detector::Feed
-            || !decide::should_look_beside(self.blog, self.state, &read.reading, self.now)
+            || !decide::should_cross_check(self.blog, self.state, &read.reading, self.now)
         {
             return;
         }
@@ -223,7 +223,7 @@ impl ProbeRun<'_> {
             Error::Later { after, why: Why::Asked(_), .. } => CheckFailureKind::Later(*after),
             _ => CheckFailureKind::Other,
         };
-        let trouble = CheckFailure { kind, message: told(detector, url, &error.told()) };
+        let trouble = CheckFailure { kind, message: describe(detector, url, &error.describe()) };
         Miss { trouble, status: error.status(), is_passing: error.is_retryable() }
     }
 }
@@ -239,12 +239,12 @@ impl Miss {
 
     fn lost(detector: Detector, url: &Url, status: Option<u16>, why: &impl std::fmt::Display) -> Self {
         let trouble =
-            CheckFailure { kind: CheckFailureKind::Lost(detector), message: told(detector, url, why) };
+            CheckFailure { kind: CheckFailureKind::Lost(detector), message: describe(detector, url, why) };
         Self { trouble, status, is_passing: false }
     }
 }
 
-fn told(detector: Detector, url: &Url, why: &impl std::fmt::Display) -> String {
+fn describe(detector: Detector, url: &Url, why: &impl std::fmt::Display) -> String {
     let what = match detector {
         Detector::Feed => "feed",
         Detector::Sitemap => "sitemap",

@@ -51,20 +51,19 @@ impl ProbeRun<'_> {
             (self.blog.clone(), feed_context(&head, &self.prober.zone), head.final_url.clone());
         let read = apart(body, move |body| {
             // Some give the address of the feed itself as that of the blog.
-            let as_feed = match looks_like_xml(body) {
-                true => feed::parse_heads(body, &context).ok().map(|feed| detect::feed_entries(feed, &blog)),
-                false => None,
+            let as_feed = if looks_like_xml(body) {
+                feed::parse_heads(body, &context).ok().map(|feed| detect::feed_entries(feed, &blog))
+            } else {
+                None
             };
             let html = Html::read(body, context.content_type.as_deref(), Some(&at));
             let feeds = html.feeds().iter().filter(|feed| !is_about_comments(feed));
             let feeds: Vec<Url> = feeds.filter_map(|feed| resolve_web(Some(&at), &feed.href)).collect();
-            let linked = match feeds.is_empty() {
-                true => HashSet::new(),
-                false => detect::linked_keys(&html, &blog),
-            };
-            let entries = match blog.uses(Detector::Html) && as_feed.is_none() {
-                true => detect::page_entries(&html, &blog)?,
-                false => Vec::new(),
+            let linked = if feeds.is_empty() { HashSet::new() } else { detect::linked_keys(&html, &blog) };
+            let entries = if blog.uses(Detector::Html) && as_feed.is_none() {
+                detect::page_entries(&html, &blog)?
+            } else {
+                Vec::new()
             };
             let emptiness = emptiness(&html, body);
             Ok::<_, crate::parse::html::BadSelector>((feeds, linked, as_feed, entries, emptiness))

@@ -13,7 +13,7 @@ use crate::parse::url::{Url, resolve_web};
 /// Documents that a page or robots.txt names and that are tried; a hostile one names thousands.
 const MAX_NAMED: usize = 8;
 /// Feeds that are not read and that are told.
-const TOLD: usize = 20;
+const MAX_OTHER_FEEDS: usize = 20;
 /// Where sitemaps usually are.
 const SITEMAP_PATHS: [&str; 3] = ["/sitemap.xml", "/sitemap_index.xml", "/wp-sitemap.xml"];
 
@@ -54,7 +54,7 @@ impl ProbeRun<'_> {
             }
         }
         let others = named.into_iter().filter(|url| found.as_ref().is_none_or(|(chosen, _)| url != chosen));
-        self.other_feeds = others.take(TOLD).map(String::from).collect();
+        self.other_feeds = others.take(MAX_OTHER_FEEDS).map(String::from).collect();
         let Some((url, read)) = found else {
             self.feed_search = Some(None);
             return Ok(None);

@@ -11,13 +11,9 @@ use crate::{params, sql};
 pub struct ChangeRow {
     /// Its number, as people name it.
     pub id: i64,
-    /// The job.
     pub job_name: String,
-    /// The blog.
     pub blog_id: String,
-    /// When it was found.
     pub found_at: Timestamp,
-    /// What happened.
     pub code: Code,
     /// Whether a person was to look at it first.
     pub held: bool,
@@ -37,7 +33,6 @@ pub struct ChangeDelivery {
     pub job_name: String,
     /// The channel it goes through.
     pub channel: String,
-    /// Where it stands.
     pub state: String,
 }
 
@@ -138,9 +133,9 @@ pub fn find_found_since(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<Option<Times
 /// Whether no message tells any of these changes yet.
 pub fn are_unannounced(tx: &mut Tx<'_>, ids: &[i64]) -> db::Result<bool> {
     for id in ids {
-        let told =
+        let marked =
             tx.count(sql!("SELECT 1 FROM blog_changes WHERE id = ?1 AND digest IS NOT NULL"), params![id])?;
-        if told == 1 {
+        if marked == 1 {
             return Ok(false);
         }
     }

@@ -11,7 +11,6 @@ use crate::{params, sql};
 /// An entry that was seen on a blog.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct EntryRow {
-    /// The blog.
     pub blog_id: String,
     /// What it is recognised by.
     #[serde(skip)]
@@ -22,7 +21,6 @@ pub struct EntryRow {
     pub title: Option<String>,
     /// When it was published, as far as that is said.
     pub published_at: Option<Timestamp>,
-    /// When it was seen first.
     pub first_seen_at: Timestamp,
 }
 

@@ -7,7 +7,6 @@ use crate::{params, sql};
 /// One check, as it was written down.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct CheckRow {
-    /// When.
     pub checked_at: Timestamp,
     /// The HTTP status that decided.
     pub http_status: Option<i64>,
@@ -17,7 +16,6 @@ pub struct CheckRow {
     pub changed: bool,
     /// Hash of the addresses that were listed.
     pub url_fingerprint: Option<String>,
-    /// What went wrong.
     pub error_message: Option<String>,
 }
 

@@ -112,7 +112,7 @@ pub fn list_paused(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<HashMap<String
     let pauses = pause::list(tx, now)?;
     Ok(pauses
         .into_iter()
-        .filter_map(|rest| Some((rest.name.name_of(BLOG)?.to_owned(), rest.reason)))
+        .filter_map(|pause| Some((pause.name.name_of(BLOG)?.to_owned(), pause.reason)))
         .collect())
 }
 

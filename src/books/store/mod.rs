@@ -9,9 +9,9 @@ mod view;
 
 pub use books::{add_job_book, find_book, has_book, has_books, mark_unwanted, put_book};
 pub use delivery::{
-    BookPause, QueuedDigest, add_digest, count_on_their_way, count_resting, count_undelivered, count_waiting,
-    find_digest, last_digest_at, list_repeatable, list_rests, list_undelivered, mark_delivered, mark_refused,
-    refused_at, reset_deliveries,
+    BookPause, QueuedDigest, add_digest, count_on_their_way, count_paused, count_undelivered, count_waiting,
+    find_digest, last_digest_at, list_pauses, list_repeatable, list_undelivered, mark_delivered,
+    mark_refused, refused_at, reset_deliveries,
 };
 pub use export::{DeliveryRow, list_books_after, list_deliveries_after};
 pub use import::{

@@ -9,30 +9,25 @@ use crate::{params, sql};
 /// What a token leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenTarget {
-    /// The prompt.
     pub prompt_text: String,
     /// The book that it is about; `None` if the book is gone.
     pub title: Option<String>,
     /// The first moment at which it no longer works.
     pub expires_at: Timestamp,
-    /// When somebody ended it by hand.
     pub revoked_at: Option<Timestamp>,
 }
 
 /// A token in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenRow {
-    /// The token.
     pub token: Token,
     /// The book that its prompt is about.
     pub isbn13: Isbn13,
     /// The title of the book.
     pub title: Option<String>,
-    /// When it was made.
     pub created_at: Timestamp,
     /// The first moment at which it no longer works.
     pub expires_at: Timestamp,
-    /// When somebody ended it by hand.
     pub revoked_at: Option<Timestamp>,
 }
 

@@ -20,7 +20,6 @@ pub struct BookQuery<'a> {
 /// A book in a listing.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct BookRow {
-    /// The book.
     #[serde(flatten)]
     pub book: Book,
     /// When any job first found it.
@@ -34,11 +33,8 @@ pub struct BookRow {
 /// A job that found a book.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct JobMail {
-    /// The job.
     pub job_name: JobName,
-    /// When it found the book.
     pub first_seen_at: Timestamp,
-    /// When it delivered it.
     pub delivered_at: Option<Timestamp>,
     /// When it last sent it, also as a repeat.
     pub last_sent_at: Option<Timestamp>,
@@ -51,7 +47,6 @@ pub struct SentDigest {
     pub id: i64,
     /// The job that told it.
     pub job_name: JobName,
-    /// When it was accepted.
     pub delivered_at: Timestamp,
     /// How many books it had.
     pub books: usize,

@@ -180,10 +180,10 @@ impl Email {
         let (Some(transport), Some(from), true) = (transport, from, problems.is_empty()) else {
             return Err(problems);
         };
-        let bracketed = config.list_id.as_deref().map(|id| match id.contains('<') {
-            true => id.to_owned(),
-            false => format!("<{id}>"),
-        });
+        let bracketed = config
+            .list_id
+            .as_deref()
+            .map(|id| if id.contains('<') { id.to_owned() } else { format!("<{id}>") });
         Ok(Self {
             transport,
             from,
@@ -293,7 +293,7 @@ impl Backend for Email {
                 self.send_over_smtp(server, kept, channel, channel_env, &to, &mail, progress).await
             }
             Transport::File(directory) => write_file(directory, &row.key, &mail)
-                .map(|path| Accepted { remote_id: Some(path.display().to_string()), rest_until: None }),
+                .map(|path| Accepted { remote_id: Some(path.display().to_string()), pause_until: None }),
             Transport::Memory(mails) => {
                 mails.lock().push(mail);
                 Ok(Accepted::default())

@@ -245,7 +245,7 @@ pub(super) async fn deliver(
     fail::point("email.after_end");
     match answered {
         Ok(reply) => {
-            Ok(Accepted { remote_id: Some(reply.text()).filter(|said| !said.is_empty()), rest_until: None })
+            Ok(Accepted { remote_id: Some(reply.text()).filter(|said| !said.is_empty()), pause_until: None })
         }
         Err(fault @ Fault::Refused(_)) => {
             progress.take_back();

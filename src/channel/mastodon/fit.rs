@@ -107,9 +107,12 @@ pub(crate) fn fit(
 
     view = View { hashtags: String::new(), ..with(least) };
     let letters: Vec<&str> = view.headline.graphemes(true).collect();
-    let short = |kept: usize| match kept == letters.len() {
-        true => letters.concat(),
-        false => format!("{}…", letters[..kept].concat().trim_end()),
+    let short = |kept: usize| {
+        if kept == letters.len() {
+            letters.concat()
+        } else {
+            format!("{}…", letters[..kept].concat().trim_end())
+        }
     };
     let kept = largest(letters.len() + 1, |kept| fits(&View { headline: short(kept), ..view.clone() }))?;
     match kept {

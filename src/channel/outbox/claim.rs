@@ -190,7 +190,7 @@ pub(super) fn mark_abandoned(
     for row in in_hand {
         let ended_at = row.lease().and_then(|lease| lease.ended_at(&due.moment));
         let Some(ended_at) = ended_at else { continue };
-        let not_before = decide::look_after(ended_at, row.attempts, &row.key, settings);
+        let not_before = decide::resolve_after(ended_at, row.attempts, &row.key, settings);
         let changed = tx.execute(
             sql!(
                 "UPDATE outbox SET state = 'unknown', not_before = ?3,

@@ -18,14 +18,12 @@ pub enum Answer {
     Done {
         /// Its number; a repeat has a number of its own.
         id: i64,
-        /// Where it stands.
         state: State,
     },
     /// There is no such message.
     Missing,
     /// In this state that cannot be done.
     NotNow {
-        /// Where it stands.
         state: State,
         /// Why not, and what can be done.
         why: Phrase,
@@ -129,7 +127,7 @@ fn end(
     }
     topics::note(tx, &row, code, None, now)?;
     let id = row.id;
-    topics.tell(tx, &Row { state, last_error: error, suspicion: None, ..row }, outcome, now)?;
+    topics.notify_owner(tx, &Row { state, last_error: error, suspicion: None, ..row }, outcome, now)?;
     Ok(Answer::Done { id, state })
 }
 
@@ -163,9 +161,9 @@ pub fn skip_job(tx: &mut Tx<'_>, job: &str, topics: &Topics, now: Timestamp) -> 
 
 /// Ends the rest of a channel and makes what waits for it due; answers whether it rested, and how much is due.
 pub fn resume_channel(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<(bool, u64)> {
-    let rested = pause::reset(tx, &Subject::channel(channel))?;
+    let was_paused = pause::reset(tx, &Subject::channel(channel))?;
     claim::put_locked_with(tx, channel, None)?;
-    Ok((rested, store::put_due(tx, channel, now)?))
+    Ok((was_paused, store::put_due(tx, channel, now)?))
 }
 
 /// What nobody has looked into although it may have been sent is looked into first.

@@ -71,13 +71,9 @@ pub fn list_after(
 /// How many messages of a job on a channel stand in a state.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct DeliveryCount {
-    /// The job.
     pub job_name: String,
-    /// The channel.
     pub channel: String,
-    /// The state.
     pub state: String,
-    /// How many.
     pub count: i64,
 }
 

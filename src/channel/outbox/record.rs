@@ -30,7 +30,7 @@ impl Sender {
         let step = Transition { error: step.error.map(|why| redact(&why).into_owned()), ..step };
         let print = channel.credentials_fingerprint();
         loop {
-            let written = self.write(&row, &step, &print, Owners::Tell).await;
+            let written = self.write(&row, &step, &print, Owners::Notify).await;
             let error = match written {
                 Ok(true) => break,
                 Ok(false) => {
@@ -88,11 +88,11 @@ impl Sender {
                 };
                 let code = DeliveryCode::after_attempt(step.state);
                 topics::note(tx, &after, code, step.error.as_deref(), now)?;
-                if let Some(rest) = &step.rest {
-                    put_pause(tx, &after, rest, &print, now)?;
+                if let Some(pause) = &step.pause {
+                    put_pause(tx, &after, pause, &print, now)?;
                 }
-                if let (Some(outcome), Owners::Tell) = (DeliveryOutcome::of(step.state), owners) {
-                    topics.tell(tx, &after, outcome, now)?;
+                if let (Some(outcome), Owners::Notify) = (DeliveryOutcome::of(step.state), owners) {
+                    topics.notify_owner(tx, &after, outcome, now)?;
                 }
                 fail::point("outbox.recording");
                 Ok(true)
@@ -106,14 +106,14 @@ impl Sender {
         for row in unannounced {
             let (id, topic) = (row.id, row.topic.clone());
             let topics = self.topics.clone();
-            let told = self
+            let notified = self
                 .db
                 .write(move |tx| match DeliveryOutcome::of(row.state) {
-                    Some(outcome) => topics.tell(tx, &row, outcome, tx.now()),
+                    Some(outcome) => topics.notify_owner(tx, &row, outcome, tx.now()),
                     None => Ok(()),
                 })
                 .await;
-            if let Err(error) = told {
+            if let Err(error) = notified {
                 tracing::error!(delivery = id, topic, "Its owner still cannot be told: {error}");
             }
         }
@@ -124,20 +124,26 @@ impl Sender {
 /// Whether owners are told now or in a later pass.
 #[derive(Clone, Copy)]
 enum Owners {
-    Tell,
+    Notify,
     Later,
 }
 
 /// Pauses the channel; the first to do so raises the alert.
-fn put_pause(tx: &mut Tx<'_>, row: &Row, rest: &ChannelPause, print: &str, now: Timestamp) -> db::Result<()> {
+fn put_pause(
+    tx: &mut Tx<'_>,
+    row: &Row,
+    pause: &ChannelPause,
+    print: &str,
+    now: Timestamp,
+) -> db::Result<()> {
     let name = Subject::channel(&row.channel);
     let why = row.last_error.as_deref().unwrap_or("it asked us to wait");
-    let (until, code) = match rest {
+    let (until, code) = match pause {
         ChannelPause::Until(until) => (Some(*until), ChannelCode::AskedToWait),
         ChannelPause::Unsafe(until) => (Some(*until), ChannelCode::NoEncryption),
         ChannelPause::Locked => (None, ChannelCode::CredentialsRejected),
     };
-    if *rest == ChannelPause::Locked {
+    if *pause == ChannelPause::Locked {
         claim::put_locked_with(tx, &row.channel, Some(print))?;
     }
     if pause::put(tx, &name, until, &Phrase::from_stored(why), now)? {
@@ -150,7 +156,7 @@ fn put_pause(tx: &mut Tx<'_>, row: &Row, rest: &ChannelPause, print: &str, now: 
 fn say(row: &Row, step: &Transition) {
     let why = step.error.as_deref().unwrap_or_default();
     let (id, channel) = (row.id, row.channel.as_str());
-    match (step.state, &step.rest) {
+    match (step.state, &step.pause) {
         (_, Some(ChannelPause::Locked)) => {
             tracing::error!(delivery = id, channel, "channel {channel} is paused: {why}");
         }

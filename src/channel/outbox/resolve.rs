@@ -79,7 +79,7 @@ impl Sender {
         } {
             let (name, id, remote_id) = (channel.name.clone(), row.id, found.clone());
             if !self.db.read(move |tx| store::is_taken(tx, &name, &remote_id, id)).await? {
-                return Ok(Finding::Accepted(Accepted { remote_id: Some(found), rest_until: None }));
+                return Ok(Finding::Accepted(Accepted { remote_id: Some(found), pause_until: None }));
             }
         }
         Ok(Finding::NotSent)

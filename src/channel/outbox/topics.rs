@@ -32,14 +32,14 @@ impl Topics {
     pub fn on(
         mut self,
         topic: &str,
-        settled: impl Fn(&mut Tx<'_>, &Row, DeliveryOutcome) -> db::Result<()> + Send + Sync + 'static,
+        on_delivered: impl Fn(&mut Tx<'_>, &Row, DeliveryOutcome) -> db::Result<()> + Send + Sync + 'static,
     ) -> Self {
-        self.0.insert(topic.to_owned(), Arc::new(settled));
+        self.0.insert(topic.to_owned(), Arc::new(on_delivered));
         self
     }
 
     /// Tells the owner of `row`, whose new state is final, and notes that it has been told.
-    pub(super) fn tell(
+    pub(super) fn notify_owner(
         &self,
         tx: &mut Tx<'_>,
         row: &Row,
@@ -47,7 +47,7 @@ impl Topics {
         now: Timestamp,
     ) -> db::Result<()> {
         match self.0.get(&row.topic) {
-            Some(settled) => settled(tx, row, outcome)?,
+            Some(on_delivered) => on_delivered(tx, row, outcome)?,
             None => tracing::debug!(topic = row.topic, "Nobody waits for the outcome of delivery {}", row.id),
         }
         store::mark_owner_notified(tx, row.id, now)

@@ -153,7 +153,7 @@ async fn run_jobs(
     let mut told = Ok(());
     let running = async {
         let finished = runner
-            .run_telling(chosen, selection, &context.stop, |job, finished| {
+            .run_reporting(chosen, selection, &context.stop, |job, finished| {
                 let line = bars.end(job, || report.tell(job, finished));
                 if told.is_ok() {
                     told = line;

@@ -46,12 +46,13 @@ impl TargetCollector {
                     })
                     .await?;
                 // Told once: a branch that stays away is nothing to do about every hour.
-                match news {
-                    false => Ok(()),
-                    true => Err(Halt::Failed(format!(
+                if !news {
+                    Ok(())
+                } else {
+                    Err(Halt::Failed(format!(
                         "the branch `{branch}` was deleted from `{path}`; its commits are kept, and it is picked up \
-                         again if it comes back. `tsuzuki branch rm {path} {branch}` stops asking"
-                    ))),
+                     again if it comes back. `tsuzuki branch rm {path} {branch}` stops asking"
+                    )))
                 }
             }
         }

@@ -31,15 +31,10 @@ const MOST_WALKS: usize = 5;
 
 /// A target under a lease, and what is needed to collect it.
 pub struct TargetCollector {
-    /// The host it is on.
     pub client: Arc<dyn Host>,
-    /// The database.
     pub db: Db,
-    /// The time.
     pub clock: Clock,
-    /// The lease.
     pub claimed: Claimed,
-    /// Its project.
     pub project: Project,
     /// What is older is not stored.
     pub since: Option<Timestamp>,
@@ -272,12 +267,11 @@ impl TargetCollector {
                 Ok(is_known)
             })
             .await?;
-        match is_known {
-            true => self.after_pages(walk, state).await,
-            false => {
-                let name = self.client.name();
-                Ok(Walked::NeedsWhole(format!("{name} no longer knows the commit that was read last")))
-            }
+        if is_known {
+            self.after_pages(walk, state).await
+        } else {
+            let name = self.client.name();
+            Ok(Walked::NeedsWhole(format!("{name} no longer knows the commit that was read last")))
         }
     }
 

@@ -69,10 +69,7 @@ impl TargetCollector {
     }
 
     pub(super) fn check_stop(&self) -> Result<(), Halt> {
-        match self.stop.is_cancelled() {
-            true => Err(Halt::Stopped),
-            false => Ok(()),
-        }
+        if self.stop.is_cancelled() { Err(Halt::Stopped) } else { Ok(()) }
     }
 }
 

@@ -117,7 +117,6 @@ pub enum TokenKind {
 pub struct Range<'a> {
     /// `None` for the whole history.
     pub base: Option<&'a str>,
-    /// A SHA.
     pub head: &'a str,
 }
 
@@ -131,13 +130,10 @@ pub struct HostKind {
 
 /// What a client is made of.
 pub struct HostAccess {
-    /// Who asks.
     pub fetcher: Fetcher,
-    /// The time.
     pub clock: Clock,
     /// The address of the host.
     pub base: Url,
-    /// The token.
     pub token: Option<SecretString>,
     /// How the token is shown.
     pub token_kind: TokenKind,
@@ -186,7 +182,6 @@ pub enum Error {
     Later {
         /// What the host calls itself.
         host: &'static str,
-        /// When.
         until: Timestamp,
         /// What it says.
         why: String,

@@ -73,7 +73,6 @@ pub struct StatRow {
     /// The project's path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// The branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// The person's name; a mark follows where two people have the same.
@@ -82,7 +81,6 @@ pub struct StatRow {
     /// How many people it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub people: Option<usize>,
-    /// The figures.
     #[serde(flatten)]
     pub sum: Sum,
 }
@@ -96,9 +94,7 @@ impl StatRow {
 /// Commits that the config leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct LeftOut {
-    /// By their authors.
     pub authors: i64,
-    /// By their titles.
     pub titles: i64,
 }
 

@@ -59,12 +59,12 @@ impl Announcer {
             !matches!(subject.word(), "job" | "channel") || configured.contains(subject.as_str())
         };
         // Mostly nothing has changed, and a look keeps nobody from writing.
-        let look = is_configured.clone();
-        let looked = self.db.read(move |tx| {
-            let changes = Changes::find(tx, &look, tx.now())?;
+        let is_known = is_configured.clone();
+        let found = self.db.read(move |tx| {
+            let changes = Changes::find(tx, &is_known, tx.now())?;
             Ok((changes.is_empty(), store::list_unannounced(tx)?))
         });
-        let unannounced = match looked.await? {
+        let unannounced = match found.await? {
             (true, unannounced) => unannounced,
             (false, _) => {
                 let update = self.db.write(move |tx| {

@@ -11,8 +11,8 @@ use super::{Gemini, KEY_HEADER, judge, lost};
 use crate::llm::call::{CallError, Line, ProviderPause, Repair, TokenUsage};
 
 /// How often we look whether an upload can be used, and how long we wait in between.
-const LOOKS: u32 = 30;
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+const MAX_POLLS: u32 = 30;
+const POLL_EVERY: Duration = Duration::from_secs(2);
 /// Deleting is a courtesy: the other side deletes after two days by itself.
 const DELETE_WITHIN: Duration = Duration::from_secs(20);
 
@@ -74,7 +74,7 @@ impl Gemini {
     }
 
     async fn wait_until_usable(&self, line: &Line<'_>, mut upload: Upload) -> Result<Upload, CallError> {
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_POLLS {
             match upload.state.as_str() {
                 "ACTIVE" | "" => return Ok(upload),
                 "FAILED" => {
@@ -86,7 +86,7 @@ impl Gemini {
                         repair: Repair::None,
                     });
                 }
-                _ => tokio::time::sleep(LOOK_EVERY).await,
+                _ => tokio::time::sleep(POLL_EVERY).await,
             }
             let url = self.url(&format!("v1beta/{}", upload.name))?;
             let request = line.client(&url)?.get(url).header(KEY_HEADER, self.key()?);

@@ -73,9 +73,10 @@ fn open(section: &Section) -> Result<Opened, Problems> {
     let config: GeminiConfig = section.keys().cloned()?;
     let model = |key: &str, wanted: &Option<String>, usual: &str| {
         let model = wanted.as_deref().unwrap_or(usual);
-        match model.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')) {
-            true => Ok(model.to_owned()),
-            false => Err(section.problem(key, format!("`{model}` is not the name of a model"))),
+        if model.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')) {
+            Ok(model.to_owned())
+        } else {
+            Err(section.problem(key, format!("`{model}` is not the name of a model")))
         }
     };
     Ok(Opened {

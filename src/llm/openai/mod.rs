@@ -55,7 +55,6 @@ provider_config! {
     pub struct OpenAiConfig {
         /// The API key; local services often need none.
         pub api_key: Option<Secret>,
-        /// The model that screens.
         pub screen_model: String,
         /// The model that summarises; default: the one that screens.
         pub summary_model: Option<String>,
@@ -307,7 +306,7 @@ mod tests {
         }
         let unreadable = read_reply(b"<html>").unwrap_err();
         assert!(
-            matches!(&unreadable, CallError::ProviderPause(rest) if rest.may_have_counted()),
+            matches!(&unreadable, CallError::ProviderPause(pause) if pause.may_have_counted()),
             "{unreadable:?}"
         );
     }

@@ -13,7 +13,7 @@ pub use entries::{item_title, item_url};
 pub(super) use fetch::{Fetched, fetch_feed};
 
 use self::entries::mark_baseline;
-use self::fetch::{FeedAnswer, LONGEST_REST, left_alone_until, usable_validators};
+use self::fetch::{FeedAnswer, MAX_PAUSE, left_alone_until, usable_validators};
 use super::events::{self, FeedCode, ItemCode};
 use super::model::{NewItem, Recorded};
 use super::store::{self, FeedState};
@@ -58,12 +58,12 @@ pub(super) async fn collect(
             return Ok(Err(move_back(press, ctx, feed, asked).await?));
         }
         Ok(Fetched::Gone) => {
-            gone::rest(press, ctx, feed).await?;
+            gone::pause(press, ctx, feed).await?;
             return Ok(Err(unread(gone::words(&press.name))));
         }
         Ok(Fetched::Later(after, why)) => {
             let (job, address) = (press.name.clone(), feed.to_string());
-            let until = ctx.now().plus(after.min(LONGEST_REST));
+            let until = ctx.now().plus(after.min(MAX_PAUSE));
             ctx.write(move |tx| store::put_not_before(tx, &job, &address, until)).await?;
             return Ok(Err(unread(why)));
         }
@@ -95,7 +95,7 @@ async fn note_unchanged(
     ctx.write(move |tx| {
         let mut state = FeedState { validators: answer.validators.clone(), ..known.clone() };
         note_redirect(tx, &job, &feed, &mut state, answer.moved_to.as_ref(), now)?;
-        note_silence(tx, &job, &feed, state.silence.look(false, now), now)?;
+        note_silence(tx, &job, &feed, state.silence.check(false, now), now)?;
         store::put_feed(tx, &job, feed.as_str(), &state, now)
     })
     .await
@@ -198,7 +198,7 @@ pub(super) fn find_new(
     }
     if let Some(last) = known.last_success_at
         && unknown.len() == whole
-        && is_any_told(tx, job, &unknown)?
+        && is_any_announced(tx, job, &unknown)?
     {
         for item in unknown.iter_mut().filter(|item| item.published_at < last) {
             item.recorded = Some(Recorded::Rewritten);
@@ -217,7 +217,7 @@ pub(super) fn find_new(
 
 /// Whether the job knows title and date of one of the entries: then a feed of strangers has rewritten its addresses. A short
 /// feed whose entries were all replaced is full of strangers, too, but tells other things.
-fn is_any_told(tx: &mut Tx<'_>, job: &JobName, items: &[NewItem]) -> db::Result<bool> {
+fn is_any_announced(tx: &mut Tx<'_>, job: &JobName, items: &[NewItem]) -> db::Result<bool> {
     for item in items {
         if store::is_announced(tx, job, item)? {
             return Ok(true);
@@ -272,7 +272,7 @@ async fn write(
             state.silence.begin(read.items.iter().map(|item| item.published_at), now);
         } else {
             let is_news = collected.added + collected.filtered > 0;
-            note_silence(tx, &job, &feed, state.silence.look(is_news, now), now)?;
+            note_silence(tx, &job, &feed, state.silence.check(is_news, now), now)?;
         }
         store::put_feed(tx, &job, feed.as_str(), &state, now)?;
         Ok(collected)

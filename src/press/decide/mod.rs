@@ -100,7 +100,6 @@ pub struct Transition {
     pub reason: Option<Reason>,
     /// The new number of tries in vain.
     pub retry_count: u32,
-    /// When it was looked at.
     pub last_checked_at: Timestamp,
     /// Not to be looked at earlier.
     pub not_before: Option<Timestamp>,

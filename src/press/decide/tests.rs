@@ -59,7 +59,7 @@ const TABLE: &[(Event, [&str; 4])] = &[
     (Event::LimitReached, ["3/6/1", "3/6/1", "3/6/1", "-"]),
 ];
 
-fn told(transition: Option<Transition>) -> String {
+fn describe(transition: Option<Transition>) -> String {
     let Some(to) = transition else { return "-".to_owned() };
     let reason = to.reason.map_or("-".to_owned(), |reason| reason.code().to_string());
     format!("{}/{reason}/{}", to.status.code(), to.retry_count)
@@ -72,7 +72,7 @@ fn every_state_and_event_goes_where_the_document_says() {
         let (_, row) = TABLE.iter().find(|(listed, _)| *listed == event).unwrap();
         for (status, expected) in Status::ALL.iter().copied().zip(row) {
             let to = after(&item(status, 1), event, Some(&limits()), now());
-            assert_eq!(told(to), *expected, "{status:?} and {event:?}");
+            assert_eq!(describe(to), *expected, "{status:?} and {event:?}");
             assert!(to.is_none_or(|to| to.last_checked_at == now()), "last_checked_at always moves");
         }
     }
@@ -96,13 +96,13 @@ fn the_limit_closes_only_when_it_is_exceeded() {
             "{event:?} reaches the limit"
         );
         let beyond = after(&item(status, 3), event, Some(&limits()), now());
-        assert_eq!(told(beyond), "3/6/4", "{event:?} exceeds it");
+        assert_eq!(describe(beyond), "3/6/4", "{event:?} exceeds it");
         assert_eq!(
-            told(after(&item(status, u32::MAX), event, Some(&limits()), now())),
+            describe(after(&item(status, u32::MAX), event, Some(&limits()), now())),
             format!("3/6/{}", u32::MAX)
         );
         let none = RetryLimits { max_retries: 0, ..limits() };
-        assert_eq!(told(after(&item(status, 0), event, Some(&none), now())), "3/6/1");
+        assert_eq!(describe(after(&item(status, 0), event, Some(&none), now())), "3/6/1");
     }
 }
 
@@ -170,8 +170,14 @@ fn a_page_that_does_not_change_costs_no_try_while_the_reason_stays() {
 #[test]
 fn what_is_not_valuable_can_be_closed_at_once() {
     let strict = RetryLimits { not_valuable: NotValuable::Close, ..limits() };
-    assert_eq!(told(after(&item(Status::Unprocessed, 0), Event::NotWorth, Some(&strict), now())), "3/1/1");
-    assert_eq!(told(after(&item(Status::Unprocessed, 0), Event::NotReady, Some(&strict), now())), "1/2/1");
+    assert_eq!(
+        describe(after(&item(Status::Unprocessed, 0), Event::NotWorth, Some(&strict), now())),
+        "3/1/1"
+    );
+    assert_eq!(
+        describe(after(&item(Status::Unprocessed, 0), Event::NotReady, Some(&strict), now())),
+        "1/2/1"
+    );
 }
 
 #[test]

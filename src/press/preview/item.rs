@@ -53,7 +53,7 @@ pub(in crate::press) async fn preview(
     let page = match page::fetch(press, &item).await {
         Ok(page) => page,
         Err(error) => {
-            let why = error.told();
+            let why = error.describe();
             return Err(Failure::Failed(phrase!(
                 "{url} could not be read: {why}",
                 "{url} を読めません：{why}",
@@ -120,15 +120,15 @@ async fn find_item(press: &Press, db: &Db, url: &str) -> Result<Item, Failure> {
         return Ok(item);
     }
     let now = press.env.clock.now();
-    let mut told: Option<NewItem> = None;
+    let mut listed: Option<NewItem> = None;
     for feed in press.feeds() {
         if let Ok(Fetched::Feed(_, entries)) = fetch_feed(press, feed, &Validators::default()).await {
             let read = read_entries(&entries, Future::Now, &press.keys.patterns(), now);
-            told = told.or_else(|| read.items.into_iter().find(|item| item.url == url));
+            listed = listed.or_else(|| read.items.into_iter().find(|item| item.url == url));
         }
     }
-    let (title, published_at, excerpt) = match told {
-        Some(told) => (told.title, told.published_at, told.excerpt),
+    let (title, published_at, excerpt) = match listed {
+        Some(listed) => (listed.title, listed.published_at, listed.excerpt),
         None => (item_title("", &url), now, None),
     };
     Ok(Item {
@@ -203,7 +203,7 @@ async fn ask(press: &Press, item: &Item, page: ItemPage, screened: ModelInput) -
     }
     let sizes: Vec<u64> = page.files.iter().map(|file| file.bytes.unwrap_or(0)).collect();
     if let Some(obstacle) = llm.find_obstacle(&press.name, Purpose::Summary, &sizes).await? {
-        return Err(no_answer(press, AskError::Resting(obstacle)));
+        return Err(no_answer(press, AskError::Paused(obstacle)));
     }
     let workspace = Workspace::open().map_err(|error| Failure::Failed(error.to_string().into()))?;
     let has_text = !page.text.trim().is_empty();

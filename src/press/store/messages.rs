@@ -22,11 +22,9 @@ pub fn find_messages(tx: &mut Tx<'_>, job: &str, url: &str, except: i64) -> db::
 /// A message about an item, as people are told.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ItemDelivery {
-    /// Its number.
     pub id: i64,
     /// The channel it goes through.
     pub channel: String,
-    /// Where it stands.
     pub state: String,
     /// What went wrong last, or why it waits.
     pub last_error: Option<String>,

@@ -14,7 +14,9 @@ pub use feed::{
 pub use import::{ImportedItem, add_feed, add_imported, find_first_created};
 pub use messages::{ItemDelivery, Messages, find_messages, list_deliveries};
 pub use new::{add, find_found_since, is_announced, is_known};
-pub use transition::{apply, mark_answered, mark_ask_anew, mark_short, note, put, put_summary, put_verdict};
+pub use transition::{
+    apply, mark_answered, mark_bypass_cache, mark_short, note, put, put_summary, put_verdict,
+};
 
 use super::TOPIC;
 use super::decide::LONGEST_WAIT;

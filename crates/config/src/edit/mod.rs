@@ -30,27 +30,16 @@ pub enum EditError {
     NoSuchJob(String),
     /// The job does not set that key.
     #[error("the job `{job}` does not set `{key}`")]
-    NoSuchKey {
-        /// The job.
-        job: String,
-        /// The key.
-        key: String,
-    },
+    NoSuchKey { job: String, key: String },
     /// The place is written in a way that only a person should change.
     #[error("`{key}` is written in a way that has to be edited by hand, in line {line}")]
-    ByHand {
-        /// The key.
-        key: String,
-        /// Its line.
-        line: usize,
-    },
+    ByHand { key: String, line: usize },
     /// Someone else changed the file since it was read.
     #[error("`{0}` was changed by someone else meanwhile; nothing was written")]
     Changed(String),
     /// The file cannot be read or written.
     #[error("`{path}` cannot be changed: {why}")]
     File {
-        /// The file.
         path: String,
         /// What the system said.
         why: String,

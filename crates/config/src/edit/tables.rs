@@ -22,12 +22,11 @@ impl ConfigText {
             }
             Some(TomlValue { span, data: Data::Array(items) }) => {
                 let (span, items) = (span.clone(), items.clone());
-                match items.is_empty() {
-                    true => self.splice(span, &self.inline_list(tables)),
-                    false => {
-                        let inline: Vec<String> = tables.iter().map(|table| self.inline(table)).collect();
-                        self.push_item(&span, &items, &inline.join(&self.between(&items, &span)))
-                    }
+                if items.is_empty() {
+                    self.splice(span, &self.inline_list(tables))
+                } else {
+                    let inline: Vec<String> = tables.iter().map(|table| self.inline(table)).collect();
+                    self.push_item(&span, &items, &inline.join(&self.between(&items, &span)))
                 }
             }
             Some(other) => Err(self.commands(key, &other.span)),
@@ -97,9 +96,10 @@ impl ConfigText {
         let last = items.last().map_or(array.start, |item| item.span.start);
         let line_start = self.line_start(last);
         let before = &self.text()[line_start..last];
-        match before.trim().is_empty() && line_start > array.start {
-            true => format!(",{}{before}", self.newline()),
-            false => ", ".to_owned(),
+        if before.trim().is_empty() && line_start > array.start {
+            format!(",{}{before}", self.newline())
+        } else {
+            ", ".to_owned()
         }
     }
 }

@@ -72,9 +72,10 @@ impl Table {
                 params.extend(bound.iter().cloned());
             }
         }
-        let filter = match conditions.is_empty() {
-            true => String::new(),
-            false => format!(" WHERE {}", conditions.join(" AND ")),
+        let filter = if conditions.is_empty() {
+            String::new()
+        } else {
+            format!(" WHERE {}", conditions.join(" AND "))
         };
         let text = tx.dialect().render(&format!(
             "SELECT {} FROM {}{filter} ORDER BY {key} LIMIT {MAX_ROWS}",

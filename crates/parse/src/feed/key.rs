@@ -30,11 +30,11 @@ pub(super) fn assign(entries: &mut [Entry]) -> TellsApart {
             })
             .collect();
     }
-    let told = if keyless.is_empty() { TellsApart::WithoutText } else { TellsApart::ByText };
+    let apart = if keyless.is_empty() { TellsApart::WithoutText } else { TellsApart::ByText };
     for at in keyless {
         entries[at].key = by_text(&entries[at]);
     }
-    told
+    apart
 }
 
 /// What it took to tell the entries apart.

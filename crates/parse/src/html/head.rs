@@ -21,7 +21,6 @@ pub struct FeedLink {
     /// Its media type in lower case, as the page gives it.
     #[serde(rename = "type")]
     pub media_type: Option<String>,
-    /// Its title.
     pub title: Option<String>,
 }
 

@@ -21,7 +21,6 @@ pub struct PageLink {
 /// A file that a page links to.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Attachment {
-    /// Its address.
     pub href: String,
     /// The text of the link, or the name of the file when there is none.
     pub title: String,

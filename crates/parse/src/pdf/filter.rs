@@ -140,10 +140,8 @@ fn inflate_as(input: &[u8], has_header: bool, room: usize) -> (Vec<u8>, bool) {
 
 /// `early`: codes grow one code earlier than they must, as most writers do. Broken data gives what came before the break.
 fn unlzw(mut input: &[u8], early: bool, room: usize) -> (Vec<u8>, bool) {
-    let mut decoder = match early {
-        true => Decoder::with_tiff_size_switch(BitOrder::Msb, 8),
-        false => Decoder::new(BitOrder::Msb, 8),
-    };
+    let mut decoder =
+        if early { Decoder::with_tiff_size_switch(BitOrder::Msb, 8) } else { Decoder::new(BitOrder::Msb, 8) };
     let mut out = Vec::new();
     let mut buffer = vec![0; 32 * 1024];
     loop {
@@ -251,9 +249,10 @@ pub(super) mod tests {
     use super::*;
 
     pub(crate) fn lzw(data: &[u8], early: bool) -> Vec<u8> {
-        let mut encoder = match early {
-            true => Encoder::with_tiff_size_switch(BitOrder::Msb, 8),
-            false => Encoder::new(BitOrder::Msb, 8),
+        let mut encoder = if early {
+            Encoder::with_tiff_size_switch(BitOrder::Msb, 8)
+        } else {
+            Encoder::new(BitOrder::Msb, 8)
         };
         encoder.encode(data).unwrap()
     }

@@ -69,10 +69,7 @@ pub enum SitemapError {
     Damaged,
     /// It grows beyond a limit when it is decompressed.
     #[error("the sitemap is larger than {limit} bytes when decompressed")]
-    TooLarge {
-        /// The limit.
-        limit: u64,
-    },
+    TooLarge { limit: u64 },
 }
 
 /// Reads a sitemap that was fetched from `base`.

@@ -161,7 +161,7 @@ impl<'de> serde::Deserialize<'de> for Timestamp {
 }
 
 /// How often a clock is looked at during a wait, so that setting it ends the wait.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_EVERY: Duration = Duration::from_millis(100);
 
 /// Where "now" comes from. Everything that needs the time is handed one of these.
 #[derive(Clone, Debug, Default)]
@@ -239,7 +239,7 @@ impl Clock {
             if left.is_zero() {
                 return;
             }
-            tokio::time::sleep(left.min(LOOK_EVERY)).await;
+            tokio::time::sleep(left.min(POLL_EVERY)).await;
         }
     }
 
@@ -248,7 +248,7 @@ impl Clock {
         match &self.0 {
             TimeSource::Manual(millis) => millis.store(at.as_millis(), Ordering::SeqCst),
             TimeSource::Set(ahead) => {
-                ahead.store(at.as_millis() - system_now().as_millis(), Ordering::SeqCst)
+                ahead.store(at.as_millis() - system_now().as_millis(), Ordering::SeqCst);
             }
             TimeSource::System | TimeSource::Shifted(_) => {}
         }

@@ -101,7 +101,7 @@ fn after(detector: Detector, names: &str) -> State {
     state
 }
 
-fn told(decision: &Decision) -> Vec<String> {
+fn announced(decision: &Decision) -> Vec<String> {
     let new = decision.changes.iter().filter(|change| change.code == Code::New);
     new.flat_map(|change| change.detail.entries.iter()).filter_map(|entry| entry.title.clone()).collect()
 }

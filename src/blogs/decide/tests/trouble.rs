@@ -21,7 +21,7 @@ fn an_empty_or_shrunken_list_is_an_error_until_it_lasts() {
         let state = after(detector, before);
         let decision = decide_check(&blog(), &rules(), &state, &saw(detector, entries(sees)), &seen(before));
         assert_eq!(decision.check.error_message.is_some(), fails, "{detector:?}: {before} → {sees}");
-        assert!(told(&decision).is_empty() && !decision.check.changed);
+        assert!(announced(&decision).is_empty() && !decision.check.changed);
     }
     let mut state = after(Html, "a b c d e");
     for turn in 1..=3 {
@@ -36,16 +36,16 @@ fn an_empty_or_shrunken_list_is_an_error_until_it_lasts() {
 #[test]
 fn failures_are_told_once_then_daily_then_their_end() {
     let mut state = after(Detector::Feed, "a");
-    let mut told = Vec::new();
+    let mut announced = Vec::new();
     for hour in 0..52 {
         let mut failed = trouble(CheckFailureKind::Other);
         failed.checked_at = now().plus(HOUR * hour);
         let decision = decide_check(&blog(), &rules(), &state, &failed, &SeenEntries::default());
-        told.extend(decision.changes.iter().map(|change| (hour, change.code, change.detail.again)));
+        announced.extend(decision.changes.iter().map(|change| (hour, change.code, change.detail.again)));
         state = *decision.state.unwrap();
         assert_eq!(state.recent_entry_keys.list().len(), 1, "what was known stays known");
     }
-    assert_eq!(told, [(2, Code::Failing, false), (26, Code::Failing, true), (50, Code::Failing, true)]);
+    assert_eq!(announced, [(2, Code::Failing, false), (26, Code::Failing, true), (50, Code::Failing, true)]);
     assert_eq!(state.failing_since, Some(now()));
     let decision = decide_check(&blog(), &rules(), &state, &saw(Detector::Feed, entries("a")), &seen("a"));
     assert_eq!(decision.changes[0].code, Code::Recovered);

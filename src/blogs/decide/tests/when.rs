@@ -98,13 +98,13 @@ fn everything_is_read_once_a_week_and_blogs_may_be_checked_less_often() {
 fn a_blog_that_rests_is_left_alone_until_its_settings_change() {
     let known = |hash: &str| State { settings_hash: Some(hash.to_owned()), ..State::default() };
     let (same, other) = (known(&blog().settings_hash), known("of other settings"));
-    for (state, rest, expected) in [
+    for (state, pause, expected) in [
         (None, PauseFlag::None, Due::Now),
         (Some(&same), PauseFlag::None, Due::Now),
         (Some(&same), PauseFlag::Paused, Due::NotNow),
         (Some(&other), PauseFlag::Paused, Due::Now),
         (None, PauseFlag::Paused, Due::NotNow),
     ] {
-        assert_eq!(due(&blog(), state, rest, now()), expected, "{rest:?}");
+        assert_eq!(due(&blog(), state, pause, now()), expected, "{pause:?}");
     }
 }

@@ -24,9 +24,9 @@ const BACK_OFF: [Duration; 7] = [
     Duration::from_secs(12 * 3600),
 ];
 /// The longest rest that the other side can impose on a channel.
-const LONGEST_REST: Duration = Duration::from_secs(24 * 3600);
+const MAX_PAUSE: Duration = Duration::from_secs(24 * 3600);
 /// How long a channel rests whose line cannot be encrypted, before it is tried again.
-const UNSAFE_REST: Duration = Duration::from_secs(900);
+const UNENCRYPTED_PAUSE: Duration = Duration::from_secs(900);
 
 /// What to do with a message that may have been sent, when the channel cannot find out.
 #[derive(
@@ -61,16 +61,14 @@ pub struct Transition {
     pub state: State,
     /// When it may be touched again.
     pub not_before: Timestamp,
-    /// How many attempts count.
     pub attempts: u32,
     /// How many looks in a row have failed, while nobody knows whether it was sent.
     pub resolve_attempts: u32,
     /// What the other side calls it.
     pub remote_id: Option<String>,
-    /// What went wrong.
     pub error: Option<String>,
     /// A rest for the whole channel.
-    pub rest: Option<ChannelPause>,
+    pub pause: Option<ChannelPause>,
 }
 
 /// A rest for the whole channel.
@@ -118,45 +116,45 @@ fn after_send(
         resolve_attempts: 0,
         remote_id: None,
         error: result.as_ref().err().map(ToString::to_string),
-        rest: None,
+        pause: None,
     };
     match result {
         Ok(sent) => Transition {
             remote_id: sent.remote_id.clone(),
-            rest: sent
-                .rest_until
+            pause: sent
+                .pause_until
                 .filter(|until| *until > now)
-                .map(|until| ChannelPause::Until(until.min(now.plus(LONGEST_REST)))),
+                .map(|until| ChannelPause::Until(until.min(now.plus(MAX_PAUSE)))),
             ..step(State::Sent, now)
         },
         Err(SendError::Refused { .. }) => step(State::Failed, now),
         Err(SendError::Later { .. }) if attempts >= settings.max_attempts => step(State::Failed, now),
         Err(SendError::Later { after, .. }) => {
-            let asked = after.unwrap_or_default().min(LONGEST_REST);
+            let asked = after.unwrap_or_default().min(MAX_PAUSE);
             step(State::Ready, now.plus(back_off(attempts, key).max(asked)))
         }
         Err(SendError::Busy { after, .. }) => {
-            let until = now.plus((*after).clamp(Duration::from_secs(1), LONGEST_REST));
+            let until = now.plus((*after).clamp(Duration::from_secs(1), MAX_PAUSE));
             Transition {
                 attempts: attempts.saturating_sub(1),
-                rest: Some(ChannelPause::Until(until)),
+                pause: Some(ChannelPause::Until(until)),
                 ..step(State::Ready, until)
             }
         }
         Err(SendError::Locked { .. }) => Transition {
             attempts: attempts.saturating_sub(1),
-            rest: Some(ChannelPause::Locked),
+            pause: Some(ChannelPause::Locked),
             ..step(State::Ready, now)
         },
         Err(SendError::Unsafe { .. }) => {
-            let until = now.plus(UNSAFE_REST);
+            let until = now.plus(UNENCRYPTED_PAUSE);
             Transition {
                 attempts: attempts.saturating_sub(1),
-                rest: Some(ChannelPause::Unsafe(until)),
+                pause: Some(ChannelPause::Unsafe(until)),
                 ..step(State::Ready, until)
             }
         }
-        Err(SendError::Unknown { .. }) => step(State::Unknown, look_after(now, attempts, key, settings)),
+        Err(SendError::Unknown { .. }) => step(State::Unknown, resolve_after(now, attempts, key, settings)),
     }
 }
 
@@ -164,7 +162,7 @@ fn after_send(
 ///
 /// A look that finds nothing is followed by the next attempt at once, so the wait between attempts is here: an instance that
 /// cannot post at this moment must not use up all attempts within minutes.
-pub fn look_after(ended_at: Timestamp, attempts: u32, key: &str, settings: &Settings) -> Timestamp {
+pub fn resolve_after(ended_at: Timestamp, attempts: u32, key: &str, settings: &Settings) -> Timestamp {
     let between = if attempts >= 2 { back_off(attempts, key) } else { Duration::ZERO };
     ended_at.plus(between.max(settings.timeout * 2))
 }
@@ -177,7 +175,7 @@ pub fn latest_lease(settings: &Settings, now: Timestamp) -> Timestamp {
 
 /// No wait that begins at `now` ends later, give or take the same.
 pub fn latest_wait(settings: &Settings, now: Timestamp) -> Timestamp {
-    now.plus(LONGEST_REST.max(settings.timeout * 2)).plus(HOUR)
+    now.plus(MAX_PAUSE.max(settings.timeout * 2)).plus(HOUR)
 }
 
 /// What is done about a message whose outcome is not known.
@@ -211,14 +209,17 @@ pub fn after_resolving(
             resolve_attempts: 0,
             remote_id: None,
             error: (!error.is_empty()).then(|| error.to_owned()),
-            rest: None,
+            pause: None,
         })
     };
     let hold = |why: &str| step(State::Held, now, &format!("it may have been sent already: {why}"));
     // A message that kills its sender every time must end somewhere, and nobody knows whether it was sent.
-    let again = |is_blind, why: &str| match message.attempts >= settings.max_attempts {
-        true => hold(&format!("{} attempts ended without an answer; {why}", message.attempts)),
-        false => Resolved::SendAgain { is_blind },
+    let again = |is_blind, why: &str| {
+        if message.attempts >= settings.max_attempts {
+            hold(&format!("{} attempts ended without an answer; {why}", message.attempts))
+        } else {
+            Resolved::SendAgain { is_blind }
+        }
     };
     match finding {
         Finding::Accepted(sent) => Resolved::Transition(Transition {
@@ -228,7 +229,7 @@ pub fn after_resolving(
             resolve_attempts: 0,
             remote_id: sent.remote_id.clone(),
             error: None,
-            rest: None,
+            pause: None,
         }),
         Finding::NotSent => again(false, "it is not there"),
         Finding::CannotTell { why } => {
@@ -273,7 +274,6 @@ pub fn after_resolving(
 /// What is known of a message whose outcome is not.
 #[derive(Clone, Copy, Debug)]
 pub struct Unresolved<'a> {
-    /// Its key.
     pub key: &'a str,
     /// How often it was tried.
     pub attempts: u32,

@@ -32,7 +32,7 @@ fn what_a_send_comes_to_decides_what_happens_next() {
         (3, Err(locked), State::Ready, 2, Some(Duration::ZERO)),
         (1, Err(SendError::unknown("?")), State::Unknown, 1, Some(SECOND * 60)),
         (9, Err(SendError::unknown("?")), State::Unknown, 9, Some(back_off(9, "key"))),
-        (3, Err(SendError::Unsafe { why: "no STARTTLS".into() }), State::Ready, 2, Some(UNSAFE_REST)),
+        (3, Err(SendError::Unsafe { why: "no STARTTLS".into() }), State::Ready, 2, Some(UNENCRYPTED_PAUSE)),
     ] {
         let step = after_send(attempts, "key", &result, &settings(), now());
         assert_eq!((step.state, step.attempts), (state, counted), "{attempts} {result:?}");
@@ -44,19 +44,19 @@ fn what_a_send_comes_to_decides_what_happens_next() {
 
 #[test]
 fn the_whole_channel_rests_only_when_it_was_asked_to_or_is_locked_out() {
-    let rest = |result: Result<Accepted, SendError>| after_send(1, "key", &result, &settings(), now()).rest;
-    assert_eq!(rest(Err(SendError::Locked { why: String::new() })), Some(ChannelPause::Locked));
-    let busy = |after| rest(Err(SendError::Busy { why: String::new(), after }));
+    let pause = |result: Result<Accepted, SendError>| after_send(1, "key", &result, &settings(), now()).pause;
+    assert_eq!(pause(Err(SendError::Locked { why: String::new() })), Some(ChannelPause::Locked));
+    let busy = |after| pause(Err(SendError::Busy { why: String::new(), after }));
     assert_eq!(busy(SECOND * 5), Some(ChannelPause::Until(now().plus(SECOND * 5))));
     assert_eq!(
         busy(HOUR * 1000),
-        Some(ChannelPause::Until(now().plus(LONGEST_REST))),
+        Some(ChannelPause::Until(now().plus(MAX_PAUSE))),
         "nobody puts us off for weeks"
     );
     assert_eq!(busy(Duration::ZERO), Some(ChannelPause::Until(now().plus(SECOND))));
-    assert_eq!(rest(Err(later())), None);
-    let spent = Accepted { remote_id: None, rest_until: Some(now().plus(HOUR)) };
-    assert_eq!(rest(Ok(spent)), Some(ChannelPause::Until(now().plus(HOUR))));
+    assert_eq!(pause(Err(later())), None);
+    let spent = Accepted { remote_id: None, pause_until: Some(now().plus(HOUR)) };
+    assert_eq!(pause(Ok(spent)), Some(ChannelPause::Until(now().plus(HOUR))));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_key_covers_nothing_that_was_tried_in_the_future() {
         match after_resolving(&message, &cannot, Some(HOUR), &settings(), now()) {
             Resolved::SendAgain { is_blind } => assert!(is_covered && !is_blind, "{since}"),
             Resolved::Transition(step) => {
-                assert_eq!((step.state, is_covered), (State::Held, false), "{since}")
+                assert_eq!((step.state, is_covered), (State::Held, false), "{since}");
             }
         }
     }
@@ -172,7 +172,7 @@ fn a_post_that_is_not_there_is_sent_at_once_and_looked_for_later_each_time() {
         let resolved = after_resolving(&message, &Finding::NotSent, Some(HOUR), &settings, now());
         match (attempts, resolved) {
             (0..=7, Resolved::SendAgain { is_blind: false }) => {
-                let wait = look_after(now(), attempts, "key", &settings).since(now());
+                let wait = resolve_after(now(), attempts, "key", &settings).since(now());
                 let between = if attempts < 2 { Duration::ZERO } else { back_off(attempts, "key") };
                 assert_eq!(wait, between.max(settings.timeout * 2));
             }
@@ -213,7 +213,7 @@ fn failed_looks_are_put_off_longer_each_time_and_end_with_a_person() {
             assert_eq!(step.not_before.since(now()), wait, "{resolve_attempts} {error:?}");
         }
     }
-    assert_eq!(look(0, &locked).rest, Some(ChannelPause::Locked));
+    assert_eq!(look(0, &locked).pause, Some(ChannelPause::Locked));
     let why = look(2, &later()).error.unwrap();
     assert_eq!(why, "it may have been sent already: looking failed 3 times: down");
 }
@@ -232,8 +232,8 @@ fn no_lease_and_no_wait_of_ours_looks_as_if_the_clock_had_been_ahead() {
         for attempts in 1..=20 {
             assert!(now().plus(back_off(attempts, "key")) < latest_wait(&settings, now()));
         }
-        assert_eq!(look_after(now(), 1, "key", &settings).since(now()), timeout * 2);
-        assert!(look_after(now(), 1, "key", &settings) < latest_wait(&settings, now()));
+        assert_eq!(resolve_after(now(), 1, "key", &settings).since(now()), timeout * 2);
+        assert!(resolve_after(now(), 1, "key", &settings) < latest_wait(&settings, now()));
     }
 }
 

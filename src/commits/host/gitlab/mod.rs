@@ -143,9 +143,10 @@ impl Client {
             ("with_stats", "true"),
         ];
         let began = self.clock.now();
-        let with_lines = match self.is_slow_at_lines.load(Ordering::Relaxed) {
-            true => None,
-            false => Some(self.get_with(Patience::Little, &path, &query, stop).await),
+        let with_lines = if self.is_slow_at_lines.load(Ordering::Relaxed) {
+            None
+        } else {
+            Some(self.get_with(Patience::Little, &path, &query, stop).await)
         };
         if self.clock.now().since(began) > SLOW_PAGE || matches!(with_lines, Some(Err(Error::Failed(_)))) {
             self.is_slow_at_lines.store(true, Ordering::Relaxed);
