@@ -23,6 +23,7 @@ mod lines;
 pub mod mailmap;
 pub mod message;
 pub mod model;
+mod page;
 pub mod pattern;
 pub mod people;
 pub mod pipeline;

@@ -10,12 +10,14 @@
 pub mod action;
 pub mod alert;
 pub mod attention;
+pub mod chart;
 pub mod commands;
 pub mod daemon;
 pub mod env;
 pub mod events;
 pub mod finder;
 pub mod job;
+pub mod newest;
 pub mod overview;
 pub mod page;
 pub mod pipeline;

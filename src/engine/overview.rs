@@ -1,5 +1,7 @@
 //! Every job at a glance, and what needs a person: the first thing that every face shows.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::action::{Action, Verb};
@@ -81,6 +83,13 @@ pub struct RunMark {
     pub new_count: u64,
     /// What it said.
     pub message: Phrase,
+}
+
+impl RunMark {
+    /// How long it took, if it is known when it began.
+    pub fn took(&self) -> Option<Duration> {
+        self.began_at.map(|began| self.at.since(began))
+    }
 }
 
 /// Something that only a person can do.

@@ -11,6 +11,7 @@ use crate::phrase;
 use crate::phrase::{Phrase, Piece, Speech, Value};
 use crate::text::Language;
 use crate::time::Timestamp;
+use crate::web::chart::Drawn;
 
 /// HTML that is safe to show as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +31,11 @@ impl Markup {
         template.render().map(Self)
     }
 
+    /// What our own charts drew; they escape their words themselves.
+    pub(in crate::web) fn from_chart(drawn: Drawn) -> Self {
+        Self(drawn.svg)
+    }
+
     pub(in crate::web) fn as_str(&self) -> &str {
         &self.0
     }
@@ -37,10 +43,6 @@ impl Markup {
     /// Adds HTML of our own.
     pub(in crate::web) fn push_html(&mut self, html: &'static str) {
         self.0.push_str(html);
-    }
-
-    pub(in crate::web) fn push(&mut self, other: &Markup) {
-        self.0.push_str(&other.0);
     }
 
     /// Adds text, whatever it says.
@@ -80,6 +82,18 @@ impl Renderer {
 
     pub(in crate::web) fn language(&self) -> Language {
         self.speech.language
+    }
+
+    /// Whether it is English, for words that change with a number.
+    pub(in crate::web) fn is_english(&self) -> bool {
+        self.language() == Language::En
+    }
+
+    /// A phrase as a heading: its first letter is a capital.
+    pub(in crate::web) fn heading(&self, phrase: &Phrase) -> String {
+        let text = self.plain(phrase);
+        let mut chars = text.chars();
+        chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
     }
 
     /// A phrase without markup, for attributes and titles.
@@ -211,13 +225,13 @@ impl Renderer {
         out.push_html(" ");
         self.push_phrase(&mut out, words);
         let mut whole = Markup::default();
-        let _ = write!(whole.0, "<span class=\"state is-{}\">{}</span>", state_class(state), out.0);
+        let _ = write!(whole.0, "<span class=\"state is-{}\">{}</span>", state.class(), out.0);
         whole
     }
 
     /// Only its mark, for places that say the word elsewhere.
     pub(in crate::web) fn mark(&self, state: &State) -> Markup {
-        let class = state_class(*state);
+        let class = state.class();
         Markup(format!("<span class=\"mark is-{class}\" aria-hidden=\"true\">{}</span>", state.mark()))
     }
 
@@ -264,13 +278,17 @@ impl Renderer {
     }
 }
 
+/// A name as one part of an address.
+pub(in crate::web) fn path_part(text: &str) -> String {
+    utf8_percent_encode(text, IN_PATH).to_string()
+}
+
 /// The page of a thing: a job has one of its own, everything else is explained.
 pub(in crate::web) fn why_path(about: &str) -> String {
-    let part = |text: &str| utf8_percent_encode(text, IN_PATH).to_string();
     match about.split_once(':') {
-        Some(("job", name)) => format!("/job/{}", part(name)),
-        Some((word, name)) => format!("/why/{}/{}", part(word), part(name)),
-        None => format!("/why/other/{}", part(about)),
+        Some(("job", name)) => format!("/job/{}", path_part(name)),
+        Some((word, name)) => format!("/why/{}/{}", path_part(word), path_part(name)),
+        None => format!("/why/other/{}", path_part(about)),
     }
 }
 
@@ -284,24 +302,6 @@ fn push_link(out: &mut Markup, href: &str, text: &str) {
     out.push_html("\">");
     out.push_foreign(text);
     out.push_html("</a>");
-}
-
-/// The word of a state in the style sheet.
-fn state_class(state: State) -> &'static str {
-    match state {
-        State::Ok => "ok",
-        State::New => "new",
-        State::Running => "running",
-        State::Due => "due",
-        State::Waiting => "waiting",
-        State::Quota => "quota",
-        State::Done => "done",
-        State::Failing => "failing",
-        State::Approval => "approval",
-        State::Paused => "paused",
-        State::Disabled => "disabled",
-        State::Setup => "setup",
-    }
 }
 
 #[cfg(test)]
