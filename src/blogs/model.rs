@@ -7,6 +7,7 @@ use crate::engine::silence::Silence;
 use crate::fetch::Validators;
 pub use crate::fetch::{Moved, SURE_AFTER};
 pub use crate::hash::bounded_key;
+use crate::parse::Cut;
 use crate::parse::url::{Url, comparison_key};
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -164,6 +165,8 @@ pub struct State {
     pub not_before: Option<Timestamp>,
     /// How often it brings something, and whether it has fallen silent.
     pub silence: Silence,
+    /// What was left out when it was last read.
+    pub cut: Option<Cut>,
     /// The date of the newest entry of its feed.
     pub feed_newest_at: Option<Timestamp>,
     /// When the sitemap beside a feed that has stopped was last read.
@@ -319,6 +322,8 @@ pub enum Reading {
         known: Vec<Known>,
         /// How many there are, also those that do not count.
         total: usize,
+        /// What was left out at a limit.
+        cut: Option<Cut>,
     },
 }
 

@@ -1,12 +1,14 @@
 //! What a round over all blogs did, counted, and in words.
 
+use crate::engine::cut;
+use crate::parse::Cut;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
 /// Failing blogs that a report names.
 pub const MAX_NAMED: usize = 10;
-/// Waiting blogs that a report names: they stand in one line.
+/// Blogs that wait, or were read in part, that a report names: they stand in one line.
 const NAMED_WAITS: usize = 3;
 
 /// What a round did.
@@ -32,6 +34,10 @@ pub struct Tally {
     pub waiting: usize,
     /// The first of them, and until when.
     pub waits: Vec<Value>,
+    /// Blogs of which a part was left out at a limit.
+    pub cut: usize,
+    /// The first of them, and what.
+    pub cuts: Vec<Value>,
 }
 
 impl Tally {
@@ -74,6 +80,18 @@ impl Tally {
                 waits
             ));
         }
+        if self.cut > 0 {
+            let mut cuts = self.cuts.clone();
+            if let Some(more) = self.cut.checked_sub(cuts.len()).filter(|more| *more > 0) {
+                cuts.push(phrase!("{more} more", "ほか {more} 件", more).into());
+            }
+            parts.push(phrase!(
+                "{count} read in part ({cuts})",
+                "一部のみ読み込み {count} 件（{cuts}）",
+                count = self.cut,
+                cuts
+            ));
+        }
         let parts: Vec<Value> = parts.into_iter().map(Value::from).collect();
         phrase!(
             "checked {checked} of {blogs blog}: {parts}",
@@ -94,6 +112,14 @@ impl Tally {
         self.waiting += 1;
         if self.waits.len() < NAMED_WAITS {
             self.waits.push(phrase!("{blog} until {until}", "{blog}：{until} まで", blog, until).into());
+        }
+    }
+
+    /// Counts a blog that was read in part.
+    pub fn cut(&mut self, blog: &str, cut: Cut) {
+        self.cut += 1;
+        if self.cuts.len() < NAMED_WAITS {
+            self.cuts.push(phrase!("{blog}: {why}", "{blog}：{why}", blog, why = cut::phrase(cut)).into());
         }
     }
 
@@ -129,6 +155,9 @@ impl Tally {
         self.waiting += other.waiting;
         self.waits.extend(other.waits);
         self.waits.truncate(NAMED_WAITS);
+        self.cut += other.cut;
+        self.cuts.extend(other.cuts);
+        self.cuts.truncate(NAMED_WAITS);
     }
 }
 

@@ -10,6 +10,7 @@
 pub mod alert;
 pub mod attention;
 pub mod commands;
+pub mod cut;
 pub mod daemon;
 pub mod env;
 pub mod events;

@@ -308,7 +308,12 @@ impl Collector for Press {
     fn list_facts(&self, tx: &mut Tx<'_>, name: &JobName, _: Timestamp) -> db::Result<Vec<Fact>> {
         let silent = store::list_silent(tx, name)?.into_iter();
         let of_today = silent.filter(|(url, _)| self.feeds().any(|feed| feed.as_str() == url));
-        Ok(of_today.filter_map(|(url, silence)| view::silent_fact(&url, &silence)).collect())
+        let mut facts: Vec<Fact> =
+            of_today.filter_map(|(url, silence)| view::silent_fact(&url, &silence)).collect();
+        let cut = store::list_cut(tx, name)?.into_iter();
+        let of_today = cut.filter(|(url, _)| self.feeds().any(|feed| feed.as_str() == url));
+        facts.extend(of_today.filter_map(|(url, cut)| Some(view::cut_fact(&url, cut?))));
+        Ok(facts)
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::blogs::events::BlogEvent;
 use crate::blogs::model::{Detector, Found, State};
+use crate::parse::Cut;
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
@@ -57,6 +58,8 @@ pub struct Check {
     pub url_fingerprint: Option<String>,
     /// What went wrong.
     pub error_message: Option<String>,
+    /// What was left out at a limit.
+    pub cut: Option<Cut>,
 }
 
 /// Something worth telling.

@@ -36,13 +36,13 @@ impl ProbeRun<'_> {
                 true => feed::parse(body, &context)?,
                 false => feed::parse_heads(body, &context)?,
             };
-            let (is_fitting, total) = (fits(&feed, &at), feed.entries.len());
-            Ok::<_, feed::Refused>((is_fitting, total, detect::feed_entries(feed, &blog)))
+            let (is_fitting, total, cut) = (fits(&feed, &at), feed.entries.len(), feed.cut);
+            Ok::<_, feed::Refused>((is_fitting, total, cut, detect::feed_entries(feed, &blog)))
         });
-        let (is_fitting, total, entries) =
+        let (is_fitting, total, cut, entries) =
             read.await.map_err(|refused| Miss::lost(Detector::Feed, url, Some(head.status), &refused))?;
         let known = Known::new(Detector::Feed, &head.validators).into_iter().collect();
-        let reading = Reading::Entries { detector: Detector::Feed, entries, known, total };
+        let reading = Reading::Entries { detector: Detector::Feed, entries, known, total, cut };
         Ok((Read { reading, head }, is_fitting))
     }
 }

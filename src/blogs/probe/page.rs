@@ -42,7 +42,7 @@ impl ProbeRun<'_> {
         }
         let known = Known::new(Detector::Html, &page.head.validators).into_iter().collect();
         let (entries, total) = (page.entries.clone(), page.entries.len());
-        let reading = Reading::Entries { detector: Detector::Html, entries, known, total };
+        let reading = Reading::Entries { detector: Detector::Html, entries, known, total, cut: None };
         Ok(Read { head: page.head, reading })
     }
 

@@ -7,6 +7,7 @@ use super::super::store::FeedState;
 use crate::fail;
 use crate::fetch::error::Why;
 use crate::fetch::{Error, Head, Request, Response, Validators};
+use crate::parse::Cut;
 use crate::parse::feed::{self, Entry};
 use crate::parse::url::Url;
 use crate::phrase::Phrase;
@@ -36,11 +37,13 @@ pub(in crate::press) struct FeedAnswer {
     pub(in crate::press) validators: Validators,
     /// Where permanent redirects led.
     pub(in crate::press) moved_to: Option<Url>,
+    /// What was left out at a limit.
+    pub(in crate::press) cut: Option<Cut>,
 }
 
 impl From<Head> for FeedAnswer {
     fn from(head: Head) -> Self {
-        Self { validators: head.validators, moved_to: head.permanent_url }
+        Self { validators: head.validators, moved_to: head.permanent_url, cut: None }
     }
 }
 
@@ -70,7 +73,7 @@ pub(in crate::press) async fn fetch_feed(
         ..feed::Context::default()
     };
     let feed = feed::parse(&body, &context).map_err(|refused| refused.to_string())?;
-    Ok(Fetched::Feed(head.into(), feed.entries))
+    Ok(Fetched::Feed(FeedAnswer { cut: feed.cut, ..head.into() }, feed.entries))
 }
 
 /// Until when the server wants to be left alone, if that is not over; a clock that was ahead does not count.

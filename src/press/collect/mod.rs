@@ -21,11 +21,14 @@ use super::{Failure, Press, RunContext, gone, view};
 use crate::channel::outbox;
 use crate::config::value::FirstRun;
 use crate::db::{self, Tx};
+use crate::engine::alert::{self, AlertKind};
+use crate::engine::cut;
 use crate::engine::silence::SilenceNotice;
 use crate::fail;
 use crate::fetch::Moved;
 use crate::id::JobName;
 use crate::ledger::{Subject, event};
+use crate::parse::Cut;
 use crate::parse::url::Url;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
@@ -92,11 +95,13 @@ async fn note_unchanged(
     answer: FeedAnswer,
 ) -> Result<(), Failure> {
     let (job, feed, now) = (press.name.clone(), feed.clone(), ctx.now());
+    let feeds: Vec<String> = press.feeds().map(Url::to_string).collect();
     ctx.write(move |tx| {
         let mut state = FeedState { validators: answer.validators.clone(), ..known.clone() };
         note_redirect(tx, &job, &feed, &mut state, answer.moved_to.as_ref(), now)?;
-        note_silence(tx, &job, &feed, state.silence.look(false, now), now)?;
-        store::put_feed(tx, &job, feed.as_str(), &state, now)
+        let notice = state.silence.look(false, now);
+        store::put_feed(tx, &job, feed.as_str(), &state, now)?;
+        note_silence(tx, &job, &feed, &feeds, notice, now)
     })
     .await
 }
@@ -138,10 +143,23 @@ async fn move_back(press: &Press, ctx: &RunContext, feed: &Url, lost: &Url) -> R
     )))
 }
 
+/// Notes that a part of a feed is left out from now on, or no longer.
+fn note_cut(tx: &mut Tx<'_>, job: &JobName, feed: &Url, cut: Option<Cut>, now: Timestamp) -> db::Result<()> {
+    let address = Value::link(feed.as_str());
+    let (code, why) = match cut.map(cut::phrase) {
+        Some(why) => (FeedCode::ReadInPart, phrase!("{feed}: {why}", "{feed}：{why}", feed = address, why)),
+        None => (FeedCode::ReadWhole, Phrase::verbatim(feed.as_str())),
+    };
+    let detail = json!({ "feed": feed.as_str(), "why": why.to_stored() });
+    event::add(tx, Some(job), &Subject::job(job), code, &detail, now)
+}
+
+/// Notes that a feed has fallen silent or brings something again, and keeps the alert of the job, whose `feeds` these are.
 fn note_silence(
     tx: &mut Tx<'_>,
     job: &JobName,
     feed: &Url,
+    feeds: &[String],
     notice: Option<SilenceNotice>,
     now: Timestamp,
 ) -> db::Result<()> {
@@ -156,8 +174,15 @@ fn note_silence(
             )
         }
     };
+    let about = Subject::job(job);
+    let is_any_silent = store::list_silent(tx, job)?.iter().any(|(url, _)| feeds.contains(url));
+    match code {
+        FeedCode::Silent => alert::raise(tx, AlertKind::Silent, &about, &why, now)?,
+        _ if is_any_silent => {}
+        _ => alert::clear(tx, AlertKind::Silent, &about, now)?,
+    }
     let detail = json!({ "feed": feed.as_str(), "why": why.to_stored() });
-    event::add(tx, Some(job), &Subject::job(job), code, &detail, now)
+    event::add(tx, Some(job), &about, code, &detail, now)
 }
 
 fn unread(why: Phrase) -> Phrase {
@@ -235,14 +260,16 @@ async fn write(
 ) -> Result<Collected, Failure> {
     let (job, feed, first_run, hold_above, now) =
         (press.name.clone(), feed.clone(), press.first_run, press.hold_above, ctx.now());
+    let feeds: Vec<String> = press.feeds().map(Url::to_string).collect();
     ctx.write(move |tx| {
         let new = find_new(tx, &job, feed.as_str(), &read.items, first_run, hold_above)?;
         let known = store::find_feed(tx, &job, feed.as_str())?;
-        let is_held = new.held.is_some();
+        let (is_held, cut_before) = (new.held.is_some(), known.cut);
         let mut collected = Collected {
             future: read.future,
             unusable: read.unusable,
             held: new.held,
+            cut: answer.cut,
             ..Collected::default()
         };
         for item in &new.items {
@@ -265,16 +292,21 @@ async fn write(
             last_read_at: Some(now),
             read_again_at: read.read_again_at,
             entry_count: Some(read.entry_count),
+            cut: answer.cut,
             ..known
         };
-        note_redirect(tx, &job, &feed, &mut state, answer.moved_to.as_ref(), now)?;
-        if new.first_success_at.is_none() {
-            state.silence.begin(read.items.iter().map(|item| item.published_at), now);
-        } else {
-            let is_news = collected.added + collected.filtered > 0;
-            note_silence(tx, &job, &feed, state.silence.look(is_news, now), now)?;
+        if cut_before != answer.cut {
+            note_cut(tx, &job, &feed, answer.cut, now)?;
         }
+        note_redirect(tx, &job, &feed, &mut state, answer.moved_to.as_ref(), now)?;
+        let notice = if new.first_success_at.is_none() {
+            state.silence.begin(read.items.iter().map(|item| item.published_at), now);
+            None
+        } else {
+            state.silence.look(collected.added + collected.filtered > 0, now)
+        };
         store::put_feed(tx, &job, feed.as_str(), &state, now)?;
+        note_silence(tx, &job, &feed, &feeds, notice, now)?;
         Ok(collected)
     })
     .await

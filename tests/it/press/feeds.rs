@@ -77,6 +77,26 @@ on_both_databases! {
         assert_eq!(world.items().await.len(), 3);
     }
 
+    async fn what_is_cut_at_a_limit_is_said_by_the_run_and_in_why(fixture) {
+        let world = World::new(&fixture, &PLAIN).await;
+        serve(&world, &numbered(&world, "a", 0..10_001));
+        let words = "more than 10000 entries";
+        let line = world.run().await.summary.to_string();
+        assert!(line.contains("read in part") && line.contains(words), "{line}");
+        let why = crate::test_env::TestEnv::new(&format!(
+            "[store]\nurl = \"{}\"\n{}",
+            fixture.address(),
+            config_text(&world.ministry, &world.gemini, &world.mastodon, &PLAIN)
+        ));
+        let mut command = why.command(&["why", "mic"]);
+        command.env("TSUZUKI_NOW", world.clock.now().to_string());
+        let said = crate::test_env::said(&crate::test_env::output_beside(command).await);
+        assert!(said.matches(words).count() >= 3, "a fact, an event, the last run: {said}");
+        serve(&world, &numbered(&world, "a", 0..3));
+        world.clock.advance(5 * MINUTE);
+        assert!(!world.run().await.summary.to_string().contains("read in part"));
+    }
+
     async fn an_entry_is_known_by_its_address_its_guid_or_its_address_without_trimmings(fixture) {
         let world = World::untouched(&fixture, &PLAIN).await;
         let base = world.ministry.url.to_string();

@@ -57,7 +57,7 @@ fn seen(names: &str) -> Seen {
 
 fn saw(detector: Detector, entries: Vec<Found>) -> Sighting {
     let total = entries.len();
-    sighting(Ok(Reading::Entries { detector, entries, known: Vec::new(), total }))
+    sighting(Ok(Reading::Entries { detector, entries, known: Vec::new(), total, cut: None }))
 }
 
 fn sighting(outcome: Result<Reading, Trouble>) -> Sighting {
