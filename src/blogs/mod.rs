@@ -154,6 +154,7 @@ impl Blogs {
             }
         };
         let (all_failed, is_incomplete) = (tally.all_failed(), tally.waiting > 0);
+        let needs_config = all_failed && tally.blocked == tally.failed;
         let unnamed = tally.failed - tally.problems.len();
         let new_count = tally.entries as u64;
         problems.extend(tally.problems);
@@ -164,7 +165,7 @@ impl Blogs {
                 count = unnamed
             ));
         }
-        Ok(Report { problems, new_count, all_failed, is_incomplete, ..Report::new(summary) })
+        Ok(Report { problems, new_count, all_failed, is_incomplete, needs_config, ..Report::new(summary) })
     }
 }
 

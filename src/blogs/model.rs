@@ -345,6 +345,8 @@ pub enum TroubleKind {
     Lost(Detector),
     /// The server asks us to come back after a while.
     Later(std::time::Duration),
+    /// Only another config ends it.
+    Blocked,
     /// Anything else; it may pass.
     Other,
 }

@@ -28,6 +28,8 @@ pub struct Tally {
     pub failed: usize,
     /// Of these, those whose server says when to come back.
     pub sent_away: usize,
+    /// Of these, those that only another config ends.
+    pub blocked: usize,
     /// The first failures.
     pub problems: Vec<Phrase>,
     /// Blogs that were not checked because their server asked for it before.
@@ -150,6 +152,7 @@ impl Tally {
         self.entries += other.entries;
         self.failed += other.failed;
         self.sent_away += other.sent_away;
+        self.blocked += other.blocked;
         self.problems.extend(other.problems);
         self.problems.truncate(MAX_NAMED);
         self.waiting += other.waiting;

@@ -264,6 +264,8 @@ impl Round {
             }
             tally.changed += usize::from(decision.check.changed);
             tally.entries += decision.changes.iter().map(|change| change.detail.count()).sum::<usize>();
+            let is_blocked = |trouble: &Trouble| trouble.kind == TroubleKind::Blocked;
+            tally.blocked += usize::from(sighting.outcome.as_ref().is_err_and(is_blocked));
             if let Some(cut) = decision.check.cut {
                 tally.cut(&blog.id, cut);
             }

@@ -27,6 +27,7 @@ pub mod people;
 pub mod pipeline;
 mod preview;
 pub mod reach;
+mod rest;
 pub mod run;
 pub mod stats;
 pub mod store;
@@ -50,7 +51,7 @@ use crate::engine::job::Boxed;
 use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
-use crate::ledger::presence;
+use crate::ledger::{Subject, presence};
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::text::counted;
@@ -172,6 +173,10 @@ impl Collector for Commits {
         Box::pin(self.look())
     }
 
+    fn relies_on(&self) -> Vec<Subject> {
+        vec![self.source.subject()]
+    }
+
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
         Box::pin(async move {
             let client = self.source.client(&self.env)?;
@@ -194,6 +199,10 @@ impl Commits {
             ctx.stop.clone(),
         )
         .delivering(ctx.delivery);
+        if let Some(until) = self.source.find_rest(&ctx.db, ctx.now()).await? {
+            let summary = self.source.waits(until);
+            return Ok(Report { waiting_until: Some(until), ..Report::new(summary) });
+        }
         loop {
             ctx.check_stop()?;
             match bulk.start(Some(&ctx.job), Sharing::Alone).await? {

@@ -254,7 +254,7 @@ impl Runner {
     ) -> Result<(), Failure> {
         // A credential or a config that is refused stays refused until somebody acts.
         let may_pass = match outcome {
-            Ok(report) => report.outcome() == Outcome::Failed,
+            Ok(report) => report.outcome() == Outcome::Failed && !report.needs_config,
             Err(Failure::Failed(_) | Failure::Db(_)) => true,
             Err(_) => false,
         };

@@ -250,6 +250,13 @@ impl Llm {
         self.ask(job, &self.summary_model, &prompt, &document.files, options, read).await
     }
 
+    fn model_for(&self, purpose: Purpose) -> &str {
+        match purpose {
+            Purpose::Screen => &self.screen_model,
+            Purpose::Summary => &self.summary_model,
+        }
+    }
+
     /// Whether the summarising model reads files of this media type; others are told by name and size only.
     pub fn takes(&self, media_type: &str) -> bool {
         self.provider.takes(media_type)
@@ -264,13 +271,15 @@ impl Llm {
         purpose: Purpose,
         sizes: &[u64],
     ) -> db::Result<Option<Unavailable>> {
-        if let Some(obstacle) = self.find_rest().await? {
+        let model = self.model_for(purpose).to_owned();
+        if let Some(obstacle) = self.find_rest(&model).await? {
             return Ok(Some(obstacle));
         }
         let (budget, name, job, now) =
             (self.budget.clone(), self.name.clone(), job.clone(), self.clock.now());
         let tokens = budget::estimate_from_sizes(purpose, sizes, self.tuning.max_output_tokens);
-        let refused = self.db.read(move |tx| budget.find_obstacle(tx, &name, &job, tokens, now)).await?;
+        let refused =
+            self.db.read(move |tx| budget.find_obstacle(tx, (&name, &model), &job, tokens, now)).await?;
         Ok(refused.map(Unavailable::from))
     }
 
@@ -299,7 +308,7 @@ impl Llm {
             let store::Stored { tokens_in, tokens_out, .. } = known;
             return Ok(Answered { answer, is_cached: true, tokens_in, tokens_out });
         }
-        if let Some(obstacle) = self.find_rest().await? {
+        if let Some(obstacle) = self.find_rest(model).await? {
             return Err(AskError::Resting(obstacle));
         }
         let mut tuning = self.tuning;
@@ -347,7 +356,7 @@ impl Llm {
                 Err(CallError::Refused { why }) => {
                     return Err(match self.blame(prompt.purpose, &options.about, &why).await? {
                         Blame::Request => {
-                            AskError::Resting(self.rest(reserved, Rest::Refused { why }).await?)
+                            AskError::Resting(self.rest(reserved, model, Rest::Refused { why }).await?)
                         }
                         Blame::Document => {
                             self.record_usage(reserved, prompt.purpose, Usage::Nothing, None).await?;
@@ -356,7 +365,7 @@ impl Llm {
                     });
                 }
                 Err(CallError::Rest(rest)) => {
-                    return Err(AskError::Resting(self.rest(reserved, rest).await?));
+                    return Err(AskError::Resting(self.rest(reserved, model, rest).await?));
                 }
             };
             if is_repair {
@@ -372,10 +381,11 @@ impl Llm {
 
     async fn reserve(&self, job: &JobName, question: &Question<'_>) -> Result<Reserved, AskError> {
         let (budget, name, job) = (self.budget.clone(), self.name.clone(), job.clone());
-        let Question { prompt, files, tuning, .. } = *question;
+        let Question { model, prompt, files, tuning, .. } = *question;
+        let model = model.to_owned();
         let (tokens, now) = (budget::estimate(prompt, files, tuning.max_output_tokens), self.clock.now());
         self.db
-            .write(move |tx| budget.reserve(tx, &name, &job, tokens, now))
+            .write(move |tx| budget.reserve(tx, (&name, &model), &job, tokens, now))
             .await?
             .map_err(|refused| AskError::Resting(refused.into()))
     }

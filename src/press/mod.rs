@@ -145,6 +145,7 @@ impl Press {
 
     async fn collect_into(&self, ctx: &RunContext, report: &mut ReportBuilder) -> Result<(), Failure> {
         gone::wake(self, ctx).await?;
+        let mut blocked = 0;
         for feed in self.feeds() {
             ctx.check_stop()?;
             if gone::rests(self, ctx, feed).await? {
@@ -158,16 +159,22 @@ impl Press {
                 ));
             } else {
                 ctx.progress.report(&ctx.job, Update::Now(format!("reading {feed}")));
-                match until_stopped(ctx, collect::collect(self, ctx, feed)).await? {
-                    Ok(collected) => {
+                match until_stopped(ctx, collect::collect(self, ctx, feed)).await {
+                    Ok(Ok(collected)) => {
                         report.new_count += collected.added as u64;
                         report.well(self.of_feed(feed, collected.phrase()));
                     }
                     // The items that we have do not depend on the feed being there.
-                    Err(why) => report.problems.push(self.of_feed(feed, why)),
+                    Ok(Err(why)) => report.problems.push(self.of_feed(feed, why)),
+                    Err(Failure::Config(why)) => {
+                        blocked += 1;
+                        report.problems.push(self.of_feed(feed, why));
+                    }
+                    Err(failure) => return Err(failure),
                 }
             }
         }
+        report.needs_config = blocked == self.feeds().count();
         Ok(())
     }
 
@@ -302,7 +309,15 @@ impl Collector for Press {
     }
 
     fn relies_on(&self) -> Vec<Subject> {
-        self.llm.as_deref().map(Subject::provider).into_iter().chain([events::feed(&self.name)]).collect()
+        let subjects =
+            |name| self.env.llms.find(name).map_or_else(|| vec![Subject::provider(name)], Llm::subjects);
+        self.llm
+            .as_deref()
+            .map(subjects)
+            .unwrap_or_default()
+            .into_iter()
+            .chain([events::feed(&self.name)])
+            .collect()
     }
 
     fn list_facts(&self, tx: &mut Tx<'_>, name: &JobName, _: Timestamp) -> db::Result<Vec<Fact>> {

@@ -219,6 +219,7 @@ impl ProbeRun<'_> {
             Error::Gone if self.is_named(detector) => TroubleKind::Gone,
             Error::Gone | Error::NotFound if detector != Detector::Html => TroubleKind::Lost(detector),
             Error::Later { after, why: Why::Asked(_), .. } => TroubleKind::Later(*after),
+            error if error.needs_config() => TroubleKind::Blocked,
             _ => TroubleKind::Other,
         };
         let trouble = Trouble { kind, message: told(detector, url, &error.told()) };

@@ -30,6 +30,8 @@ pub(in crate::press) enum Fetched {
     /// The server asks us to come back after a while, in these words.
     Later(Duration, Phrase),
     Feed(FeedAnswer, Vec<Entry>),
+    /// Only another config ends what stands in the way, in these words.
+    Blocked(Phrase),
 }
 
 /// What the server said about a feed that could be read.
@@ -63,6 +65,7 @@ pub(in crate::press) async fn fetch_feed(
         Err(error @ Error::Later { after, why: Why::Asked(_), .. }) => {
             return Ok(Fetched::Later(after, error.told().into()));
         }
+        Err(error) if error.needs_config() => return Ok(Fetched::Blocked(error.told().into())),
         Err(error) => return Err(error.told().into()),
     };
     fail::point("press.feed_fetched");
@@ -74,6 +77,14 @@ pub(in crate::press) async fn fetch_feed(
     };
     let feed = feed::parse(&body, &context).map_err(|refused| refused.to_string())?;
     Ok(Fetched::Feed(FeedAnswer { cut: feed.cut, ..head.into() }, feed.entries))
+}
+
+/// How long a server asks to be left alone, if it does.
+pub(in crate::press) fn asked_wait(error: &Error) -> Option<Duration> {
+    match error {
+        Error::Later { after, why: Why::Asked(_), .. } => Some(*after),
+        _ => None,
+    }
 }
 
 /// Until when the server wants to be left alone, if that is not over; a clock that was ahead does not count.

@@ -10,7 +10,7 @@ pub use collected::Collected;
 pub(super) use collected::{Held, left_out};
 pub(super) use entries::{Read, read_entries, url_key};
 pub use entries::{item_title, item_url};
-pub(super) use fetch::{Fetched, fetch_feed};
+pub(super) use fetch::{Fetched, asked_wait, fetch_feed};
 
 use self::entries::mark_baseline;
 use self::fetch::{FeedAnswer, LONGEST_REST, left_alone_until, usable_validators};
@@ -34,7 +34,8 @@ use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
-/// Reads one feed once. The outer error ends the run, the inner one is the feed's, as a sentence.
+/// Reads one feed once. The outer error ends the run unless other feeds can be read, the inner one is the feed's, as a
+/// sentence.
 pub(super) async fn collect(
     press: &Press,
     ctx: &RunContext,
@@ -70,6 +71,7 @@ pub(super) async fn collect(
             ctx.write(move |tx| store::put_not_before(tx, &job, &address, until)).await?;
             return Ok(Err(unread(why)));
         }
+        Ok(Fetched::Blocked(why)) => return Err(Failure::Config(unread(why))),
         Ok(Fetched::NotFound(why)) | Err(why) => return Ok(Err(unread(why))),
     };
     if let Some(had) = known.entry_count.filter(|had| *had > 0 && entries.is_empty()) {
