@@ -14,7 +14,7 @@ use crate::config::value::Span;
 use crate::config::{self, Config, Kind, MissingAt, MissingSecret, Problem, Problems, Section, TableKind};
 use crate::db::{self, Db};
 use crate::engine::alert::Announcer;
-use crate::engine::pipeline::{Document, Prune, Thing, WithoutChannel};
+use crate::engine::pipeline::{ExportDocument, Prune, Thing, WithoutChannel};
 use crate::engine::{Finder, Job, JobEnv, Pipeline, Schedule, Table, things};
 use crate::fetch::{self, AllowPrivate, ClientConfig, FetchConfig, Fetcher};
 use crate::ledger::quota::Quota;
@@ -43,7 +43,7 @@ pub fn tables() -> impl Iterator<Item = &'static Table> {
 }
 
 /// Every document that can be exported.
-pub fn documents() -> impl Iterator<Item = &'static Document> {
+pub fn documents() -> impl Iterator<Item = &'static ExportDocument> {
     PIPELINES.iter().flat_map(|pipeline| pipeline.documents)
 }
 
@@ -174,7 +174,6 @@ pub enum Error {
 
 /// Everything that a process needs, made from one config file.
 pub struct App {
-    /// The tools.
     pub env: JobEnv,
     /// The jobs, in the order of the file.
     pub jobs: Vec<Job>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::app::{self, App};
-use tsuzuki::commits::Source;
+use tsuzuki::commits::GitSource;
 use tsuzuki::commits::run::decide::Sharing;
 use tsuzuki::commits::run::{Bulk, Ended};
 use tsuzuki::config::{self, Env};
@@ -20,7 +20,7 @@ pub(crate) async fn collect(url: &str, db: &Db, at_once: usize) -> i64 {
     );
     let config = config::parse(&text, Path::new("bench.toml"), app::kinds(), &Env::of_process()).unwrap();
     let env = App::new(&config, db.clone()).unwrap().env;
-    let source = Arc::new(Source::read(&config.jobs[0]).unwrap());
+    let source = Arc::new(GitSource::read(&config.jobs[0]).unwrap());
     let bulk = Bulk::new(env, vec![source], Progress::default(), CancellationToken::new());
     let Ended::Worked(outcome) = bulk.start(None, Sharing::Alone).await.unwrap() else {
         panic!("nothing to do")

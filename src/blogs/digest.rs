@@ -10,7 +10,7 @@ use super::store::{self, ChangeRow};
 use super::{Blogs, TOPIC, message};
 use crate::channel::outbox::{self, Batch, Provenance};
 use crate::channel::{NotRendered, Notice, Rendered};
-use crate::engine::{Delivery, Failure, RunContext};
+use crate::engine::{DeliveryMode, Failure, RunContext};
 use crate::fail;
 use crate::ledger::Subject;
 use crate::phrase::Phrase;
@@ -19,7 +19,7 @@ use crate::phrase::Phrase;
 const AT_ONCE: usize = 1_000;
 
 /// Messages in the making, and the changes that they tell.
-struct Digest {
+struct DigestDraft {
     subject: String,
     held: bool,
     ids: Vec<i64>,
@@ -31,7 +31,7 @@ struct Digest {
 ///
 /// A run that withholds leaves it untold.
 pub(super) async fn queue(ctx: &RunContext, blogs: &Blogs) -> Result<Vec<Phrase>, Failure> {
-    if ctx.delivery == Delivery::NoDeliver {
+    if ctx.delivery == DeliveryMode::NoDeliver {
         return Ok(Vec::new());
     }
     let mut problems = Vec::new();
@@ -47,7 +47,7 @@ pub(super) async fn queue(ctx: &RunContext, blogs: &Blogs) -> Result<Vec<Phrase>
             let (rendered, failed) = blogs.channels.render(&deliver, &blogs.channel_env, &news).await;
             problems.extend(failed.iter().map(|failed| Phrase::verbatim(failed.to_string())));
             let ids = changes.iter().map(|change| change.id).collect();
-            digests.push(Digest { subject, held, ids, rendered, failed });
+            digests.push(DigestDraft { subject, held, ids, rendered, failed });
         }
         write(ctx, digests).await?;
         fail::point("blogs.queued");
@@ -75,7 +75,7 @@ fn notices(unannounced: Vec<ChangeRow>, blogs: &Blogs) -> Vec<ChangeNotice> {
             changes,
         }
     };
-    let mut told: Vec<ChangeNotice> =
+    let mut notices: Vec<ChangeNotice> =
         held.into_iter().map(|change| news("change", true, vec![change])).collect();
     if blogs.rules.digest {
         // One digest for each set of channels.
@@ -83,11 +83,11 @@ fn notices(unannounced: Vec<ChangeRow>, blogs: &Blogs) -> Vec<ChangeNotice> {
         for change in fresh {
             groups.entry(blogs.deliver_of(&change.blog_id).clone()).or_default().push(change);
         }
-        told.extend(groups.into_values().map(|changes| news("digest", false, changes)));
+        notices.extend(groups.into_values().map(|changes| news("digest", false, changes)));
     } else {
-        told.extend(fresh.into_iter().map(|change| news("change", false, vec![change])));
+        notices.extend(fresh.into_iter().map(|change| news("change", false, vec![change])));
     }
-    told
+    notices
 }
 
 /// Made of the numbers of what it tells, so that the same digest is the same message.
@@ -99,7 +99,7 @@ fn subject(word: &str, changes: &[ChangeRow]) -> String {
     }
 }
 
-async fn write(ctx: &RunContext, digests: Vec<Digest>) -> Result<(), Failure> {
+async fn write(ctx: &RunContext, digests: Vec<DigestDraft>) -> Result<(), Failure> {
     let (job, now) = (ctx.job.clone(), ctx.now());
     let about = Subject::job(&job);
     ctx.write(move |tx| {

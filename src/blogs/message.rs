@@ -2,9 +2,9 @@
 
 use super::config::Blog;
 use super::decide::Detail;
-use super::model::Found;
+use super::model::FoundEntry;
 use super::store::ChangeRow;
-use crate::channel::{Entry, Notice};
+use crate::channel::{Notice, NoticeEntry};
 use crate::parse::url::Url;
 use crate::text::{Language, and_more, counted, untitled};
 
@@ -21,7 +21,7 @@ pub fn news<'a>(
 ) -> Notice {
     let blogs = count_blogs(changes);
     let title = |id: &'a str| find(id).map_or(id, |blog| blog.title.as_str());
-    let all: Vec<(&str, &Found)> = changes
+    let all: Vec<(&str, &FoundEntry)> = changes
         .iter()
         .flat_map(|change| change.detail.entries.iter().map(|entry| (title(&change.blog_id), entry)))
         .collect();
@@ -38,7 +38,7 @@ pub fn news<'a>(
     notice.entries = all
         .iter()
         .take(MAX_NAMED)
-        .map(|(blog, entry)| Entry {
+        .map(|(blog, entry)| NoticeEntry {
             title: name_of(entry, language),
             link: link_of(entry),
             date: entry.published_at,
@@ -93,12 +93,12 @@ fn remark(change: &ChangeRow, language: Language) -> Option<String> {
     }
 }
 
-fn link_of(entry: &Found) -> Option<Url> {
+fn link_of(entry: &FoundEntry) -> Option<Url> {
     entry.url.as_deref().and_then(|url| url.parse().ok())
 }
 
 /// The title, or what its address says about it.
-fn name_of(entry: &Found, language: Language) -> String {
+fn name_of(entry: &FoundEntry, language: Language) -> String {
     if let Some(title) = entry.title.as_ref().filter(|title| !title.is_empty()) {
         return title.clone();
     }
@@ -117,8 +117,8 @@ mod tests {
     use super::*;
     use crate::blogs::decide::Code;
 
-    fn entry(title: Option<&str>, url: &str) -> Found {
-        Found {
+    fn entry(title: Option<&str>, url: &str) -> FoundEntry {
+        FoundEntry {
             key: url.into(),
             url_key: None,
             url: Some(url.into()),
@@ -141,7 +141,7 @@ mod tests {
         }
     }
 
-    fn new(blog: &str, entries: Vec<Found>) -> ChangeRow {
+    fn new(blog: &str, entries: Vec<FoundEntry>) -> ChangeRow {
         change(blog, Detail { entries, ..Detail::default() })
     }
 

@@ -44,7 +44,7 @@ use crate::config::{self as file, Problems};
 use crate::db::{self, Db, Tx};
 use crate::engine::job::Boxed;
 use crate::engine::view::Fact;
-use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext};
+use crate::engine::{Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext};
 use crate::fetch::{Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::Subject;
@@ -141,8 +141,8 @@ impl Blogs {
         problems.extend(digest::queue(ctx, self).await?);
         let summary = tally.summary(self.blogs.len());
         let summary = match ctx.delivery {
-            Delivery::Queue => summary,
-            Delivery::NoDeliver => {
+            DeliveryMode::Queue => summary,
+            DeliveryMode::NoDeliver => {
                 let job = ctx.job.clone();
                 let count = ctx.db.read(move |tx| store::count_unannounced(tx, job.as_str())).await?;
                 phrase!(
@@ -194,8 +194,12 @@ impl Collector for Blogs {
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
         Box::pin(async move {
-            let items =
-                self.preview(db, None).await?.into_iter().map(preview::Seen::into_preview_item).collect();
+            let items = self
+                .preview(db, None)
+                .await?
+                .into_iter()
+                .map(preview::BlogPreview::into_preview_item)
+                .collect();
             Ok(Preview { items, notes: Vec::new() })
         })
     }

@@ -13,7 +13,7 @@ const NAMED_WAITS: usize = 3;
 
 /// What a round did.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tally {
+pub struct RoundCounts {
     /// Blogs that were checked.
     pub checked: usize,
     /// Of these, read for the first time.
@@ -42,7 +42,7 @@ pub struct Tally {
     pub cuts: Vec<Value>,
 }
 
-impl Tally {
+impl RoundCounts {
     /// In words, of so many blogs in the config.
     pub fn summary(&self, blogs: usize) -> Phrase {
         let others = self.first + self.changed + self.failed;
@@ -144,7 +144,7 @@ impl Tally {
     }
 
     /// Adds what another part of the round did.
-    pub fn add(&mut self, other: Tally) {
+    pub fn add(&mut self, other: RoundCounts) {
         self.checked += other.checked;
         self.first += other.first;
         self.recorded += other.recorded;
@@ -171,8 +171,8 @@ mod tests {
     #[test]
     fn a_round_is_reported_in_words() {
         let tally = |checked, first, recorded, changed, entries, failed| {
-            let rest = Tally::default();
-            Tally { checked, first, recorded, changed, entries, failed, ..rest }.summary(4).to_string()
+            let rest = RoundCounts::default();
+            RoundCounts { checked, first, recorded, changed, entries, failed, ..rest }.summary(4).to_string()
         };
         assert_eq!(tally(0, 0, 0, 0, 0, 0), "checked 0 of 4 blogs: 0 unchanged");
         assert_eq!(tally(4, 0, 0, 0, 0, 0), "checked 4 of 4 blogs: 4 unchanged");
@@ -185,7 +185,7 @@ mod tests {
             "checked 4 of 4 blogs: 2 unchanged, 1 with 1 new entry, 1 failed"
         );
         assert_eq!(tally(1, 0, 0, 0, 0, 1), "checked 1 of 4 blogs: 1 failed");
-        let mut waiting = Tally { checked: 1, ..Tally::default() };
+        let mut waiting = RoundCounts { checked: 1, ..RoundCounts::default() };
         for blog in ["a", "b", "c", "d"] {
             waiting.wait(blog, Timestamp::MIN);
         }

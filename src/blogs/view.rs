@@ -8,7 +8,7 @@ use super::config::Blog;
 use super::decide::{self, Code};
 use super::events::{BLOG, BlogEvent, subject};
 use super::model::Detector;
-use super::store::{self, ChangeRow, CheckRow, Delivery};
+use super::store::{self, ChangeDelivery, ChangeRow, CheckRow};
 use super::{TOPIC, config};
 use crate::channel::outbox::State as MessageState;
 use crate::db::{self, Tx};
@@ -33,7 +33,6 @@ const MAX_NAMED: usize = 10;
 /// Everything that is known about a blog.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BlogDetails {
-    /// The blog.
     pub blog_id: String,
     /// Who decided at the last success.
     pub decided_by: Option<Detector>,
@@ -47,7 +46,6 @@ pub struct BlogDetails {
     pub next_feed_discovery_at: Option<Timestamp>,
     /// When a sitemap is searched for again.
     pub next_sitemap_discovery_at: Option<Timestamp>,
-    /// The last check.
     pub last_check_at: Option<Timestamp>,
     /// The last check that found something new.
     pub last_change_at: Option<Timestamp>,
@@ -81,7 +79,7 @@ pub fn find_details(
     now: Timestamp,
 ) -> db::Result<Option<BlogDetails>> {
     let Some(state) = store::find_state(tx, blog_id)? else { return Ok(None) };
-    let filter = store::Filter { blog: Some(blog_id.to_owned()), ..store::Filter::default() };
+    let filter = store::ChangeFilter { blog: Some(blog_id.to_owned()), ..store::ChangeFilter::default() };
     Ok(Some(BlogDetails {
         blog_id: blog_id.to_owned(),
         decided_by: state.decided_by,
@@ -127,29 +125,31 @@ pub(super) fn silent_since(silence: &Silence) -> Option<(Timestamp, u64)> {
 
 /// A change with what became of its messages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Listed {
-    /// The change.
+pub struct ListedChange {
     #[serde(flatten)]
     pub change: ChangeRow,
-    /// Its messages.
-    pub deliveries: Vec<Delivery>,
+    pub deliveries: Vec<ChangeDelivery>,
 }
 
 /// The newest changes first, with what became of them.
-pub fn list_changes(tx: &mut Tx<'_>, filter: &store::Filter, limit: usize) -> db::Result<Vec<Listed>> {
+pub fn list_changes(
+    tx: &mut Tx<'_>,
+    filter: &store::ChangeFilter,
+    limit: usize,
+) -> db::Result<Vec<ListedChange>> {
     let changes = store::list_changes(tx, filter, limit)?;
     changes.into_iter().map(|change| with_deliveries(tx, change)).collect()
 }
 
 /// One change, with what became of it.
-pub fn find_change(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<Listed>> {
+pub fn find_change(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<ListedChange>> {
     match store::find_change(tx, id)? {
         Some(change) => with_deliveries(tx, change).map(Some),
         None => Ok(None),
     }
 }
 
-fn with_deliveries(tx: &mut Tx<'_>, change: ChangeRow) -> db::Result<Listed> {
+fn with_deliveries(tx: &mut Tx<'_>, change: ChangeRow) -> db::Result<ListedChange> {
     let deliveries = match &change.digest {
         Some(digest) => store::list_deliveries_of(tx, TOPIC, digest)?
             .into_iter()
@@ -157,7 +157,7 @@ fn with_deliveries(tx: &mut Tx<'_>, change: ChangeRow) -> db::Result<Listed> {
             .collect(),
         None => Vec::new(),
     };
-    Ok(Listed { change, deliveries })
+    Ok(ListedChange { change, deliveries })
 }
 
 /// Blogs that have a state but stand in no job any more: their rows are kept, `status --all` says so.
@@ -339,6 +339,6 @@ pub(super) fn change_line(change: &ChangeRow) -> Line {
 }
 
 /// The state of a message as it is stored.
-pub(super) fn message_state(delivery: &Delivery) -> MessageState {
+pub(super) fn message_state(delivery: &ChangeDelivery) -> MessageState {
     MessageState::parse(&delivery.state).unwrap_or(MessageState::Ready)
 }

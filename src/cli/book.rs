@@ -54,7 +54,7 @@ async fn list(job: Option<JobName>, undelivered: bool, limit: usize, context: &C
     let db = context.view().await?;
     refuse_unknown_if_given("job", job.as_ref().map(JobName::as_str), &db, context).await?;
     let rows =
-        db.read(move |tx| view::list(tx, store::Filter { job: job.as_ref(), undelivered, limit })).await?;
+        db.read(move |tx| view::list(tx, store::BookQuery { job: job.as_ref(), undelivered, limit })).await?;
     let columns = [
         Column::left("isbn"),
         Column::long("title"),

@@ -11,9 +11,9 @@ use super::times::Times;
 use super::{Column, Context, Error, Exit, Result, log, progress};
 use crate::commits::events::{self, RunCode};
 use crate::commits::run::decide::{Again, Sharing};
-use crate::commits::run::{self, Bulk, Ended, Only, Outcome, Summary, TargetRow, Watch};
+use crate::commits::run::{self, Bulk, Ended, Only, Summary, TargetRow, Watch, WorkedRun};
 use crate::commits::store::projects;
-use crate::commits::{KIND, Source};
+use crate::commits::{GitSource, KIND};
 use crate::config::Config;
 use crate::db::Open;
 use crate::engine::Failure;
@@ -97,7 +97,7 @@ fn sharing(join: bool) -> Sharing {
 }
 
 /// The `commits` jobs of the config: all, or the one of that name.
-pub(super) fn read_sources(config: &Config, job: Option<&str>) -> Result<Vec<Arc<Source>>> {
+pub(super) fn read_sources(config: &Config, job: Option<&str>) -> Result<Vec<Arc<GitSource>>> {
     let jobs: Vec<_> = config
         .jobs
         .iter()
@@ -108,7 +108,7 @@ pub(super) fn read_sources(config: &Config, job: Option<&str>) -> Result<Vec<Arc
             .hint("`tsuzuki job ls` lists the jobs")),
         (true, None) => Err(Error::new(Exit::Config, format!("the config has no job of kind `{KIND}`"))
             .hint("add a [[job]] with kind = \"commits\", gitlab, token and projects; see docs/commits.md")),
-        (false, _) => jobs.into_iter().map(|job| Ok(Arc::new(Source::read(job)?))).collect(),
+        (false, _) => jobs.into_iter().map(|job| Ok(Arc::new(GitSource::read(job)?))).collect(),
     }
 }
 
@@ -205,7 +205,7 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
     Ok(sent.judge(if outcome.problems.is_empty() { Exit::Fine } else { Exit::Partly }))
 }
 
-fn tell(outcome: &Outcome, times: &Times, context: &Context) -> Result<()> {
+fn tell(outcome: &WorkedRun, times: &Times, context: &Context) -> Result<()> {
     if context.out.is_json() {
         return context.out.json(outcome);
     }
@@ -358,7 +358,7 @@ async fn list(limit: usize, context: &Context) -> Result {
 }
 
 #[derive(serde::Serialize)]
-struct Shown {
+struct ShownRun {
     #[serde(flatten)]
     summary: Summary,
     targets: Vec<ShownTarget>,
@@ -390,7 +390,7 @@ async fn show(run_id: Option<RunId>, context: &Context) -> Result {
                     row,
                 });
             }
-            Ok(Some(Shown { summary, targets }))
+            Ok(Some(ShownRun { summary, targets }))
         })
         .await?;
     let Some(shown) = shown else {

@@ -7,8 +7,8 @@ use super::{Column, Context, Error, Exit, Result};
 use crate::app;
 use crate::blogs::commands;
 use crate::blogs::decide::Code;
-use crate::blogs::store::Filter;
-use crate::blogs::view::{self, Listed};
+use crate::blogs::store::ChangeFilter;
+use crate::blogs::view::{self, ListedChange};
 use crate::channel::outbox::{Answer, State};
 use crate::text::counted;
 
@@ -62,7 +62,7 @@ enum Command {
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
         Command::Ls { blog, job, all, limit } => {
-            list(Filter { job, blog, code: (!all).then_some(Code::New) }, limit, context).await
+            list(ChangeFilter { job, blog, code: (!all).then_some(Code::New) }, limit, context).await
         }
         Command::Show { id } => show(id, context).await,
         Command::Approve { id } => decide(id, Choice::Approve, context).await,
@@ -71,7 +71,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
     }
 }
 
-async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
+async fn list(filter: ChangeFilter, limit: usize, context: &Context) -> Result {
     let db = context.view().await?;
     refuse_unknown_if_given("blog", filter.blog.as_deref(), &db, context).await?;
     refuse_unknown_if_given("job", filter.job.as_deref(), &db, context).await?;
@@ -172,7 +172,7 @@ fn missing(id: i64) -> Error {
 }
 
 /// What became of the messages: one word if they agree.
-fn state_of(listed: &Listed) -> String {
+fn state_of(listed: &ListedChange) -> String {
     let mut states: Vec<&str> = listed.deliveries.iter().map(|delivery| delivery.state.as_str()).collect();
     states.sort_unstable();
     states.dedup();
@@ -185,12 +185,12 @@ fn state_of(listed: &Listed) -> String {
 }
 
 /// Whether it has a message that waits for a decision.
-fn is_held(listed: &Listed) -> bool {
+fn is_held(listed: &ListedChange) -> bool {
     let held = State::Held.as_str();
     listed.change.held && listed.deliveries.iter().any(|delivery| delivery.state == held)
 }
 
-fn first_of(listed: &Listed) -> String {
+fn first_of(listed: &ListedChange) -> String {
     let detail = &listed.change.detail;
     let first = detail.entries.first();
     let told = first.and_then(|entry| entry.title.clone().or_else(|| entry.url.clone()));

@@ -15,7 +15,7 @@ use crate::commits::store::projects;
 use crate::commits::store::reading::{self, Scope};
 use crate::config::value::Zone;
 use crate::db::Db;
-use crate::export::{self, Field, Format, Style, Writer};
+use crate::export::{self, Cell, Format, RowWriter, Style};
 use crate::text::{counted, one_line};
 
 /// Options of `commits`.
@@ -117,7 +117,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
             let counting = Counting { with_merges, ..Counting::new(scope, zone, people) };
             let stats = context.view().await?.read(move |tx| stats::count(tx, &counting, by.into())).await?;
             write(&stats, format, output.as_deref(), force, context)?;
-            note(&stats, context);
+            // A program finds all of it in the JSON.
+            if format != FormatWord::Json {
+                note(&stats, context);
+            }
             Ok(Exit::Fine)
         }
         Command::Ls { scope, limit } => list(&scope, limit, context).await,
@@ -199,7 +202,7 @@ fn write(
             .map_err(|error| Error::failed(format!("the workbook cannot be written: {error}")))?,
         FormatWord::Tsv | FormatWord::Csv => {
             let format = if format == FormatWord::Tsv { Format::Tsv } else { Format::Csv };
-            let mut writer = Writer::new(Vec::new(), format, Style::default());
+            let mut writer = RowWriter::new(Vec::new(), format, Style::default());
             writer.begin(&stats.columns())?;
             rows().try_for_each(|row| writer.row(&row))?;
             writer.end()?;
@@ -223,8 +226,8 @@ fn show(stats: &Stats, context: &Context) -> Result<()> {
     };
     columns.extend(["commits", "merges", "additions", "deletions"].map(Column::right));
     let cell = |field| match field {
-        Field::Int(number) => number.to_string(),
-        Field::Word(text) | Field::Text(text) => text,
+        Cell::Int(number) => number.to_string(),
+        Cell::Word(text) | Cell::Text(text) => text,
         _ => String::new(),
     };
     // How many there are is said below, also when there are none.

@@ -5,9 +5,9 @@ use clap::Subcommand;
 use super::names::refuse_unknown_if_given;
 use super::{Column, Context, Error, Exit, Result, view};
 use crate::db::Db;
-use crate::press::commands::{self, Answer};
+use crate::press::commands::{self, ItemAnswer};
 use crate::press::events;
-use crate::press::store::{self, Filter};
+use crate::press::store::{self, ItemFilter};
 use crate::press::{Item, Reason, Status};
 use crate::text;
 
@@ -68,7 +68,7 @@ fn reason(text: &str) -> std::result::Result<Reason, String> {
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
         Command::Ls { job, state, reason, limit } => {
-            list(Filter { job, status: state, reason }, limit, context).await
+            list(ItemFilter { job, status: state, reason }, limit, context).await
         }
         Command::Show(which) => show(&which, context).await,
         Command::Retry(which) => change(&which, commands::retry, context).await,
@@ -76,7 +76,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
     }
 }
 
-async fn list(filter: Filter, limit: usize, context: &Context) -> Result {
+async fn list(filter: ItemFilter, limit: usize, context: &Context) -> Result {
     let db = context.view().await?;
     refuse_unknown_if_given("job", filter.job.as_deref(), &db, context).await?;
     let items = db.read(move |tx| store::list(tx, &filter, limit)).await?;
@@ -110,18 +110,18 @@ async fn show(which: &Which, context: &Context) -> Result {
     Ok(Exit::Fine)
 }
 
-type Change = fn(&mut crate::db::Tx<'_>, &Item, crate::time::Timestamp) -> crate::db::Result<Answer>;
+type Change = fn(&mut crate::db::Tx<'_>, &Item, crate::time::Timestamp) -> crate::db::Result<ItemAnswer>;
 
 async fn change(which: &Which, change: Change, context: &Context) -> Result {
     let (db, now) = (context.db().await?, context.clock.now());
     let item = find(which, db).await?;
     let (title, id) = (text::one_line(&item.title), item.id);
     match db.write(move |tx| change(tx, &item, now)).await? {
-        Answer::Done { status } => {
+        ItemAnswer::Done { status } => {
             context.out.note(format!("item {id} is now {}: {title}", status.word()));
             Ok(Exit::Fine)
         }
-        Answer::NotNow { why, hint } => {
+        ItemAnswer::NotNow { why, hint } => {
             Err(Error::failed(format!("item {id} stays as it is: {why}")).hint(hint))
         }
     }

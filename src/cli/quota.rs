@@ -40,9 +40,9 @@ enum Command {
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct QuotaRow {
     #[serde(flatten)]
-    usage: quota::Usage,
+    usage: quota::QuotaUsage,
     per_day: Option<u32>,
     paused_until: Option<String>,
 }
@@ -62,12 +62,12 @@ async fn list(provider: Option<String>, limit: usize, context: &Context) -> Resu
     let (usage, pauses) = db
         .read(move |tx| Ok((quota::list_usage(tx, provider.as_deref(), limit)?, pause::list(tx, now)?)))
         .await?;
-    let listed: Vec<Listed> = usage
+    let listed: Vec<QuotaRow> = usage
         .into_iter()
         .map(|usage| {
             let provider = Subject::provider(&usage.provider);
             let rest = pauses.iter().find(|pause| pause.name == provider);
-            Listed {
+            QuotaRow {
                 per_day: quotas.get(&usage.provider).map(|quota| quota.rule.per_day),
                 paused_until: rest
                     .map(|rest| rest.paused_until.map_or("resumed".into(), |at| at.to_string())),

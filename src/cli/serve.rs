@@ -21,7 +21,7 @@ use crate::text::counted;
 use crate::web;
 
 /// How often the config file, and the place of the database, is looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const POLL_EVERY: Duration = Duration::from_secs(5);
 
 /// How often alerts are brought up to date.
 const ANNOUNCE_EVERY: Duration = Duration::from_secs(60);
@@ -125,7 +125,7 @@ async fn watch_place(context: &Context, db: &Db) {
         }
         tokio::select! {
             () = context.stop.cancelled() => return,
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = tokio::time::sleep(POLL_EVERY) => {}
         }
     }
 }
@@ -198,7 +198,7 @@ async fn follow_config(
     loop {
         tokio::select! {
             () = context.stop.cancelled() => return,
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = tokio::time::sleep(POLL_EVERY) => {}
         }
         let found = changed_at();
         if found.is_none() || found == known {

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::preview::Asking;
 use super::view::{Fact, View};
-use super::{Outcome, Preview, Schedule, Standing};
+use super::{Preview, RunOutcome, Schedule, Standing};
 use crate::config::Problem;
 use crate::db::{self, Db, Tx};
 use crate::fetch::Check;
@@ -26,7 +26,6 @@ pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// A job of the config file, ready to run.
 #[derive(Clone)]
 pub struct Job {
-    /// Its name.
     pub name: JobName,
     /// `press`, `books`, `blogs` or `commits`.
     pub kind: &'static str,
@@ -98,7 +97,7 @@ pub struct Plan {
 
 /// Whether a run tells what it finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Delivery {
+pub enum DeliveryMode {
     /// It hands messages to the outbox.
     #[default]
     Queue,
@@ -112,7 +111,6 @@ pub struct RunContext {
     pub job: JobName,
     /// The database; writes that decide something go through [`RunContext::write`].
     pub db: Db,
-    /// The time.
     pub clock: Clock,
     /// The lease that this run holds.
     pub lease: Lease,
@@ -121,7 +119,7 @@ pub struct RunContext {
     /// Where to tell how far we are.
     pub progress: Progress,
     /// Whether it may tell what it finds.
-    pub delivery: Delivery,
+    pub delivery: DeliveryMode,
 }
 
 impl RunContext {
@@ -141,10 +139,7 @@ impl RunContext {
 
     /// An error as soon as the run is to stop; for use between steps.
     pub fn check_stop(&self) -> Result<(), Failure> {
-        match self.stop.is_cancelled() {
-            true => Err(Failure::Interrupted),
-            false => Ok(()),
-        }
+        if self.stop.is_cancelled() { Err(Failure::Interrupted) } else { Ok(()) }
     }
 }
 
@@ -185,13 +180,13 @@ impl Report {
     }
 
     /// How the run ended.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> RunOutcome {
         match (self.problems.is_empty(), self.all_failed) {
-            (false, true) => Outcome::Failed,
-            (false, false) => Outcome::Partly,
-            (true, _) if self.is_incomplete => Outcome::Partly,
-            (true, _) if self.waiting_until.is_some() => Outcome::Waiting,
-            (true, _) => Outcome::Success,
+            (false, true) => RunOutcome::Failed,
+            (false, false) => RunOutcome::Partly,
+            (true, _) if self.is_incomplete => RunOutcome::Partly,
+            (true, _) if self.waiting_until.is_some() => RunOutcome::Waiting,
+            (true, _) => RunOutcome::Success,
         }
     }
 }

@@ -30,13 +30,13 @@ pub mod view;
 
 pub use env::JobEnv;
 pub use finder::Finder;
-pub use job::{Collector, Delivery, Failure, Job, Plan, Progress, Report, RunContext, Update};
+pub use job::{Collector, DeliveryMode, Failure, Job, Plan, Progress, Report, RunContext, Update};
 pub use overview::Overview;
 pub use pipeline::Pipeline;
 pub use preview::{Preview, PreviewItem};
 pub use runner::{Finished, Picked, Runner, Selection, Skipped};
 pub use schedule::Schedule;
 pub use standing::Standing;
-pub use store::{JobState, Outcome};
-pub use table::{Field, Table};
+pub use store::{JobState, RunOutcome};
+pub use table::{Cell, Table};
 pub use view::{State, View};

@@ -5,9 +5,9 @@ use serde::Serialize;
 use super::alert::{self, Alert, AlertKind};
 use super::attention::{self, Waiting};
 use super::events::RunEvent;
-use super::standing::{self, Known, Standing};
+use super::standing::{self, JobFacts, Standing};
 use super::view::State;
-use super::{Finder, Job, JobState, Outcome, Pipeline, runner, store};
+use super::{Finder, Job, JobState, Pipeline, RunOutcome, runner, store};
 use crate::channel::outbox::{self, ChannelWait, WaitCause};
 use crate::db::{self, MovedAway, Tx};
 use crate::ledger::{Subject, event, lease, pause};
@@ -41,7 +41,6 @@ pub struct Overview {
 /// A job at a glance.
 #[derive(Clone, Debug, Serialize)]
 pub struct JobOverview {
-    /// Its name.
     pub job: String,
     /// A single thing that the config of its job does not name any more, such as a blog.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,11 +50,8 @@ pub struct JobOverview {
     /// Where it stands.
     #[serde(flatten)]
     pub standing: Standing,
-    /// When it last began.
     pub last_run_at: Option<Timestamp>,
-    /// When it last ended well.
     pub last_success_at: Option<Timestamp>,
-    /// When it starts by itself.
     pub next_run_at: Option<Timestamp>,
     /// What its last run said.
     pub message: Option<Phrase>,
@@ -77,10 +73,9 @@ pub struct JobOverview {
 pub struct RunMark {
     /// When it ended.
     pub at: Timestamp,
-    /// When it began.
     pub began_at: Option<Timestamp>,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// What was new.
     pub new_count: u64,
     /// What it said.
@@ -164,7 +159,7 @@ pub fn find_job(
     let holder = lease::find_holder(tx, &runner::lease_name(&job.name))?;
     let next_run_at = runner::next_run_at(job, state, holder.as_ref(), paused.as_ref(), now);
     let needs_setup = finder.missing.get(job.name.as_str()).cloned().unwrap_or_default();
-    let standing = standing::decide(Known {
+    let standing = standing::decide(JobFacts {
         is_configured: true,
         is_enabled: job.enabled,
         is_running: holder.is_some(),
@@ -231,7 +226,7 @@ pub fn list_left(
         .iter()
         .filter(|state| !is_there(&state.job_name))
         .map(|state| {
-            let standing = standing::decide(Known::default());
+            let standing = standing::decide(JobFacts::default());
             JobOverview::of_state(&state.job_name, standing, Some(state))
         })
         .collect();

@@ -34,15 +34,15 @@ pub struct Reserved {
 
 /// The budget does not allow the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct OverBudget {
     /// When it will.
     pub until: Timestamp,
     /// What is used up.
     pub why: String,
 }
 
-impl From<Refused> for Unavailable {
-    fn from(refused: Refused) -> Self {
+impl From<OverBudget> for Unavailable {
+    fn from(refused: OverBudget) -> Self {
         Self { until: refused.until, why: refused.why.into(), because: PauseReason::UsedUp }
     }
 }
@@ -58,13 +58,13 @@ impl Budget {
         job: &JobName,
         tokens: i64,
         now: Timestamp,
-    ) -> db::Result<Result<Reserved, Refused>> {
+    ) -> db::Result<Result<Reserved, OverBudget>> {
         if let Some(refused) = self.find_obstacle(tx, (provider, model), job, tokens, now)? {
             return Ok(Err(refused));
         }
         for quota in self.quotas_of(model) {
             if let Grant::Exhausted { resets_at } = quota.reserve(tx, 1, now)? {
-                return Ok(Err(Refused { until: resets_at, why: used_up(provider, quota) }));
+                return Ok(Err(OverBudget { until: resets_at, why: used_up(provider, quota) }));
             }
         }
         let date = self.day.date_at(now).to_string();
@@ -80,10 +80,10 @@ impl Budget {
         job: &JobName,
         tokens: i64,
         now: Timestamp,
-    ) -> db::Result<Option<Refused>> {
+    ) -> db::Result<Option<OverBudget>> {
         let until = self.day.next_day_at(now);
         let date = self.day.date_at(now).to_string();
-        let refused = |why: String| Ok(Some(Refused { until, why: format!("`{provider}` waits: {why}") }));
+        let refused = |why: String| Ok(Some(OverBudget { until, why: format!("`{provider}` waits: {why}") }));
         let day = store::sum_usage(tx, provider, &date)?;
         let own = store::find_usage(tx, provider, &date, job)?;
         let exceeds = |used: i64, more: i64, limit: Option<u64>| {
@@ -106,7 +106,7 @@ impl Budget {
         }
         for quota in self.quotas_of(model) {
             if quota.used(tx, now)? >= i64::from(quota.rule.per_day) {
-                return Ok(Some(Refused { until: quota.resets_at(now), why: used_up(provider, quota) }));
+                return Ok(Some(OverBudget { until: quota.resets_at(now), why: used_up(provider, quota) }));
             }
         }
         Ok(None)

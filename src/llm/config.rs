@@ -40,8 +40,8 @@ macro_rules! provider_config {
                 self.timeout.map_or(crate::llm::config::TIMEOUT, Into::into)
             }
 
-            fn shared(&self) -> crate::llm::config::Shared {
-                crate::llm::config::Shared {
+            fn shared(&self) -> crate::llm::config::ProviderKeys {
+                crate::llm::config::ProviderKeys {
                     quota: self.quota.clone(),
                     budget: self.budget.clone(),
                     allow_private: self.allow_private.clone(),
@@ -61,7 +61,7 @@ pub(super) use provider_config;
 pub(super) const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What every provider's table can say.
-pub(super) struct Shared {
+pub(super) struct ProviderKeys {
     pub(super) quota: Option<String>,
     pub(super) budget: BudgetKeys,
     pub(super) allow_private: Vec<String>,

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::Document;
+use super::ModelInput;
 use super::call::{CallError, Line, Question, Reply};
-use super::config::Shared;
+use super::config::ProviderKeys;
 use crate::config::{Kind, Problems, Section};
 use crate::fetch::SecretHint;
 
@@ -30,7 +30,7 @@ pub(super) struct Opened {
     pub(super) provider: Box<dyn Provider>,
     pub(super) screen_model: String,
     pub(super) summary_model: String,
-    pub(super) shared: Shared,
+    pub(super) shared: ProviderKeys,
 }
 
 /// The other side.
@@ -40,7 +40,7 @@ pub(super) trait Provider: Send + Sync {
     fn takes(&self, media_type: &str) -> bool;
 
     /// The document as the model can take it.
-    async fn prepare<'a>(&self, document: &'a Document) -> Cow<'a, Document> {
+    async fn prepare<'a>(&self, document: &'a ModelInput) -> Cow<'a, ModelInput> {
         Cow::Borrowed(document)
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::budget::{Budget, Reserved};
-use super::call::{Rest, Usage};
+use super::call::{ProviderPause, TokenUsage};
 use super::config::Tuning;
 use super::events::ProviderCode;
 use super::provider::Opened;
@@ -22,7 +22,7 @@ use crate::phrase;
 use crate::phrase::Phrase;
 
 /// Rests after failures in a row, shortest first; the last one repeats.
-const RESTS: [Duration; 4] = [
+const PAUSES: [Duration; 4] = [
     Duration::from_secs(60),
     Duration::from_secs(5 * 60),
     Duration::from_secs(15 * 60),
@@ -157,67 +157,71 @@ impl Llm {
         names.iter().map(|name| Subject::provider(name)).collect()
     }
 
-    /// The rest of the provider or of this model, if there is one. It ends early when the key, a model, the address or the way to ask
+    /// The pause of the provider or of this model, if there is one. It ends early when the key, a model, the address or the way to ask
     /// changes.
-    pub(super) async fn find_rest(&self, model: &str) -> db::Result<Option<Unavailable>> {
+    pub(super) async fn find_pause(&self, model: &str) -> db::Result<Option<Unavailable>> {
         let (names, print, now) = ([self.name.clone(), self.limited(model)], self.print(), self.clock.now());
         let found = self
             .db
             .read(move |tx| {
                 for name in &names {
-                    let Some(rest) = pause::find(tx, &Subject::provider(name), now)? else { continue };
+                    let Some(pause) = pause::find(tx, &Subject::provider(name), now)? else { continue };
                     let health = store::find_health(tx, name)?;
-                    if health.rests_with.is_none_or(|with| with == print) {
-                        return Ok(Some((name.clone(), rest, health.rests_because)));
+                    if health.paused_with.is_none_or(|with| with == print) {
+                        return Ok(Some((name.clone(), pause, health.pause_reason)));
                     }
                 }
                 Ok(None)
             })
             .await?;
-        Ok(found.map(|(name, rest, because)| Unavailable {
-            until: rest.paused_until.unwrap_or_else(|| now.plus(LOCKED)),
+        Ok(found.map(|(name, pause, because)| Unavailable {
+            until: pause.paused_until.unwrap_or_else(|| now.plus(LOCKED)),
             why: phrase!(
                 "`{name}` is paused: {why}",
                 "`{name}` は一時停止中です：{why}",
                 name = &name,
-                why = &rest.reason
+                why = &pause.reason
             ),
             because: because.unwrap_or(PauseReason::Down),
         }))
     }
 
-    /// Lets the provider rest, or the model whose limit it is, and says until when. What was reserved is given back unless it may have
+    /// Pauses the provider, or the model whose limit it is, and says until when. What was reserved is given back unless it may have
     /// been used.
-    pub(super) async fn rest(&self, reserved: Reserved, model: &str, rest: Rest) -> db::Result<Unavailable> {
+    pub(super) async fn pause(&self, reserved: Reserved, model: &str, pause: ProviderPause) -> db::Result<Unavailable> {
         let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
-        let paused = match rest {
-            Rest::Busy { .. } | Rest::UsedUp { .. } => self.limited(model),
-            Rest::Down { .. } | Rest::Locked { .. } | Rest::Refused { .. } => self.name.clone(),
+        let paused = match pause {
+            ProviderPause::Busy { .. } | ProviderPause::UsedUp { .. } => self.limited(model),
+            ProviderPause::Down { .. } | ProviderPause::Locked { .. } | ProviderPause::Refused { .. } => self.name.clone(),
         };
         let shown = paused.clone();
         let day_ends = self.budget.day.next_day_at(now);
         let (until, why, because) = self
             .db
             .write(move |tx| {
-                if !rest.may_have_counted() {
+                if !pause.may_have_counted() {
                     store::add_usage(tx, &name, &reserved.date, &reserved.job, 0, -reserved.tokens)?;
                 }
                 let failures = store::find_health(tx, &paused)?.failures_in_a_row;
-                let growing = RESTS[usize::try_from(failures).unwrap_or(0).min(RESTS.len() - 1)];
-                let (until, because, why) = match &rest {
-                    Rest::Busy { why, after } => (now.plus(*after), PauseReason::Busy, Phrase::verbatim(why)),
-                    Rest::UsedUp { why } => (
+                let growing = PAUSES[usize::try_from(failures).unwrap_or(0).min(PAUSES.len() - 1)];
+                let (until, because, why) = match &pause {
+                    ProviderPause::Busy { why, after } => (now.plus(*after), PauseReason::Busy, Phrase::verbatim(why)),
+                    ProviderPause::UsedUp { why } => (
                         day_ends,
                         PauseReason::UsedUp,
                         phrase!("used up for today: {why}", "本日の上限に達しました：{why}", why),
                     ),
-                    Rest::Down { why, after, .. } => (
+                    ProviderPause::Down { why, after, .. } => (
                         now.plus(after.unwrap_or(growing).max(growing)),
                         PauseReason::Down,
                         Phrase::verbatim(why),
                     ),
-                    Rest::Locked { why } => (now.plus(LOCKED), PauseReason::Locked, Phrase::verbatim(why)),
-                    Rest::Refused { why } => (now.plus(LOCKED), PauseReason::Refused, Phrase::verbatim(why)),
+                    ProviderPause::Locked { why } => {
+                        (now.plus(LOCKED), PauseReason::Locked, Phrase::verbatim(why))
+                    }
+                    ProviderPause::Refused { why } => {
+                        (now.plus(LOCKED), PauseReason::Refused, Phrase::verbatim(why))
+                    }
                 };
                 let failed = i64::from(because == PauseReason::Down);
                 store::put_health(tx, &paused, failures + failed, Some((&print, because)))?;
@@ -237,7 +241,7 @@ impl Llm {
         &self,
         reserved: Reserved,
         purpose: Purpose,
-        usage: Usage,
+        usage: TokenUsage,
         answer: Option<store::NewAnswer>,
     ) -> db::Result<()> {
         let (name, now) = (self.name.clone(), self.clock.now());
@@ -245,7 +249,7 @@ impl Llm {
         self.db
             .write(move |tx| {
                 let used = match usage {
-                    Usage::Unsaid => reserved.tokens,
+                    TokenUsage::Unsaid => reserved.tokens,
                     usage => {
                         let (input, output) = usage.said();
                         i64::try_from(input + output).unwrap_or(i64::MAX)
@@ -256,7 +260,7 @@ impl Llm {
                     store::put_answer(tx, answer, now)?;
                 }
                 // The model has worked on it, so that requests for this purpose are not refused as such.
-                if usage != Usage::Nothing {
+                if usage != TokenUsage::Nothing {
                     let mut refusals = store::find_refusals(tx, &name)?;
                     if refusals.remove(purpose.as_str()).is_some() {
                         store::put_refusals(tx, &name, &refusals)?;

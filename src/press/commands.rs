@@ -12,15 +12,11 @@ use crate::time::Timestamp;
 /// The answer to a person.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
-pub enum Answer {
+pub enum ItemAnswer {
     /// Done; the item now stands there.
-    Done {
-        /// Where it stands.
-        status: Status,
-    },
+    Done { status: Status },
     /// As it stands, that cannot be done.
     NotNow {
-        /// Why not.
         why: String,
         /// What can be done.
         hint: String,
@@ -29,12 +25,12 @@ pub enum Answer {
 
 /// Has an item looked at again from the beginning: no tries are counted, and what the model said before does not count,
 /// once. One that was posted is left alone.
-pub fn retry(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<Answer> {
+pub fn retry(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<ItemAnswer> {
     if let Some(busy) = find_message(tx, item)? {
         return Ok(busy);
     }
     if store::find_messages(tx, &item.job_name, &item.url, 0)?.any_sent {
-        return Ok(Answer::NotNow {
+        return Ok(ItemAnswer::NotNow {
             why: "it was posted".to_owned(),
             hint:
                 "`tsuzuki delivery ls` shows the post; `tsuzuki delivery retry ID --again` sends a second one"
@@ -42,19 +38,19 @@ pub fn retry(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<Answer>
         });
     }
     let answer = apply(tx, item, Event::Retried, now)?;
-    if matches!(answer, Answer::Done { .. }) {
-        store::mark_ask_anew(tx, item.id)?;
+    if matches!(answer, ItemAnswer::Done { .. }) {
+        store::mark_bypass_cache(tx, item.id)?;
     }
     Ok(answer)
 }
 
 /// Decides against an item: it will not be looked at again.
-pub fn skip(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<Answer> {
+pub fn skip(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<ItemAnswer> {
     if let Some(busy) = find_message(tx, item)? {
         return Ok(busy);
     }
     if item.status == Status::Processed {
-        return Ok(Answer::NotNow {
+        return Ok(ItemAnswer::NotNow {
             why: "it is over".to_owned(),
             hint: "`tsuzuki why URL` tells how it ended".to_owned(),
         });
@@ -62,21 +58,24 @@ pub fn skip(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<Answer> 
     apply(tx, item, Event::Skipped, now)
 }
 
-fn find_message(tx: &mut Tx<'_>, item: &Item) -> db::Result<Option<Answer>> {
+fn find_message(tx: &mut Tx<'_>, item: &Item) -> db::Result<Option<ItemAnswer>> {
     let open = outbox::find_open(tx, TOPIC, &item.url)?;
     let open = open.filter(|row| row.job_name.as_str() == item.job_name);
-    Ok(open.map(|row| Answer::NotNow {
+    Ok(open.map(|row| ItemAnswer::NotNow {
         why: format!("its post is {} (delivery {})", row.state.as_str(), row.id),
         hint: format!("`tsuzuki delivery skip {}` stops the post", row.id),
     }))
 }
 
-fn apply(tx: &mut Tx<'_>, item: &Item, event: Event, now: Timestamp) -> db::Result<Answer> {
-    let changed =
-        || Answer::NotNow { why: "it changed at this very moment".to_owned(), hint: "look again".to_owned() };
+fn apply(tx: &mut Tx<'_>, item: &Item, event: Event, now: Timestamp) -> db::Result<ItemAnswer> {
+    let changed = || ItemAnswer::NotNow {
+        why: "it changed at this very moment".to_owned(),
+        hint: "look again".to_owned(),
+    };
     let Some(to) = decide::after(item, event, None, now) else { return Ok(changed()) };
-    Ok(match store::apply(tx, item, &to, event.code(), &json!({ "by": "hand" }))? {
-        true => Answer::Done { status: to.status },
-        false => changed(),
+    Ok(if store::apply(tx, item, &to, event.code(), &json!({ "by": "hand" }))? {
+        ItemAnswer::Done { status: to.status }
+    } else {
+        changed()
     })
 }

@@ -47,7 +47,7 @@ use crate::db::{self, Db, Tx};
 use crate::engine::job::Boxed;
 use crate::engine::preview::Asking;
 use crate::engine::view::{Fact, View};
-use crate::engine::{Collector, Delivery, Failure, JobEnv, Plan, Preview, Report, RunContext, Update};
+use crate::engine::{Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext, Update};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
 use crate::ledger::Subject;
@@ -56,9 +56,9 @@ use crate::parse::url::Url;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
-use decide::Limits;
+use decide::RetryLimits;
 use report::ReportBuilder;
-use step::{Seen, Step, no_answer, overtaken, until_stopped};
+use step::{SeenPage, Step, no_answer, overtaken, until_stopped};
 
 /// The kind, as in the config file.
 pub const KIND: &str = "press";
@@ -102,7 +102,7 @@ pub fn make(job: &Job, env: &JobEnv) -> Result<Arc<dyn Collector>, Problems> {
 
 /// Registers what becomes of an item when its post has ended.
 pub fn topics(topics: Topics) -> Topics {
-    topics.on(TOPIC, post::settled)
+    topics.on(TOPIC, post::on_delivered)
 }
 
 impl Press {
@@ -144,11 +144,11 @@ impl Press {
     }
 
     async fn collect_into(&self, ctx: &RunContext, report: &mut ReportBuilder) -> Result<(), Failure> {
-        gone::wake(self, ctx).await?;
+        gone::resume_if_moved(self, ctx).await?;
         let mut blocked = 0;
         for feed in self.feeds() {
             ctx.check_stop()?;
-            if gone::rests(self, ctx, feed).await? {
+            if gone::is_paused(self, ctx, feed).await? {
                 report.lines.push(self.of_feed(
                     feed,
                     phrase!(
@@ -222,11 +222,11 @@ impl Press {
     /// Why a run posts nothing, if so.
     fn no_deliver(&self, ctx: &RunContext) -> Option<Phrase> {
         match ctx.delivery {
-            Delivery::NoDeliver => Some(Phrase::verbatim("--no-deliver")),
-            Delivery::Queue if self.deliver.is_empty() => {
+            DeliveryMode::NoDeliver => Some(Phrase::verbatim("--no-deliver")),
+            DeliveryMode::Queue if self.deliver.is_empty() => {
                 Some(phrase!("`deliver` names no channel", "`deliver` にチャンネルがありません"))
             }
-            Delivery::Queue => None,
+            DeliveryMode::Queue => None,
         }
     }
 
@@ -241,7 +241,7 @@ impl Press {
         )
     }
 
-    fn limits(&self) -> Limits {
+    fn limits(&self) -> RetryLimits {
         self.keys.limits()
     }
 

@@ -37,12 +37,7 @@ pub(super) enum Step {
         is_queued: bool,
     },
     /// The provider is paused; no item was touched.
-    Waiting {
-        /// Until when.
-        until: Timestamp,
-        /// Why.
-        why: Phrase,
-    },
+    Waiting { until: Timestamp, why: Phrase },
     /// There is nothing to do now.
     Nothing,
 }
@@ -149,7 +144,7 @@ impl Press {
         item: &Item,
         event: Event,
         detail: Json,
-        seen: Option<Seen>,
+        seen: Option<SeenPage>,
     ) -> Result<Step, Failure> {
         match decide::after(item, event, Some(&self.limits()), ctx.now()) {
             Some(to) => self.write_step(ctx, item, (event, to), detail, seen).await,
@@ -218,7 +213,7 @@ impl Press {
 
 /// What was seen of an item's page, to be remembered with what was decided.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct SeenPage {
     pub(super) page_hash: String,
     pub(super) verdict: Option<String>,
 }
@@ -226,9 +221,9 @@ pub(super) struct Seen {
 /// An answer that is none: the step waits, the run fails, or the item is to blame.
 pub(super) fn no_answer(press: &Press, error: AskError) -> Result<Result<Step, String>, Failure> {
     match error {
-        AskError::Resting(Unavailable { why, because: PauseReason::Locked, .. }) => Err(press.locked(&why)),
-        AskError::Resting(Unavailable { why, because: PauseReason::Refused, .. }) => Err(press.refused(&why)),
-        AskError::Resting(Unavailable { until, why, .. }) => Ok(Ok(Step::Waiting { until, why })),
+        AskError::Paused(Unavailable { why, because: PauseReason::Locked, .. }) => Err(press.locked(&why)),
+        AskError::Paused(Unavailable { why, because: PauseReason::Refused, .. }) => Err(press.refused(&why)),
+        AskError::Paused(Unavailable { until, why, .. }) => Ok(Ok(Step::Waiting { until, why })),
         AskError::Rejected { why } => Ok(Err(why)),
         AskError::Db(error) => Err(error.into()),
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::events::{self, ITEM};
 use super::model::{Item, Reason, Status};
-use super::store::{self, Delivery};
+use super::store::{self, ItemDelivery};
 use crate::channel::outbox::State as MessageState;
 use crate::db::{self, Tx};
 use crate::engine::Finder;
@@ -21,11 +21,9 @@ use crate::time::Timestamp;
 /// Everything that is known about an item.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ItemDetails {
-    /// The item.
     #[serde(flatten)]
     pub item: Item,
-    /// Its messages.
-    pub deliveries: Vec<Delivery>,
+    pub deliveries: Vec<ItemDelivery>,
     /// How it got there, oldest first.
     pub events: Vec<Event>,
 }
@@ -82,7 +80,7 @@ fn view(finder: &Finder, details: &ItemDetails) -> View {
     view.fact(phrase!("not before", "次の確認は"), item.not_before);
     view.fact(phrase!("verdict", "判定"), item.verdict.as_deref());
     view.fact(phrase!("summary", "要約"), item.summary.as_deref());
-    let state = |sent: &Delivery| MessageState::parse(&sent.state).unwrap_or(MessageState::Ready);
+    let state = |sent: &ItemDelivery| MessageState::parse(&sent.state).unwrap_or(MessageState::Ready);
     view.section(
         phrase!("messages", "メッセージ"),
         details

@@ -62,9 +62,10 @@ fn headlines(server: &WebhookServer) -> Vec<String> {
 
 /// Fails for the first five hours.
 fn fails_at_first(ctx: &RunContext) -> Result<Report, Failure> {
-    match ctx.clock.now() < test_start().plus(HOUR * 5) {
-        true => Err(Failure::Failed("no route".into())),
-        false => Ok(Report::new("fine".into())),
+    if ctx.clock.now() < test_start().plus(HOUR * 5) {
+        Err(Failure::Failed("no route".into()))
+    } else {
+        Ok(Report::new("fine".into()))
     }
 }
 

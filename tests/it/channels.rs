@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tsuzuki::channel::outbox::{self, Added, NewMessage, Row, SendReport, Sender, State, Topics};
-use tsuzuki::channel::{ChannelEnv, ChannelSet, Entry, MailBody, News, Notice};
+use tsuzuki::channel::{ChannelEnv, ChannelSet, MailBody, News, Notice, NoticeEntry};
 use tsuzuki::db::Db;
 use tsuzuki::demo::faults::Fault;
 use tsuzuki::demo::mastodon::{MastodonServer, TOKEN};
@@ -481,7 +481,7 @@ on_both_databases! {
         let server = MastodonServer::start(fixture.clock.clone()).await.unwrap();
         server.ignore_keys();
         let post = post_office(&fixture, &mastodon(&server, ""));
-        let entry = |link: &str| Entry { title: "題".into(), link: Some(link.parse().unwrap()), date: None, note: None };
+        let entry = |link: &str| NoticeEntry { title: "題".into(), link: Some(link.parse().unwrap()), date: None, note: None };
         let notice = Notice {
             link: Some("https://evil.example/x)@victim@mastodon.social".parse().unwrap()),
             entries: vec![entry("https://evil.example/y)@victim@mastodon.social")],
@@ -669,7 +669,7 @@ fn mails_are_what_an_independent_parser_expects() {
                       to = [\"読者 <reader@example.com>\"]\nreply_to = \"desk@example.com\"\nlist_id = \"books.example.com\"\n\
                       list_unsubscribe = \"https://example.com/leave\"";
         let post = post_office(&fixture, config);
-        let entry = Entry {
+        let entry = NoticeEntry {
             title: "一冊目 <script>alert(1)</script>".into(),
             link: Some("https://books.example.com/1?a=1&b=2".parse().unwrap()),
             date: Some(fixture.clock.now()),

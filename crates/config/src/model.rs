@@ -74,7 +74,6 @@ pub(super) struct StoreTable {
 /// `[store]`: where everything is kept.
 #[derive(Clone, Debug)]
 pub struct Store {
-    /// The database.
     pub url: SecretUrl,
     /// The directory of the config file, which a relative `sqlite:` path starts from.
     pub directory: PathBuf,
@@ -225,7 +224,6 @@ pub enum ScheduleSpec {
 /// One `[[job]]`: what is common to all kinds, and the table with the kind's own keys.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Its name.
     pub name: JobName,
     /// What it does.
     pub kind: String,

@@ -33,7 +33,6 @@ pub enum BackupError {
     /// The file to put back is none that we can use.
     #[error("{} is no backup that can be used: {why}", .path.display())]
     NotABackup {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         why: Error,
@@ -92,7 +91,7 @@ pub async fn restore(from: &Path, to: &DbUrl, clock: &Clock) -> BackupResult<Bac
         return Err(BackupError::Itself(from));
     }
     // Opening it says at once whether it is a sound database of ours; an older one is brought up to date later.
-    match Db::open(DbUrl::File(from.clone()), Open::Look, clock.clone()).await {
+    match Db::open(DbUrl::File(from.clone()), Open::ReadOnly, clock.clone()).await {
         Ok(opened) => opened.close().await,
         Err(Error::Outdated { found: 1.., .. }) => {}
         Err(why) => return Err(BackupError::NotABackup { path: from, why }),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags, ToSql, ffi};
 
 use super::neighbour::{self, OpenedFile};
-use super::unit::{Access, Unit};
+use super::unit::{TxAccess, Unit};
 use super::{DbUrl, Error, Open, Result, Stats, Tx, Value, lineage, migrate, moved};
 use stdx::time::Clock;
 
@@ -63,7 +63,7 @@ impl Threads {
         prepare(&connection, path, how, clock)?;
         moved::refuse(&mut Tx::on_sqlite(&connection, clock.now()), how)?;
 
-        if let Some(path) = path.filter(|_| how != Open::Look) {
+        if let Some(path) = path.filter(|_| how != Open::ReadOnly) {
             with_busy_retry(|| Ok(connection.execute_batch("BEGIN IMMEDIATE")?))
                 .map_err(|error| with_writer(error, path))?;
             lineage::check_file(&mut Tx::on_sqlite(&connection, clock.now()), path)?;
@@ -72,7 +72,7 @@ impl Threads {
 
         let (writer, inbox) = mpsc::channel();
         let file = path.map(OpenedFile::new);
-        let work = Writer {
+        let work = WriterThread {
             file: file.clone(),
             connection,
             clock: clock.clone(),
@@ -87,8 +87,11 @@ impl Threads {
                 let (readers, inbox) = mpsc::channel();
                 let inbox = Arc::new(Mutex::new(inbox));
                 for number in 0..READERS {
-                    let reader =
-                        Reader { file: OpenedFile::new(path), clock: clock.clone(), connection: None };
+                    let reader = ReadConnection {
+                        file: OpenedFile::new(path),
+                        clock: clock.clone(),
+                        connection: None,
+                    };
                     let inbox = Arc::clone(&inbox);
                     handles.push(spawn(&format!("db-reader-{number}"), move || reader.run(&inbox))?);
                 }
@@ -104,7 +107,7 @@ impl Threads {
 
     pub(super) fn submit(&self, unit: Box<dyn Unit>) -> Result<()> {
         let inbox = match (unit.access(), &self.readers) {
-            (Access::Read, Some(readers)) => Some(readers),
+            (TxAccess::Read, Some(readers)) => Some(readers),
             _ => self.writer.as_ref(),
         };
         inbox.ok_or(Error::Closed)?.send(unit).map_err(|_| Error::Closed)
@@ -158,7 +161,7 @@ pub(super) fn prepare(connection: &Connection, path: Option<&Path>, how: Open, c
     }
     set_rules(connection)?;
     connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
-    if how == Open::Look {
+    if how == Open::ReadOnly {
         connection.pragma_update(None, "query_only", true)?;
         return migrate::check_sqlite(connection);
     }
@@ -235,7 +238,7 @@ fn with_writer(error: Error, path: &Path) -> Error {
     }
 }
 
-struct Writer {
+struct WriterThread {
     file: Option<OpenedFile>,
     connection: Connection,
     clock: Clock,
@@ -246,7 +249,7 @@ struct Writer {
     has_waited: Cell<bool>,
 }
 
-impl Writer {
+impl WriterThread {
     fn run(self, inbox: &mpsc::Receiver<Box<dyn Unit>>) {
         let mut waiting: VecDeque<Box<dyn Unit>> = VecDeque::new();
         loop {
@@ -336,7 +339,7 @@ impl Writer {
             && batch
                 .iter()
                 .zip(&outcomes)
-                .any(|(unit, outcome)| unit.access() == Access::Claim && outcome.is_ok())
+                .any(|(unit, outcome)| unit.access() == TxAccess::Claim && outcome.is_ok())
         {
             let tx = &mut Tx::on_sqlite(&self.connection, self.clock.now());
             match lineage::count_claim(tx) {
@@ -383,13 +386,13 @@ impl Writer {
     }
 }
 
-struct Reader {
+struct ReadConnection {
     file: OpenedFile,
     clock: Clock,
     connection: Option<Connection>,
 }
 
-impl Reader {
+impl ReadConnection {
     fn run(mut self, inbox: &Mutex<mpsc::Receiver<Box<dyn Unit>>>) {
         loop {
             let next = match inbox.lock() {

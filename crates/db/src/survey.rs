@@ -9,7 +9,6 @@ use super::{Cell, Db, Dialect, Error, Result, Tx, copy};
 /// What one table holds.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct TableSurvey {
-    /// Rows.
     pub rows: u64,
     /// The same for the same rows, whatever their order and the database.
     pub checksum: String,

@@ -8,7 +8,7 @@
 //! let rss = b"<rss><channel><title>News</title><item><title>First &amp; best</title></item></channel></rss>";
 //! let feed = feed::parse(rss, &Context::default())?;
 //! assert_eq!(feed.entries[0].title.as_deref(), Some("First & best"));
-//! # Ok::<(), feed::Refused>(())
+//! # Ok::<(), feed::FeedError>(())
 //! ```
 
 pub mod codepage;

@@ -8,7 +8,6 @@ use crate::{params, sql};
 /// One check, as it was written down.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct CheckRow {
-    /// When.
     pub checked_at: Timestamp,
     /// The HTTP status that decided.
     pub http_status: Option<i64>,
@@ -18,7 +17,6 @@ pub struct CheckRow {
     pub changed: bool,
     /// Hash of the addresses that were listed.
     pub url_fingerprint: Option<String>,
-    /// What went wrong.
     pub error_message: Option<String>,
     /// What was left out at a limit.
     pub cut: Option<Cut>,

@@ -9,8 +9,8 @@ mod import;
 use std::collections::{HashMap, HashSet};
 
 pub use changes::{
-    ChangeRow, Delivery, Filter, are_unannounced, count_unannounced, find_change, find_found_since,
-    list_changes, list_deliveries_of, list_unannounced, mark_digest, prune_changes,
+    ChangeDelivery, ChangeFilter, ChangeRow, are_unannounced, count_unannounced, find_change,
+    find_found_since, list_changes, list_deliveries_of, list_unannounced, mark_digest, prune_changes,
 };
 use entries::add_entries;
 pub use entries::{EntryRow, find_seen, list_entries_at};
@@ -20,7 +20,7 @@ pub use import::{ImportedCheck, ImportedState, add_check as add_imported_check, 
 
 use super::decide::{Check, Decision, Record};
 use super::events::{BLOG, BlogEvent, subject};
-use super::model::{Detector, Known, Reading, RecentKeys, Sighting, State};
+use super::model::{Detector, DetectorResult, KnownDocument, RecentKeys, Sighting, State};
 use crate::db::{self, Row, Tx};
 use crate::engine::alert::{self, AlertKind};
 use crate::engine::silence::Silence;
@@ -56,7 +56,7 @@ fn read_state(row: &Row<'_>) -> db::Result<State> {
     let decided_by = row.get::<Option<String>>("decided_by")?.and_then(|word| Detector::from_word(&word));
     let mut known = Vec::new();
     if let (Some(detector), Some(url)) = (decided_by, url(row, "validators_url")?) {
-        known.push(Known {
+        known.push(KnownDocument {
             detector,
             url,
             etag: row.get("etag")?,
@@ -64,7 +64,7 @@ fn read_state(row: &Row<'_>) -> db::Result<State> {
             lastmod: None,
         });
     }
-    known.extend(json::<Vec<Known>>(row, "other_validators")?.unwrap_or_default());
+    known.extend(json::<Vec<KnownDocument>>(row, "other_validators")?.unwrap_or_default());
     Ok(State {
         known,
         url_fingerprint: row.get("url_fingerprint")?,
@@ -115,7 +115,7 @@ pub fn list_paused(tx: &mut Tx<'_>, now: Timestamp) -> db::Result<HashMap<String
     let pauses = pause::list(tx, now)?;
     Ok(pauses
         .into_iter()
-        .filter_map(|rest| Some((rest.name.name_of(BLOG)?.to_owned(), rest.reason)))
+        .filter_map(|pause| Some((pause.name.name_of(BLOG)?.to_owned(), pause.reason)))
         .collect())
 }
 
@@ -135,7 +135,7 @@ pub fn apply(
         Some(state) => put_state(tx, job, blog_id, state, now)?,
     }
     let record = match (&decision.record, &sighting.outcome) {
-        (Record::These(entries), _) | (Record::All, Ok(Reading::Entries { entries, .. })) => {
+        (Record::These(entries), _) | (Record::All, Ok(DetectorResult::Entries { entries, .. })) => {
             entries.as_slice()
         }
         (Record::All, _) => &[],

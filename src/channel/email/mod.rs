@@ -16,7 +16,7 @@ use lettre::message::Mailbox;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::error::{Finding, SendError, Sent};
+use super::error::{Accepted, Finding, SendError};
 use super::header_text::HeaderText;
 use super::http;
 use super::kind::{Backend, ChannelKind};
@@ -180,10 +180,10 @@ impl Email {
         let (Some(transport), Some(from), true) = (transport, from, problems.is_empty()) else {
             return Err(problems);
         };
-        let bracketed = config.list_id.as_deref().map(|id| match id.contains('<') {
-            true => id.to_owned(),
-            false => format!("<{id}>"),
-        });
+        let bracketed = config
+            .list_id
+            .as_deref()
+            .map(|id| if id.contains('<') { id.to_owned() } else { format!("<{id}>") });
         Ok(Self {
             transport,
             from,
@@ -223,7 +223,7 @@ impl Email {
         to: &Address,
         mail: &[u8],
         progress: &Progress,
-    ) -> Result<Sent, SendError> {
+    ) -> Result<Accepted, SendError> {
         let connect = || smtp::connect(server, &self.config, &channel.settings, channel_env);
         let from = &self.from.email;
         let is_kept = kept.is_some();
@@ -283,7 +283,7 @@ impl Backend for Email {
         channel_env: &ChannelEnv,
         row: &Row,
         progress: &Progress,
-    ) -> Result<Sent, SendError> {
+    ) -> Result<Accepted, SendError> {
         let to: Address =
             row.recipient.parse().map_err(|_| SendError::refused("the recipient is not a mail address"))?;
         let mail = self.build(row, &to)?;
@@ -293,10 +293,10 @@ impl Backend for Email {
                 self.send_over_smtp(server, kept, channel, channel_env, &to, &mail, progress).await
             }
             Transport::File(directory) => write_file(directory, &row.key, &mail)
-                .map(|path| Sent { remote_id: Some(path.display().to_string()), rest_until: None }),
+                .map(|path| Accepted { remote_id: Some(path.display().to_string()), pause_until: None }),
             Transport::Memory(mails) => {
                 mails.lock().push(mail);
-                Ok(Sent::default())
+                Ok(Accepted::default())
             }
         }
     }

@@ -150,16 +150,13 @@ pub struct Row {
     pub recipient: String,
     /// Whose message it is.
     pub topic: String,
-    /// What it is about.
     pub subject: String,
     /// Which intended repeat it is.
     pub generation: u32,
     /// The message as rendered.
     #[serde(skip)]
     pub payload: String,
-    /// Where it stands.
     pub state: State,
-    /// When it was added.
     pub created_at: Timestamp,
     /// Not to be touched earlier.
     pub not_before: Timestamp,
@@ -167,9 +164,7 @@ pub struct Row {
     pub attempts: u32,
     /// How many looks in a row have failed, while nobody knows whether it was sent.
     pub resolve_attempts: u32,
-    /// When it was tried first.
     pub first_attempt_at: Option<Timestamp>,
-    /// When it was tried last.
     pub last_attempt_at: Option<Timestamp>,
     /// When it was sent again although nobody knew whether it had arrived; that is done once.
     pub resent_at: Option<Timestamp>,
@@ -225,7 +220,7 @@ impl Row {
 
 /// How a message ended, as its owner is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum DeliveryOutcome {
     /// The other side has accepted it.
     Sent,
     /// It was refused, or every attempt failed.
@@ -234,12 +229,12 @@ pub enum Outcome {
     Skipped,
 }
 
-impl Outcome {
+impl DeliveryOutcome {
     pub(super) fn of(state: State) -> Option<Self> {
         match state {
-            State::Sent => Some(Outcome::Sent),
-            State::Failed => Some(Outcome::Failed),
-            State::Skipped => Some(Outcome::Skipped),
+            State::Sent => Some(DeliveryOutcome::Sent),
+            State::Failed => Some(DeliveryOutcome::Failed),
+            State::Skipped => Some(DeliveryOutcome::Skipped),
             State::Ready | State::Sending | State::Unknown | State::Held => None,
         }
     }

@@ -113,7 +113,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
             Verdict::Warning,
             "not there yet; the first run creates it",
         )),
-        Ok(true) => match context.app(Open::Look).await {
+        Ok(true) => match context.app(Open::ReadOnly).await {
             Ok(app) => {
                 let db = &app.env.db;
                 findings.push(Finding::new(

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::model::Commit;
 use super::super::store::pages::{self, BranchRef};
 use super::sweep::WRITTEN_AT_ONCE;
-use super::{Collector, Halt};
+use super::{Halt, TargetCollector};
 use crate::commits::events::BranchCode;
 use crate::db::{self, Tx};
 use crate::id::RunId;
@@ -13,7 +13,7 @@ use crate::ledger::{Subject, event};
 use crate::text::counted;
 use crate::time::Timestamp;
 
-impl Collector {
+impl TargetCollector {
     /// The end of a target that is up to date: commits that could not be read make it a failure, once.
     pub(super) async fn check_left_out(&self) -> Result<(), Halt> {
         let claimed = self.claimed.clone();

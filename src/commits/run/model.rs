@@ -79,14 +79,12 @@ impl TargetStatus {
 /// A run, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct RunRow {
-    /// Its id.
     #[serde(serialize_with = "as_text")]
     pub run_id: RunId,
     /// When it was registered.
     pub started_at_utc: Timestamp,
     /// When it was completed or cancelled.
     pub completed_at_utc: Option<Timestamp>,
-    /// Its state.
     pub status: RunStatus,
     /// How many targets it has.
     pub total_targets: i64,
@@ -122,7 +120,6 @@ impl RunRow {
 /// A run in a list of runs.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ListedRun {
-    /// The run.
     #[serde(flatten)]
     pub run: RunRow,
     /// How it stands, for people.
@@ -132,7 +129,6 @@ pub struct ListedRun {
 /// The seed's summary of a run.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Summary {
-    /// The run.
     #[serde(flatten)]
     pub run: RunRow,
     /// How it stands, for people.
@@ -148,9 +144,7 @@ pub struct Summary {
 /// What a run works on: one branch of one project.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
-    /// The project.
     pub project_id: i64,
-    /// The branch.
     pub branch_name: String,
     /// The host that has it; a worker takes only targets of hosts that it can reach.
     pub host: String,
@@ -161,11 +155,8 @@ pub struct Target {
 /// A target of a run, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct TargetRow {
-    /// The project.
     pub project_id: i64,
-    /// The branch.
     pub branch_name: String,
-    /// Its state.
     pub status: TargetStatus,
     /// How many commits were new; only when it ended well.
     pub new_commits_count: Option<i64>,
@@ -177,7 +168,6 @@ pub struct TargetRow {
     pub stored_count: i64,
     /// Who works on it at this moment.
     pub lease_owner: Option<String>,
-    /// Until when.
     pub lease_until: Option<Timestamp>,
     /// Whether it failed as it had failed before.
     pub is_known_failure: bool,

@@ -10,7 +10,7 @@ use super::super::pattern::{any_matches, is_pattern};
 use super::super::store::branches::{self, Owned};
 use super::super::store::projects;
 use super::super::sync::{self, Synced};
-use super::super::{Source, list_host_jobs};
+use super::super::{GitSource, list_host_jobs};
 use super::decide::{self, HostJob};
 use super::worker::Findings;
 use super::{Bulk, Only, Target};
@@ -64,16 +64,16 @@ impl Bulk {
     /// The targets of one source, and a line for each project that could not be looked up.
     async fn find_targets_of(
         &self,
-        source: &Source,
+        source: &GitSource,
         jobs_on_host: &[HostJob],
     ) -> Result<(Vec<Target>, Vec<String>), Failure> {
         let db = &self.env.db;
-        if let Some(until) = source.find_rest(db, self.env.clock.now()).await? {
-            return Err(Failure::Failed(source.waits(until)));
+        if let Some(until) = source.find_pause(db, self.env.clock.now()).await? {
+            return Err(Failure::Failed(source.waiting(until)));
         }
         let client = source.client(&self.env)?;
         let found = self.look_for_targets(source, &*client, jobs_on_host).await;
-        source.keep_rest(db, &*client).await?;
+        source.keep_pause(db, &*client).await?;
         found
     }
 
@@ -153,7 +153,7 @@ fn take_branches(
 
 /// The branches of a project that the config names, and why some of them may be missing.
 pub(in crate::commits) async fn fetch_wanted_branches(
-    source: &Source,
+    source: &GitSource,
     client: &dyn Host,
     remote_id: i64,
     default_branch: Option<&String>,

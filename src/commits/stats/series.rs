@@ -32,7 +32,6 @@ pub struct Series {
 /// One person's months.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct PersonSeries {
-    /// The name.
     pub name: String,
     /// The figures of each month of the series.
     pub months: Vec<Sum>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::causes::Changes;
 use super::store::{self, Alert};
 use crate::channel::outbox::{self, Batch, Provenance};
-use crate::channel::{ChannelEnv, ChannelSet, Entry, News, Notice};
+use crate::channel::{ChannelEnv, ChannelSet, News, Notice, NoticeEntry};
 use crate::config::redact;
 use crate::db::{self, Db};
 use crate::engine::JobEnv;
@@ -63,12 +63,12 @@ impl Announcer {
             !matches!(subject.word(), "job" | "channel") || configured.contains(subject.as_str())
         };
         // Mostly nothing has changed, and a look keeps nobody from writing.
-        let look = is_configured.clone();
-        let looked = self.db.read(move |tx| {
-            let changes = Changes::find(tx, &look, tx.now())?;
+        let is_known = is_configured.clone();
+        let found = self.db.read(move |tx| {
+            let changes = Changes::find(tx, &is_known, tx.now())?;
             Ok((changes.is_empty(), store::list_unannounced(tx)?))
         });
-        let unannounced = match looked.await? {
+        let unannounced = match found.await? {
             (true, unannounced) => unannounced,
             (false, _) => {
                 let update = self.db.write(move |tx| {
@@ -107,7 +107,7 @@ impl Announcer {
             .collect();
         let mut notice = Notice::new(self.headline(first, rest.len()), self.speech.language);
         if !rest.is_empty() {
-            let entry = |alert| Entry { title: self.headline(alert, 0), link: None, date: None, note: None };
+            let entry = |alert| NoticeEntry { title: self.headline(alert, 0), link: None, date: None, note: None };
             notice.entries = alerts.iter().take(MAX_NAMED).map(entry).collect();
         }
         let (rendered, failed) = self.channels.render(&names, &self.channel_env, &News::from(notice)).await;

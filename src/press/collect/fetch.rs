@@ -16,7 +16,7 @@ use crate::time::Timestamp;
 /// The whole feed is read at least this often, whatever its validators say.
 pub(super) const WHOLE_EVERY: Duration = Duration::from_secs(7 * 24 * 3600);
 /// No server is left alone for longer, whatever it asks for.
-pub(super) const LONGEST_REST: Duration = Duration::from_secs(24 * 3600);
+pub(super) const MAX_PAUSE: Duration = Duration::from_secs(24 * 3600);
 /// What we like to get.
 const ACCEPT: &str = "application/rss+xml, application/rdf+xml, application/atom+xml, application/feed+json, \
                       application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5";
@@ -61,12 +61,12 @@ pub(in crate::press) async fn fetch_feed(
         Ok(Response::Unchanged(head)) => return Ok(Fetched::Unchanged(head.into())),
         Ok(Response::Fetched(head, body)) => (head, body),
         Err(Error::Gone) => return Ok(Fetched::Gone),
-        Err(error @ Error::NotFound) => return Ok(Fetched::NotFound(error.told().into())),
+        Err(error @ Error::NotFound) => return Ok(Fetched::NotFound(error.describe().into())),
         Err(error @ Error::Later { after, why: Why::Asked(_), .. }) => {
-            return Ok(Fetched::Later(after, error.told().into()));
+            return Ok(Fetched::Later(after, error.describe().into()));
         }
-        Err(error) if error.needs_config() => return Ok(Fetched::Blocked(error.told().into())),
-        Err(error) => return Err(error.told().into()),
+        Err(error) if error.needs_config() => return Ok(Fetched::Blocked(error.describe().into())),
+        Err(error) => return Err(error.describe().into()),
     };
     fail::point("press.feed_fetched");
     let context = feed::Context {
@@ -89,7 +89,7 @@ pub(in crate::press) fn asked_wait(error: &Error) -> Option<Duration> {
 
 /// Until when the server wants to be left alone, if that is not over; a clock that was ahead does not count.
 pub(super) fn left_alone_until(known: &FeedState, now: Timestamp) -> Option<Timestamp> {
-    known.not_before.filter(|until| now < *until && *until <= now.plus(LONGEST_REST))
+    known.not_before.filter(|until| now < *until && *until <= now.plus(MAX_PAUSE))
 }
 
 /// What to ask by; nothing, when the whole feed is due.

@@ -7,13 +7,13 @@ mod fetch;
 use serde_json::json;
 
 pub use collected::Collected;
-pub(super) use collected::{Held, left_out};
+pub(super) use collected::{HoldReason, left_out};
 pub(super) use entries::{Read, read_entries, url_key};
 pub use entries::{item_title, item_url};
 pub(super) use fetch::{Fetched, asked_wait, fetch_feed};
 
 use self::entries::mark_baseline;
-use self::fetch::{FeedAnswer, LONGEST_REST, left_alone_until, usable_validators};
+use self::fetch::{FeedAnswer, MAX_PAUSE, left_alone_until, usable_validators};
 use super::events::{self, FeedCode, ItemCode};
 use super::model::{NewItem, Recorded};
 use super::store::{self, FeedState};
@@ -62,12 +62,12 @@ pub(super) async fn collect(
             return Ok(Err(move_back(press, ctx, feed, asked).await?));
         }
         Ok(Fetched::Gone) => {
-            gone::rest(press, ctx, feed).await?;
+            gone::pause(press, ctx, feed).await?;
             return Ok(Err(unread(gone::words(&press.name))));
         }
         Ok(Fetched::Later(after, why)) => {
             let (job, address) = (press.name.clone(), feed.to_string());
-            let until = ctx.now().plus(after.min(LONGEST_REST));
+            let until = ctx.now().plus(after.min(MAX_PAUSE));
             ctx.write(move |tx| store::put_not_before(tx, &job, &address, until)).await?;
             return Ok(Err(unread(why)));
         }
@@ -101,7 +101,7 @@ async fn note_unchanged(
     ctx.write(move |tx| {
         let mut state = FeedState { validators: answer.validators.clone(), ..known.clone() };
         note_redirect(tx, &job, &feed, &mut state, answer.moved_to.as_ref(), now)?;
-        let notice = state.silence.look(false, now);
+        let notice = state.silence.check(false, now);
         store::put_feed(tx, &job, feed.as_str(), &state, now)?;
         note_silence(tx, &job, &feed, &feeds, notice, now)
     })
@@ -198,7 +198,7 @@ pub(super) struct New {
     /// When it first read the feed; `None` on the first look.
     pub(super) first_success_at: Option<Timestamp>,
     /// Why the posts wait for a person, if they do.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<HoldReason>,
 }
 
 /// Looks what of `items` is new.
@@ -225,7 +225,7 @@ pub(super) fn find_new(
     }
     if let Some(last) = known.last_success_at
         && unknown.len() == whole
-        && is_any_told(tx, job, &unknown)?
+        && is_any_announced(tx, job, &unknown)?
     {
         for item in unknown.iter_mut().filter(|item| item.published_at < last) {
             item.recorded = Some(Recorded::Rewritten);
@@ -235,16 +235,16 @@ pub(super) fn find_new(
     let hold_above = usize::try_from(hold_above).unwrap_or(usize::MAX);
     let past_first_run = first_success_at.is_some();
     let held = if outbox::should_hold(new_count, hold_above, past_first_run) {
-        Some(Held::TooMany)
+        Some(HoldReason::TooMany)
     } else {
-        outbox::is_most_of(new_count, whole, past_first_run).then_some(Held::MostOfTheFeed)
+        outbox::is_most_of(new_count, whole, past_first_run).then_some(HoldReason::MostOfTheFeed)
     };
     Ok(New { items: unknown, first_success_at, held })
 }
 
 /// Whether the job knows title and date of one of the entries: then a feed of strangers has rewritten its addresses. A short
 /// feed whose entries were all replaced is full of strangers, too, but tells other things.
-fn is_any_told(tx: &mut Tx<'_>, job: &JobName, items: &[NewItem]) -> db::Result<bool> {
+fn is_any_announced(tx: &mut Tx<'_>, job: &JobName, items: &[NewItem]) -> db::Result<bool> {
     for item in items {
         if store::is_announced(tx, job, item)? {
             return Ok(true);

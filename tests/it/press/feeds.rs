@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::*;
 use tsuzuki::channel::outbox;
 use tsuzuki::demo::faults::Fault;
-use tsuzuki::engine::Outcome;
+use tsuzuki::engine::RunOutcome;
 
 const PLAIN: More<'static> = More { tables: "", llm: "", job: "items_per_run = 9" };
 
@@ -49,19 +49,19 @@ on_both_databases! {
         world.ministry.script("/menu_news/s-news/broken.html").always(Some(Fault::Status(404, vec![])));
         let report = world.live(1).await.remove(0);
         assert_eq!(report.problems, ["could not be fetched: 報道資料 broken"], "{report:?}");
-        assert_eq!(report.outcome(), Outcome::Partly, "the feed was read: {report:?}");
+        assert_eq!(report.outcome(), RunOutcome::Partly, "the feed was read: {report:?}");
 
         // Beside a step that went well a failure is part of the day: the item is tried again.
         world.clock.advance(HOUR);
         world.publish("fine", files(&[2000]));
         let report = world.live(1).await.remove(0);
-        assert_eq!(report.outcome(), Outcome::Success, "{report:?}");
+        assert_eq!(report.outcome(), RunOutcome::Success, "{report:?}");
         assert!(report.summary.to_string().contains("could not be fetched: 報道資料 broken"), "{report:?}");
     }
 
     async fn a_feed_that_has_lost_its_entries_is_a_problem_until_it_has_some_again(fixture) {
         let world = World::new(&fixture, &PLAIN).await;
-        assert_eq!(world.run().await.outcome(), Outcome::Success, "it has always been empty");
+        assert_eq!(world.run().await.outcome(), RunOutcome::Success, "it has always been empty");
         serve(&world, &numbered(&world, "a", 0..3));
         world.run().await;
         serve(&world, &[]);

@@ -11,7 +11,6 @@ use crate::time::Timestamp;
 /// How to speak to somebody.
 #[derive(Clone, Debug)]
 pub struct Speech {
-    /// The language.
     pub language: Language,
     /// The zone of moments; without one they are shown as they are stored, in UTC.
     pub zone: Option<TimeZone>,
@@ -97,9 +96,10 @@ impl Speech {
                 left %= secs;
             }
         }
-        match parts.is_empty() {
-            true => format!("{} {}", duration.as_millis(), self.choose("ms", "ミリ秒")),
-            false => parts.join(" "),
+        if parts.is_empty() {
+            format!("{} {}", duration.as_millis(), self.choose("ms", "ミリ秒"))
+        } else {
+            parts.join(" ")
         }
     }
 }
