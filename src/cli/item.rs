@@ -122,7 +122,7 @@ async fn change(which: &Which, change: Change, context: &Context) -> Result {
             Ok(Exit::Fine)
         }
         ItemAnswer::NotNow { why, hint } => {
-            Err(Error::failed(format!("item {id} stays as it is: {why}")).hint(hint))
+            Err(Error::failed(format!("item {id} stays as it is: {why}")).hint(hint.to_string()))
         }
     }
 }

@@ -4,9 +4,12 @@ use serde_json::json;
 
 use super::decide::{self, Event};
 use super::model::{Item, Status};
-use super::{TOPIC, store};
+use super::{TOPIC, store, view};
 use crate::channel::outbox;
 use crate::db::{self, Tx};
+use crate::engine::{ActionOutcome, Deed, Finder, Verb};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// The answer to a person.
@@ -17,9 +20,9 @@ pub enum ItemAnswer {
     Done { status: Status },
     /// As it stands, that cannot be done.
     NotNow {
-        why: String,
+        why: Phrase,
         /// What can be done.
-        hint: String,
+        hint: Phrase,
     },
 }
 
@@ -31,10 +34,11 @@ pub fn retry(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<ItemAns
     }
     if store::find_messages(tx, &item.job_name, &item.url, 0)?.any_sent {
         return Ok(ItemAnswer::NotNow {
-            why: "it was posted".to_owned(),
-            hint:
-                "`tsuzuki delivery ls` shows the post; `tsuzuki delivery retry ID --again` sends a second one"
-                    .to_owned(),
+            why: phrase!("it was posted", "投稿済みです"),
+            hint: phrase!(
+                "`tsuzuki delivery ls` shows the post; `tsuzuki delivery retry ID --again` sends a second one",
+                "`tsuzuki delivery ls` に投稿があります。`tsuzuki delivery retry ID --again` でもう一度送信できます"
+            ),
         });
     }
     let answer = apply(tx, item, Event::Retried, now)?;
@@ -51,26 +55,66 @@ pub fn skip(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<ItemAnsw
     }
     if item.status == Status::Processed {
         return Ok(ItemAnswer::NotNow {
-            why: "it is over".to_owned(),
-            hint: "`tsuzuki why URL` tells how it ended".to_owned(),
+            why: phrase!("it is over", "すでに終わっています"),
+            hint: phrase!("`tsuzuki why URL` tells how it ended", "`tsuzuki why URL` で経緯を確認できます"),
         });
     }
     apply(tx, item, Event::Skipped, now)
+}
+
+/// What the pages and the API do to an item.
+pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> db::Result<ActionOutcome> {
+    let found = match name.parse::<i64>() {
+        Ok(id) => store::find(tx, id)?,
+        Err(_) => None,
+    };
+    let Some(item) = found else { return Ok(ActionOutcome::Unknown) };
+    let answer = match deed.verb {
+        Verb::Retry => retry(tx, &item, finder.now)?,
+        Verb::Skip => skip(tx, &item, finder.now)?,
+        _ => return Ok(ActionOutcome::Unknown),
+    };
+    let (id, title) = (item.id, &item.title);
+    Ok(match answer {
+        ItemAnswer::Done { status } => ActionOutcome::Done(phrase!(
+            "item {id} is now {status}: {title}",
+            "項目 {id}「{title}」：{status}",
+            id,
+            status = view::standing(&Item { status, reason: None, ..item.clone() }),
+            title
+        )),
+        ItemAnswer::NotNow { why, hint } => ActionOutcome::Refused(phrase!(
+            "item {id} stays as it is: {why}. {hint}",
+            "項目 {id} は変わりません：{why}。{hint}",
+            id,
+            why,
+            hint
+        )),
+    })
 }
 
 fn find_message(tx: &mut Tx<'_>, item: &Item) -> db::Result<Option<ItemAnswer>> {
     let open = outbox::find_open(tx, TOPIC, &item.url)?;
     let open = open.filter(|row| row.job_name.as_str() == item.job_name);
     Ok(open.map(|row| ItemAnswer::NotNow {
-        why: format!("its post is {} (delivery {})", row.state.as_str(), row.id),
-        hint: format!("`tsuzuki delivery skip {}` stops the post", row.id),
+        why: phrase!(
+            "its post is {state} (delivery {id})",
+            "投稿は {state} です（配信 {id}）",
+            state = row.state.as_str(),
+            id = row.id
+        ),
+        hint: phrase!(
+            "`tsuzuki delivery skip {id}` stops the post",
+            "`tsuzuki delivery skip {id}` で投稿を止められます",
+            id = row.id
+        ),
     }))
 }
 
 fn apply(tx: &mut Tx<'_>, item: &Item, event: Event, now: Timestamp) -> db::Result<ItemAnswer> {
     let changed = || ItemAnswer::NotNow {
-        why: "it changed at this very moment".to_owned(),
-        hint: "look again".to_owned(),
+        why: phrase!("it changed at this very moment", "ちょうど変化しました"),
+        hint: phrase!("look again", "もう一度確認してください"),
     };
     let Some(to) = decide::after(item, event, None, now) else { return Ok(changed()) };
     Ok(if store::apply(tx, item, &to, event.code(), &json!({ "by": "hand" }))? {

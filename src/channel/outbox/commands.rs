@@ -6,6 +6,8 @@ use super::topics::{self, Topics};
 use super::{claim, store};
 use crate::db::{self, Tx};
 use crate::ledger::{Subject, pause};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// The answer to a person.
@@ -24,26 +26,35 @@ pub enum Answer {
     NotNow {
         state: State,
         /// Why not, and what can be done.
-        why: &'static str,
+        why: Phrase,
     },
 }
 
 /// Sends a message that failed, was skipped or waits; one that was sent only as a repeat, when `again` says so.
 pub fn retry(tx: &mut Tx<'_>, id: i64, again: bool, now: Timestamp) -> db::Result<Answer> {
     let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
-    let not_now = |why| Answer::NotNow { state: row.state, why };
+    let not_now = |why: Phrase| Answer::NotNow { state: row.state, why };
     match row.state {
         State::Failed | State::Skipped | State::Ready => ready_again(tx, &row, DeliveryCode::Retried, now),
-        State::Held => Ok(not_now("it waits for a decision: approve or skip it")),
-        State::Sending => Ok(not_now("it is being sent at this moment")),
-        State::Unknown => Ok(not_now("it may have been sent; the sender checks it by itself")),
-        State::Sent if !again => Ok(not_now("it was sent; `--again` sends a second one")),
+        State::Held => Ok(not_now(phrase!(
+            "it waits for a decision: approve or skip it",
+            "判断待ちです。承認するか、送信しないことにしてください"
+        ))),
+        State::Sending => Ok(not_now(phrase!("it is being sent at this moment", "現在送信中です"))),
+        State::Unknown => Ok(not_now(phrase!(
+            "it may have been sent; the sender checks it by itself",
+            "送信済みの可能性があり、自動で確認します"
+        ))),
+        State::Sent if !again => Ok(not_now(phrase!(
+            "it was sent; `--again` sends a second one",
+            "送信済みです（`--again` でもう一度送信できます）"
+        ))),
         State::Sent => match store::add_repeat(tx, &row, now)? {
             Some(id) => {
                 topics::note(tx, &row, DeliveryCode::Repeated, None, now)?;
                 Ok(Answer::Done { id, state: State::Ready })
             }
-            None => Ok(not_now("a repeat of it exists already")),
+            None => Ok(not_now(phrase!("a repeat of it exists already", "再送分がすでにあります"))),
         },
     }
 }
@@ -53,7 +64,10 @@ pub fn approve(tx: &mut Tx<'_>, id: i64, now: Timestamp) -> db::Result<Answer> {
     let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
     match row.state {
         State::Held => ready_again(tx, &row, DeliveryCode::Approved, now),
-        state => Ok(Answer::NotNow { state, why: "only a held message needs approval" }),
+        state => Ok(Answer::NotNow {
+            state,
+            why: phrase!("only a held message needs approval", "承認が必要なのは保留中のメッセージだけです"),
+        }),
     }
 }
 
@@ -65,10 +79,14 @@ pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Re
             let why = row.last_error.clone();
             end(tx, row, (State::Skipped, DeliveryOutcome::Skipped, DeliveryCode::Skipped), why, topics, now)
         }
-        State::Sending | State::Unknown => {
-            Ok(Answer::NotNow { state: row.state, why: "it may have been sent already" })
-        }
-        State::Sent | State::Skipped => Ok(Answer::NotNow { state: row.state, why: "it is over" }),
+        State::Sending | State::Unknown => Ok(Answer::NotNow {
+            state: row.state,
+            why: phrase!("it may have been sent already", "送信済みの可能性があります"),
+        }),
+        State::Sent | State::Skipped => Ok(Answer::NotNow {
+            state: row.state,
+            why: phrase!("it is over", "すでに終わっています"),
+        }),
     }
 }
 
@@ -77,15 +95,21 @@ pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Re
 /// Whoever looks into it at this moment loses it by its fence, so that it is not sent again afterwards.
 pub fn confirm(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Result<Answer> {
     let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
-    let not_now = |why| Ok(Answer::NotNow { state: row.state, why });
+    let not_now = |why: Phrase| Ok(Answer::NotNow { state: row.state, why });
     match row.state {
         State::Held | State::Unknown => {
             end(tx, row, (State::Sent, DeliveryOutcome::Sent, DeliveryCode::Confirmed), None, topics, now)
         }
-        State::Sending => not_now("it is being sent at this moment"),
-        State::Ready => not_now("it has not been sent yet; skip it if it is not to be sent"),
-        State::Failed => not_now("it was certainly not sent: retry or skip it"),
-        State::Sent | State::Skipped => not_now("it is over"),
+        State::Sending => not_now(phrase!("it is being sent at this moment", "現在送信中です")),
+        State::Ready => not_now(phrase!(
+            "it has not been sent yet; skip it if it is not to be sent",
+            "まだ送信されていません。送らない場合は「送信しない」を選んでください"
+        )),
+        State::Failed => not_now(phrase!(
+            "it was certainly not sent: retry or skip it",
+            "確実に送信されていません。再送するか、送信しないことにしてください"
+        )),
+        State::Sent | State::Skipped => not_now(phrase!("it is over", "すでに終わっています")),
     }
 }
 
@@ -108,7 +132,13 @@ fn end(
 }
 
 fn changed(row: &Row) -> Answer {
-    Answer::NotNow { state: row.state, why: "it changed at this very moment; look again" }
+    Answer::NotNow {
+        state: row.state,
+        why: phrase!(
+            "it changed at this very moment; look again",
+            "ちょうど変化しました。もう一度確認してください"
+        ),
+    }
 }
 
 /// Lets every held message of a job go; answers how many.
