@@ -6,8 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use super::config::Blog;
-use super::decide::Code;
 use super::store::{self, ChangeRow};
 use super::{Blogs, TOPIC, message};
 use crate::channel::outbox::{self, Batch, Provenance};
@@ -66,9 +64,7 @@ struct ChangeNotice {
 }
 
 fn notices(unannounced: Vec<ChangeRow>, blogs: &Blogs) -> Vec<ChangeNotice> {
-    let (fresh, trouble): (Vec<_>, Vec<_>) =
-        unannounced.into_iter().partition(|change| change.code == Code::New);
-    let (held, fresh): (Vec<_>, Vec<_>) = fresh.into_iter().partition(|change| change.held);
+    let (held, fresh): (Vec<_>, Vec<_>) = unannounced.into_iter().partition(|change| change.held);
     let news = |word: &str, held: bool, changes: Vec<ChangeRow>| {
         let deliver = changes.first().map_or(&blogs.deliver, |change| blogs.deliver_of(&change.blog_id));
         ChangeNotice {
@@ -90,18 +86,6 @@ fn notices(unannounced: Vec<ChangeRow>, blogs: &Blogs) -> Vec<ChangeNotice> {
         notices.extend(groups.into_values().map(|changes| news("digest", false, changes)));
     } else {
         notices.extend(fresh.into_iter().map(|change| news("change", false, vec![change])));
-    }
-    if !trouble.is_empty() {
-        let address = |id: &str| blogs.find(id).map(|blog: &Blog| blog.url.clone());
-        let notice = message::health(&trouble, address, blogs.language);
-        let deliver = blogs.deliver.clone();
-        notices.push(ChangeNotice {
-            subject: subject("health", &trouble),
-            held: false,
-            changes: trouble,
-            notice,
-            deliver,
-        });
     }
     notices
 }

@@ -5,9 +5,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::model::Detector;
+use crate::engine::cut;
 use crate::engine::silence::SilenceNotice;
 use crate::ledger::Subject;
 use crate::ledger::event::EventDetail;
+use crate::parse::Cut;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
@@ -112,6 +114,13 @@ pub enum BlogEvent {
     },
     /// It brings something new again.
     SilenceOver,
+    /// A part of it is not read.
+    ReadInPart {
+        /// Which.
+        cut: Cut,
+    },
+    /// It is read whole again.
+    ReadWhole,
 }
 
 impl From<SilenceNotice> for BlogEvent {
@@ -278,6 +287,10 @@ impl EventDetail for BlogEvent {
                 gap = Duration::from_secs(*usual_gap_secs)
             ),
             BlogEvent::SilenceOver => phrase!("something new again", "新着が再開"),
+            BlogEvent::ReadInPart { cut } => {
+                phrase!("read in part: {why}", "一部のみ読み込み：{why}", why = cut::phrase(*cut))
+            }
+            BlogEvent::ReadWhole => phrase!("read whole again", "すべて読み込み"),
         }
     }
 }

@@ -121,8 +121,20 @@ impl Blogs {
         &self.blogs
     }
 
+    /// Nobody has to act about a blog that has left the config.
+    async fn reset_left(&self, ctx: &RunContext) -> Result<(), Failure> {
+        let (job, blogs, now) = (ctx.job.clone(), Arc::clone(&self.blogs), ctx.now());
+        let is_configured = move |id: &str| blogs.iter().any(|blog| blog.id == id);
+        let left = ctx.db.read(move |tx| store::list_left_behind(tx, &job, &is_configured, now)).await?;
+        if left.is_empty() {
+            return Ok(());
+        }
+        ctx.write(move |tx| left.iter().try_for_each(|blog| store::reset_left(tx, blog, now))).await
+    }
+
     /// One round: what an earlier run has not sent, then every blog that is due, then what they brought.
     async fn turn(&self, ctx: &RunContext) -> Result<Report, Failure> {
+        self.reset_left(ctx).await?;
         let mut problems = digest::queue(ctx, self).await?;
         ctx.check_stop()?;
         let tally = round::run(ctx, Arc::clone(&self.blogs), &self.rules, &self.prober).await?;
@@ -142,6 +154,7 @@ impl Blogs {
             }
         };
         let (all_failed, is_incomplete) = (tally.all_failed(), tally.waiting > 0);
+        let needs_config = all_failed && tally.blocked == tally.failed;
         let unnamed = tally.failed - tally.problems.len();
         let new_count = tally.entries as u64;
         problems.extend(tally.problems);
@@ -152,7 +165,7 @@ impl Blogs {
                 count = unnamed
             ));
         }
-        Ok(Report { problems, new_count, all_failed, is_incomplete, ..Report::new(summary) })
+        Ok(Report { problems, new_count, all_failed, is_incomplete, needs_config, ..Report::new(summary) })
     }
 }
 

@@ -7,6 +7,7 @@ use crate::engine::silence::Silence;
 use crate::fetch::Validators;
 pub use crate::fetch::{Moved, SURE_AFTER};
 pub use crate::hash::bounded_key;
+use crate::parse::Cut;
 use crate::parse::url::{Url, comparison_key};
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -162,6 +163,8 @@ pub struct State {
     pub not_before: Option<Timestamp>,
     /// How often it brings something, and whether it has fallen silent.
     pub silence: Silence,
+    /// What was left out when it was last read.
+    pub cut: Option<Cut>,
     /// The date of the newest entry of its feed.
     pub feed_newest_at: Option<Timestamp>,
     /// When the sitemap beside a feed that has stopped was last read.
@@ -314,6 +317,8 @@ pub enum DetectorResult {
         known: Vec<KnownDocument>,
         /// How many there are, also those that do not count.
         total: usize,
+        /// What was left out at a limit.
+        cut: Option<Cut>,
     },
 }
 
@@ -335,6 +340,8 @@ pub enum CheckFailureKind {
     Lost(Detector),
     /// The server asks us to come back after a while.
     Later(std::time::Duration),
+    /// Only another config ends it.
+    Blocked,
     /// Anything else; it may pass.
     Other,
 }

@@ -1,12 +1,14 @@
 //! What a round over all blogs did, counted, and in words.
 
+use crate::engine::cut;
+use crate::parse::Cut;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
 
 /// Failing blogs that a report names.
 pub const MAX_NAMED: usize = 10;
-/// Waiting blogs that a report names: they stand in one line.
+/// Blogs that wait, or were read in part, that a report names: they stand in one line.
 const NAMED_WAITS: usize = 3;
 
 /// What a round did.
@@ -26,12 +28,18 @@ pub struct RoundCounts {
     pub failed: usize,
     /// Of these, those whose server says when to come back.
     pub sent_away: usize,
+    /// Of these, those that only another config ends.
+    pub blocked: usize,
     /// The first failures.
     pub problems: Vec<Phrase>,
     /// Blogs that were not checked because their server asked for it before.
     pub waiting: usize,
     /// The first of them, and until when.
     pub waits: Vec<Value>,
+    /// Blogs of which a part was left out at a limit.
+    pub cut: usize,
+    /// The first of them, and what.
+    pub cuts: Vec<Value>,
 }
 
 impl RoundCounts {
@@ -74,6 +82,18 @@ impl RoundCounts {
                 waits
             ));
         }
+        if self.cut > 0 {
+            let mut cuts = self.cuts.clone();
+            if let Some(more) = self.cut.checked_sub(cuts.len()).filter(|more| *more > 0) {
+                cuts.push(phrase!("{more} more", "ほか {more} 件", more).into());
+            }
+            parts.push(phrase!(
+                "{count} read in part ({cuts})",
+                "一部のみ読み込み {count} 件（{cuts}）",
+                count = self.cut,
+                cuts
+            ));
+        }
         let parts: Vec<Value> = parts.into_iter().map(Value::from).collect();
         phrase!(
             "checked {checked} of {blogs blog}: {parts}",
@@ -94,6 +114,14 @@ impl RoundCounts {
         self.waiting += 1;
         if self.waits.len() < NAMED_WAITS {
             self.waits.push(phrase!("{blog} until {until}", "{blog}：{until} まで", blog, until).into());
+        }
+    }
+
+    /// Counts a blog that was read in part.
+    pub fn cut(&mut self, blog: &str, cut: Cut) {
+        self.cut += 1;
+        if self.cuts.len() < NAMED_WAITS {
+            self.cuts.push(phrase!("{blog}: {why}", "{blog}：{why}", blog, why = cut::phrase(cut)).into());
         }
     }
 
@@ -124,11 +152,15 @@ impl RoundCounts {
         self.entries += other.entries;
         self.failed += other.failed;
         self.sent_away += other.sent_away;
+        self.blocked += other.blocked;
         self.problems.extend(other.problems);
         self.problems.truncate(MAX_NAMED);
         self.waiting += other.waiting;
         self.waits.extend(other.waits);
         self.waits.truncate(NAMED_WAITS);
+        self.cut += other.cut;
+        self.cuts.extend(other.cuts);
+        self.cuts.truncate(NAMED_WAITS);
     }
 }
 

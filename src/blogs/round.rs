@@ -264,6 +264,11 @@ impl Round {
             }
             tally.changed += usize::from(decision.check.changed);
             tally.entries += decision.changes.iter().map(|change| change.detail.count()).sum::<usize>();
+            let is_blocked = |trouble: &CheckFailure| trouble.kind == CheckFailureKind::Blocked;
+            tally.blocked += usize::from(sighting.outcome.as_ref().is_err_and(is_blocked));
+            if let Some(cut) = decision.check.cut {
+                tally.cut(&blog.id, cut);
+            }
             if let Some(error) = &decision.check.error_message {
                 tally.fail(&blog.id, error, decision.state.as_ref().and_then(|state| state.not_before));
             }

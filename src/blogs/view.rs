@@ -12,6 +12,7 @@ use super::store::{self, ChangeDelivery, ChangeRow, CheckRow};
 use super::{TOPIC, config};
 use crate::channel::outbox::State as MessageState;
 use crate::db::{self, Tx};
+use crate::engine::cut;
 use crate::engine::finder::read_address;
 use crate::engine::pipeline::Left;
 use crate::engine::silence::Silence;
@@ -20,6 +21,7 @@ use crate::engine::{Finder, Verb};
 use crate::id::JobName;
 use crate::ledger::event::EventDetail as _;
 use crate::ledger::{event, pause};
+use crate::parse::Cut;
 use crate::parse::url::{Url, comparison_key};
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
@@ -57,6 +59,8 @@ pub struct BlogDetails {
     pub silent: Option<(Timestamp, u64)>,
     /// Since when its feed does not decide, because it has stopped while the site goes on.
     pub feed_stopped_at: Option<Timestamp>,
+    /// What is left out of it at a limit.
+    pub cut: Option<Cut>,
     /// Links that were seen once and wait to be seen again.
     pub unconfirmed: usize,
     /// The newest checks, newest first.
@@ -91,6 +95,7 @@ pub fn find_details(
         paused: pause::find(tx, &subject(blog_id), now)?.map(|pause| pause.reason),
         silent: silent_since(&state.silence),
         feed_stopped_at: state.feed_stopped_at,
+        cut: state.cut,
         unconfirmed: match state.unconfirmed {
             Some(super::model::Unconfirmed::Links(keys)) => keys.len(),
             _ => 0,
@@ -268,6 +273,7 @@ fn view(finder: &Finder, blog: &BlogDetails) -> View {
             )
         }),
     );
+    view.fact(phrase!("read in part", "一部のみ読み込み"), blog.cut.map(cut::phrase));
     if blog.failures_in_a_row > 0 {
         view.fact(phrase!("failures in a row", "連続失敗"), blog.failures_in_a_row);
     }
@@ -302,6 +308,10 @@ fn check_phrase(check: &CheckRow) -> Phrase {
         (None, true, _) => phrase!("something new", "新着あり"),
         (None, _, true) => phrase!("unchanged, nothing had to be read", "変化なし（読み込み不要）"),
         (None, ..) => phrase!("unchanged", "変化なし"),
+    };
+    let says = match check.cut.map(cut::phrase) {
+        Some(why) => phrase!("{says}, read in part: {why}", "{says}、一部のみ読み込み：{why}", says, why),
+        None => says,
     };
     match check.http_status {
         Some(status) => phrase!("{says} (HTTP {status})", "{says}（HTTP {status}）", says, status),

@@ -178,6 +178,7 @@ fn state_of(listed: &ListedChange) -> String {
     states.dedup();
     match (&listed.change.digest, states.as_slice()) {
         (None, _) => "not queued yet".into(),
+        (Some(_), []) if listed.change.code != Code::New => "alert".into(),
         (Some(_), []) => "no channel".into(),
         (Some(_), states) => states.join(", "),
     }

@@ -113,7 +113,13 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
     let (name, day) = (provider.clone(), date.clone());
     let forgotten = db
         .write(move |tx| {
-            pause::reset(tx, &Subject::provider(&name))?;
+            let of_models = format!("{name}/");
+            for pause in pause::list(tx, now)? {
+                let paused = pause.name.name_of("provider");
+                if paused.is_some_and(|paused| paused == name || paused.starts_with(&of_models)) {
+                    pause::reset(tx, &pause.name)?;
+                }
+            }
             quota::reset_usage(tx, &name, &day)
         })
         .await?;

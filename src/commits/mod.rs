@@ -24,6 +24,7 @@ pub mod mailmap;
 pub mod message;
 pub mod model;
 mod page;
+mod pause;
 pub mod pattern;
 pub mod people;
 pub mod pipeline;
@@ -52,7 +53,7 @@ use crate::engine::job::Boxed;
 use crate::engine::{Collector, DeliveryMode, Failure, JobEnv, Plan, Preview, Report, RunContext};
 use crate::fetch::{AllowPrivate, Check, Wanted};
 use crate::id::JobName;
-use crate::ledger::presence;
+use crate::ledger::{Subject, presence};
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::text::counted;
@@ -173,6 +174,10 @@ impl Collector for Commits {
         Box::pin(self.check_host())
     }
 
+    fn relies_on(&self) -> Vec<Subject> {
+        vec![self.source.subject()]
+    }
+
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {
         Box::pin(async move {
             let client = self.source.client(&self.env)?;
@@ -195,6 +200,10 @@ impl Commits {
             ctx.stop.clone(),
         )
         .delivering(ctx.delivery);
+        if let Some(until) = self.source.find_pause(&ctx.db, ctx.now()).await? {
+            let summary = self.source.waiting(until);
+            return Ok(Report { waiting_until: Some(until), ..Report::new(summary) });
+        }
         loop {
             ctx.check_stop()?;
             match bulk.start(Some(&ctx.job), Sharing::Alone).await? {

@@ -222,6 +222,7 @@ impl From<host::Error> for Failure {
         match error {
             host::Error::Stopped => Failure::Interrupted,
             host::Error::Credentials(why) => Failure::Credentials(why.into()),
+            host::Error::Config(why) => Failure::Config(why.into()),
             error => Failure::Failed(error.to_string().into()),
         }
     }

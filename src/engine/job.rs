@@ -160,6 +160,8 @@ pub struct Report {
     pub problems: Vec<Phrase>,
     /// Set when the run ended early because a quota is used up or a provider is paused: fine, but not complete.
     pub waiting_until: Option<Timestamp>,
+    /// Everything failed, and only another config ends that: it is not tried again before its time.
+    pub needs_config: bool,
     /// Whether something was left alone that is to be read, such as a source whose server asked us to wait.
     pub is_incomplete: bool,
     /// Whether every part went wrong, so that the run has failed as a whole.
@@ -176,6 +178,7 @@ impl Report {
             new_count: 0,
             problems: Vec::new(),
             waiting_until: None,
+            needs_config: false,
             is_incomplete: false,
             all_failed: false,
             is_held: false,

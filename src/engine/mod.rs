@@ -12,6 +12,7 @@ pub mod alert;
 pub mod attention;
 pub mod chart;
 pub mod commands;
+pub mod cut;
 pub mod daemon;
 pub mod env;
 pub mod events;

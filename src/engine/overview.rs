@@ -18,6 +18,9 @@ use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
+/// Alerts of one kind about one kind of thing that are listed one by one.
+const MAX_ALIKE: usize = 5;
+
 /// Runs of a job that are shown.
 const RUNS: usize = 30;
 /// Events about a job among which its runs are found: it may have been paused and resumed in between.
@@ -273,6 +276,22 @@ pub fn list_left(
     Ok(left)
 }
 
+/// The first alerts of each kind and word, and how many more the last of them stands for: of a thousand blogs many are silent.
+fn shorten<'a>(alerts: &[&'a Alert]) -> Vec<(&'a Alert, usize)> {
+    let mut shown: Vec<(&Alert, usize)> = Vec::new();
+    for alert in alerts {
+        let is_like = |(other, _): &&mut (&Alert, usize)| {
+            other.kind() == alert.kind() && other.subject().word() == alert.subject().word()
+        };
+        let mut like: Vec<_> = shown.iter_mut().filter(is_like).collect();
+        match like.len() {
+            MAX_ALIKE => like[MAX_ALIKE - 1].1 += 1,
+            _ => shown.push((alert, 0)),
+        }
+    }
+    shown
+}
+
 /// What only a person can do, the worst first.
 fn list_notices(
     jobs: &[JobOverview],
@@ -325,10 +344,15 @@ fn list_notices(
         Some(AlertKind::Paused) => alert.subject().name_of("channel").is_none(),
         kind => kind == Some(AlertKind::Silent),
     };
-    let sources = alerts.iter().filter(is_other).map(|alert| {
+    let others: Vec<&Alert> = alerts.iter().filter(is_other).collect();
+    let sources = shorten(&others).into_iter().map(|(alert, more)| {
         let about = alert.subject();
-        let command = format!("why {about}");
-        notice(State::Paused, about, alert.message.clone(), &command, Vec::new())
+        let (message, command) = (&alert.message, format!("why {about}"));
+        let text = match more {
+            0 => message.clone(),
+            more => phrase!("{message} (and {more} more)", "{message}（ほか {more} 件）", message, more),
+        };
+        notice(State::Paused, about, text, &command, Vec::new())
     });
     // One secret may be missing in many jobs, and a channel that says so is enough.
     let is_said = |why: &str| waits.iter().any(|wait| wait.why == *why);

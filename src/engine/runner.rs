@@ -260,7 +260,7 @@ impl Runner {
     ) -> Result<(), Failure> {
         // A credential or a config that is refused stays refused until somebody acts.
         let may_pass = match outcome {
-            Ok(report) => report.outcome() == RunOutcome::Failed,
+            Ok(report) => report.outcome() == RunOutcome::Failed && !report.needs_config,
             Err(Failure::Failed(_) | Failure::Db(_)) => true,
             Err(_) => false,
         };

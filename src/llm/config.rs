@@ -15,7 +15,8 @@ macro_rules! provider_config {
         #[serde(deny_unknown_fields)]
         pub(super) struct $name {
             $($(#[$field_attribute])* pub(super) $field: $type,)*
-            /// The `[quota.NAME]` that requests are counted in; default: the one named as this provider, if there is one.
+            /// The `[quota.NAME]` that requests are counted in; default: the one named as this provider, if there is one. Those to a model
+            /// that has a `[quota.NAME]` of its own name are counted there, too.
             pub(super) quota: Option<String>,
             /// How many tokens and requests may be used.
             #[serde(default)]

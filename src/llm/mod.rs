@@ -242,6 +242,13 @@ impl Llm {
         self.ask(job, &self.summary_model, &prompt, &document.files, options, read).await
     }
 
+    fn model_for(&self, purpose: Purpose) -> &str {
+        match purpose {
+            Purpose::Screen => &self.screen_model,
+            Purpose::Summary => &self.summary_model,
+        }
+    }
+
     /// Whether the summarising model reads files of this media type; others are told by name and size only.
     pub fn takes(&self, media_type: &str) -> bool {
         self.provider.takes(media_type)
@@ -256,13 +263,15 @@ impl Llm {
         purpose: Purpose,
         sizes: &[u64],
     ) -> db::Result<Option<Unavailable>> {
-        if let Some(obstacle) = self.find_pause().await? {
+        let model = self.model_for(purpose).to_owned();
+        if let Some(obstacle) = self.find_pause(&model).await? {
             return Ok(Some(obstacle));
         }
         let (budget, name, job, now) =
             (self.budget.clone(), self.name.clone(), job.clone(), self.clock.now());
         let tokens = budget::estimate_from_sizes(purpose, sizes, self.tuning.max_output_tokens);
-        let refused = self.db.read(move |tx| budget.find_obstacle(tx, &name, &job, tokens, now)).await?;
+        let refused =
+            self.db.read(move |tx| budget.find_obstacle(tx, (&name, &model), &job, tokens, now)).await?;
         Ok(refused.map(Unavailable::from))
     }
 
@@ -292,7 +301,7 @@ impl Llm {
             let store::StoredAnswer { tokens_in, tokens_out, .. } = known;
             return Ok(Answered { answer, is_cached: true, tokens_in, tokens_out });
         }
-        if let Some(obstacle) = self.find_pause().await? {
+        if let Some(obstacle) = self.find_pause(model).await? {
             return Err(AskError::Paused(obstacle));
         }
         let mut tuning = self.tuning;
@@ -340,7 +349,7 @@ impl Llm {
                 Err(CallError::Refused { why }) => {
                     return Err(match self.blame(prompt.purpose, &options.about, &why).await? {
                         Blame::Request => {
-                            AskError::Paused(self.pause(reserved, ProviderPause::Refused { why }).await?)
+                            AskError::Paused(self.pause(reserved, model, ProviderPause::Refused { why }).await?)
                         }
                         Blame::Document => {
                             self.record_usage(reserved, prompt.purpose, TokenUsage::Nothing, None).await?;
@@ -349,7 +358,7 @@ impl Llm {
                     });
                 }
                 Err(CallError::ProviderPause(pause)) => {
-                    return Err(AskError::Paused(self.pause(reserved, pause).await?));
+                    return Err(AskError::Paused(self.pause(reserved, model, pause).await?));
                 }
             };
             if is_repair {
@@ -365,10 +374,11 @@ impl Llm {
 
     async fn reserve(&self, job: &JobName, question: &Question<'_>) -> Result<Reserved, AskError> {
         let (budget, name, job) = (self.budget.clone(), self.name.clone(), job.clone());
-        let Question { prompt, files, tuning, .. } = *question;
+        let Question { model, prompt, files, tuning, .. } = *question;
+        let model = model.to_owned();
         let (tokens, now) = (budget::estimate(prompt, files, tuning.max_output_tokens), self.clock.now());
         self.db
-            .write(move |tx| budget.reserve(tx, &name, &job, tokens, now))
+            .write(move |tx| budget.reserve(tx, (&name, &model), &job, tokens, now))
             .await?
             .map_err(|refused| AskError::Paused(refused.into()))
     }

@@ -19,6 +19,8 @@ pub struct ProviderKind {
     pub secrets: &'static [SecretHint],
     /// The zone whose midnight begins a day of the provider; that of `[app]` when it has none.
     pub(super) zone: Option<&'static str>,
+    /// Whether each model has limits of its own: then one that is used up keeps no other from being asked.
+    pub(super) limits_each_model: bool,
     /// Reads its table.
     pub(super) open: fn(&Section) -> Result<Opened, Problems>,
 }

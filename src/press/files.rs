@@ -2,10 +2,12 @@
 
 use std::io::Read as _;
 use std::path::Path;
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
 use super::Press;
+use super::collect::asked_wait;
 use super::page::{Linked, MAX_FILES};
 use super::workspace::Workspace;
 use crate::fetch::limits::Size;
@@ -17,7 +19,7 @@ use crate::llm::{Content, File, Llm};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NoFiles {
     /// A file could not be fetched.
-    Failed(String),
+    Failed(String, Option<Duration>),
     /// Every file is too large.
     AllTooLarge,
 }
@@ -56,7 +58,9 @@ pub(super) async fn fetch_all(
                     (file.bytes, Content::TooLarge)
                 }
                 Err(_) if broken == Broken::IsLeftOut => (file.bytes, Content::Missing),
-                Err(error) => return Err(NoFiles::Failed(format!("{}: {error}", file.name))),
+                Err(error) => {
+                    return Err(NoFiles::Failed(format!("{}: {error}", file.name), asked_wait(&error)));
+                }
             }
         };
         files.push(File { name: file.name.clone(), bytes, content });
@@ -69,7 +73,7 @@ pub(super) async fn fetch_all(
             return Err(NoFiles::AllTooLarge);
         }
         if !has_text {
-            return Err(NoFiles::Failed("no file could be fetched".to_owned()));
+            return Err(NoFiles::Failed("no file could be fetched".to_owned(), None));
         }
     }
     Ok(files)

@@ -145,6 +145,7 @@ impl Press {
 
     async fn collect_into(&self, ctx: &RunContext, report: &mut ReportBuilder) -> Result<(), Failure> {
         gone::resume_if_moved(self, ctx).await?;
+        let mut blocked = 0;
         for feed in self.feeds() {
             ctx.check_stop()?;
             if gone::is_paused(self, ctx, feed).await? {
@@ -158,16 +159,22 @@ impl Press {
                 ));
             } else {
                 ctx.progress.report(&ctx.job, Update::Now(format!("reading {feed}")));
-                match until_stopped(ctx, collect::collect(self, ctx, feed)).await? {
-                    Ok(collected) => {
+                match until_stopped(ctx, collect::collect(self, ctx, feed)).await {
+                    Ok(Ok(collected)) => {
                         report.new_count += collected.added as u64;
                         report.well(self.of_feed(feed, collected.phrase()));
                     }
                     // The items that we have do not depend on the feed being there.
-                    Err(why) => report.problems.push(self.of_feed(feed, why)),
+                    Ok(Err(why)) => report.problems.push(self.of_feed(feed, why)),
+                    Err(Failure::Config(why)) => {
+                        blocked += 1;
+                        report.problems.push(self.of_feed(feed, why));
+                    }
+                    Err(failure) => return Err(failure),
                 }
             }
         }
+        report.needs_config = blocked == self.feeds().count();
         Ok(())
     }
 
@@ -302,13 +309,26 @@ impl Collector for Press {
     }
 
     fn relies_on(&self) -> Vec<Subject> {
-        self.llm.as_deref().map(Subject::provider).into_iter().chain([events::feed(&self.name)]).collect()
+        let subjects =
+            |name| self.env.llms.find(name).map_or_else(|| vec![Subject::provider(name)], Llm::subjects);
+        self.llm
+            .as_deref()
+            .map(subjects)
+            .unwrap_or_default()
+            .into_iter()
+            .chain([events::feed(&self.name)])
+            .collect()
     }
 
     fn list_facts(&self, tx: &mut Tx<'_>, name: &JobName, _: Timestamp) -> db::Result<Vec<Fact>> {
         let silent = store::list_silent(tx, name)?.into_iter();
         let of_today = silent.filter(|(url, _)| self.feeds().any(|feed| feed.as_str() == url));
-        Ok(of_today.filter_map(|(url, silence)| view::silent_fact(&url, &silence)).collect())
+        let mut facts: Vec<Fact> =
+            of_today.filter_map(|(url, silence)| view::silent_fact(&url, &silence)).collect();
+        let cut = store::list_cut(tx, name)?.into_iter();
+        let of_today = cut.filter(|(url, _)| self.feeds().any(|feed| feed.as_str() == url));
+        facts.extend(of_today.filter_map(|(url, cut)| Some(view::cut_fact(&url, cut?))));
+        Ok(facts)
     }
 
     fn test<'a>(&'a self, db: &'a Db) -> Boxed<'a, Result<Preview, Failure>> {

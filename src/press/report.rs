@@ -16,6 +16,8 @@ pub(super) struct ReportBuilder {
     pub(super) failed_steps: Vec<Phrase>,
     /// Whether a step went well.
     pub(super) any_step_well: bool,
+    /// Whether only another config lets a feed be read.
+    pub(super) needs_config: bool,
     /// Whether anything else went well.
     went_well: bool,
 }
@@ -54,6 +56,7 @@ impl ReportBuilder {
         };
         let ReportBuilder { problems, new_count, waiting_until, any_step_well, went_well, .. } = self;
         let all_failed = !went_well && !any_step_well;
-        Report { problems, new_count, waiting_until, all_failed, ..Report::new(summary) }
+        let needs_config = all_failed && self.needs_config;
+        Report { problems, new_count, waiting_until, all_failed, needs_config, ..Report::new(summary) }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::collect::asked_wait;
 use super::decide::{self, Event};
 use super::model::Item;
 use super::{Failure, Press, RunContext, SeenPage, Step, no_answer, page};
@@ -22,7 +23,7 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
         Ok(page) => page,
         Err(error) => {
             let detail = json!({ "why": error.to_string(), "code": error.why_code() });
-            return press.finish(ctx, &item, Event::DownloadFailed, detail, None).await;
+            return press.put_off(ctx, &item, detail, asked_wait(&error), None).await;
         }
     };
     fail::point("press.page_fetched");

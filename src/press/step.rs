@@ -1,10 +1,11 @@
 //! The steps of a run: which item is next, what is done with it, and what becomes of it.
 
 use std::future::Future;
+use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use super::decide::{self, Event};
+use super::decide::{self, Event, Transition};
 use super::model::{Item, Reason, Status};
 use super::report::ReportBuilder;
 use super::{Only, Press, screen, store, summarize};
@@ -88,6 +89,8 @@ impl Press {
 
     /// Takes one step: one summary if an item is pending, else one screening.
     async fn step(&self, ctx: &RunContext, only: Option<Only>) -> Result<Step, Failure> {
+        let mut only = only;
+        let mut waiting = None;
         loop {
             let (name, now) = (self.name.clone(), ctx.now());
             let picked = ctx
@@ -101,7 +104,7 @@ impl Press {
                     if only == Some(Only::Post) { Ok(None) } else { store::find_to_screen(tx, &name, now) }
                 })
                 .await?;
-            let Some(item) = picked else { return Ok(Step::Nothing) };
+            let Some(item) = picked else { return Ok(waiting.unwrap_or(Step::Nothing)) };
             if decide::retries_exhausted(&item, &self.limits()) {
                 let detail = json!({ "last": item.reason.map(Reason::word) });
                 self.finish(ctx, &item, Event::LimitReached, detail, None).await?;
@@ -113,7 +116,14 @@ impl Press {
             if self.asks_about(&item)
                 && let Some(obstacle) = self.llm()?.find_obstacle(&self.name, purpose, &[]).await?
             {
-                return summarize::without_model(self, ctx, &item, obstacle).await;
+                let may_screen = purpose == Purpose::Summary && only.is_none();
+                let step = summarize::without_model(self, ctx, &item, obstacle).await?;
+                if !may_screen || !matches!(step, Step::Waiting { .. }) {
+                    return Ok(waiting.unwrap_or(step));
+                }
+                // The model that screens may have a limit of its own.
+                (only, waiting) = (Some(Only::Screen), Some(step));
+                continue;
             }
             return match purpose {
                 Purpose::Summary => until_stopped(ctx, summarize::one(self, ctx, item)).await,
@@ -136,9 +146,36 @@ impl Press {
         detail: Json,
         seen: Option<SeenPage>,
     ) -> Result<Step, Failure> {
-        let Some(to) = decide::after(item, event, Some(&self.limits()), ctx.now()) else {
-            return Ok(Step::Nothing);
-        };
+        match decide::after(item, event, Some(&self.limits()), ctx.now()) {
+            Some(to) => self.write_step(ctx, item, (event, to), detail, seen).await,
+            None => Ok(Step::Nothing),
+        }
+    }
+
+    /// Puts off an item whose page or file cannot be had, at least for as long as its server asks.
+    pub(super) async fn put_off(
+        &self,
+        ctx: &RunContext,
+        item: &Item,
+        detail: Json,
+        wait: Option<Duration>,
+        seen: Option<Seen>,
+    ) -> Result<Step, Failure> {
+        let event = Event::DownloadFailed;
+        match decide::after(item, event, Some(&self.limits()), ctx.now()) {
+            Some(to) => self.write_step(ctx, item, (event, to.not_within(wait)), detail, seen).await,
+            None => Ok(Step::Nothing),
+        }
+    }
+
+    async fn write_step(
+        &self,
+        ctx: &RunContext,
+        item: &Item,
+        (event, to): (Event, Transition),
+        detail: Json,
+        seen: Option<Seen>,
+    ) -> Result<Step, Failure> {
         let line = phrase!(
             "{event}: {title}",
             "{event}：{title}",

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::collect::asked_wait;
 use super::config::OnBudget;
 use super::decide::Event;
 use super::files::{self, Broken, NoFiles};
@@ -30,7 +31,7 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
         Ok(page) => page,
         Err(error) => {
             let detail = json!({ "why": error.to_string(), "code": error.why_code() });
-            return press.finish(ctx, &item, Event::DownloadFailed, detail, None).await;
+            return press.put_off(ctx, &item, detail, asked_wait(&error), None).await;
         }
     };
     let seen = SeenPage { page_hash: page.hash.clone(), verdict: None };
@@ -58,13 +59,15 @@ pub(super) async fn one(press: &Press, ctx: &RunContext, item: Item) -> Result<S
     let files = match files::fetch_all(press, llm, &page.files, &workspace, broken, has_text).await {
         Ok(files) => files,
         Err(trouble) => {
-            let (event, why) = match trouble {
-                NoFiles::Failed(why) => (Event::DownloadFailed, why),
+            return match trouble {
+                NoFiles::Failed(why, wait) => {
+                    press.put_off(ctx, &item, json!({ "why": why }), wait, Some(seen)).await
+                }
                 NoFiles::AllTooLarge => {
-                    (Event::FilesTooLarge, format!("every file is larger than {}", press.keys.max_file))
+                    let why = format!("every file is larger than {}", press.keys.max_file);
+                    press.finish(ctx, &item, Event::FilesTooLarge, json!({ "why": why }), Some(seen)).await
                 }
             };
-            return press.finish(ctx, &item, event, json!({ "why": why }), Some(seen)).await;
         }
     };
     fail::point("press.files_fetched");

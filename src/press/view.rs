@@ -7,11 +7,13 @@ use super::model::{Item, Reason, Status};
 use super::store::{self, ItemDelivery};
 use crate::channel::outbox::State as MessageState;
 use crate::db::{self, Tx};
+use crate::engine::cut;
 use crate::engine::silence::Silence;
 use crate::engine::things::delivery;
 use crate::engine::view::{Fact, State, View};
 use crate::engine::{Finder, Verb};
 use crate::ledger::event::{self, Event};
+use crate::parse::Cut;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
@@ -116,6 +118,13 @@ pub(super) fn silent_fact(feed: &str, silence: &Silence) -> Option<Fact> {
     let since = silent_since(silence.last()?, silence.usual_gap()?);
     let value = phrase!("{feed}: {since}", "{feed}：{since}", feed = Value::link(feed), since);
     Some(Fact { label: phrase!("silent", "沈黙中"), value: value.into() })
+}
+
+/// What a job says of a feed of which a part is left out.
+pub(super) fn cut_fact(feed: &str, cut: Cut) -> Fact {
+    let (feed, why) = (Value::link(feed), cut::phrase(cut));
+    let value = phrase!("{feed}: {why}", "{feed}：{why}", feed, why);
+    Fact { label: phrase!("read in part", "一部のみ読み込み"), value: value.into() }
 }
 
 /// Where an item stands, in the words of people.

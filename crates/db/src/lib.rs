@@ -55,7 +55,7 @@ use parking_lot::Mutex;
 pub use restored::{Restore, list_restores, notice_restore};
 pub use statement::{STATEMENTS, Sql};
 pub use survey::{TableSurvey, check_integrity, count_rows, reset, survey};
-pub use tx::{Row, Tx, keep_more_pages};
+pub use tx::{Row, Tx, analyze, keep_more_pages};
 pub use value::{Cell, FromCell, ToValue, Value};
 
 use config::Location;

@@ -39,6 +39,15 @@ pub fn keep_more_pages(tx: &mut Tx<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Has PostgreSQL look at `table`, for those who are about to change it row by row: before it has done so by itself, it finds a row
+/// along any index that begins like the right one. SQLite knows unique indexes without looking.
+pub fn analyze(tx: &mut Tx<'_>, table: &'static str) -> Result<()> {
+    if let Link::Postgres(session) = &mut tx.link {
+        session.execute_text(&format!("ANALYZE {table}"))?;
+    }
+    Ok(())
+}
+
 impl<'a> Tx<'a> {
     pub(super) fn on_sqlite(connection: &'a rusqlite::Connection, now: Timestamp) -> Self {
         Self { link: TxConnection::Sqlite(connection), now, began: Instant::now() }

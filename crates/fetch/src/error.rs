@@ -135,6 +135,11 @@ impl Why {
 }
 
 impl Error {
+    /// Whether only another config ends it: trying again changes nothing.
+    pub fn needs_config(&self) -> bool {
+        matches!(self, Error::Blocked { .. } | Error::BadUrl { .. })
+    }
+
     /// Whether the same request may succeed later without anybody changing anything.
     pub fn is_retryable(&self) -> bool {
         match self {

@@ -12,6 +12,7 @@
 //! ```
 
 pub mod codepage;
+mod cut;
 pub mod decode;
 mod elements;
 pub mod feed;
@@ -24,3 +25,5 @@ pub mod robots;
 pub mod sanitize;
 pub mod sitemap;
 pub mod url;
+
+pub use cut::Cut;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::blogs::events::BlogEvent;
 use crate::blogs::model::{Detector, FoundEntry, State};
+use crate::parse::Cut;
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
@@ -55,6 +56,8 @@ pub struct Check {
     /// Hash of the addresses that were listed.
     pub url_fingerprint: Option<String>,
     pub error_message: Option<String>,
+    /// What was left out at a limit.
+    pub cut: Option<Cut>,
 }
 
 /// Something worth telling.

@@ -16,6 +16,7 @@ use super::events::{BlogEvent, Discovery, Loss};
 pub use super::model::SURE_AFTER;
 use super::model::{Detector, DetectorResult, Moved, Sighting, State, Unconfirmed};
 use crate::config::value::Span;
+use crate::parse::Cut;
 use crate::parse::url::{Url, comparison_key};
 use crate::time::Timestamp;
 
@@ -153,7 +154,7 @@ pub fn decide_check(
             next.succeed(decider);
             next.finish(state, now)
         }
-        Ok(DetectorResult::Entries { detector, entries, known, total }) => {
+        Ok(DetectorResult::Entries { detector, entries, known, total, cut }) => {
             match list::suspicion(state, blog, *detector, entries, *total) {
                 Err(suspected) => {
                     let mut decision =
@@ -166,6 +167,7 @@ pub fn decide_check(
                 Ok(()) => {
                     let mut next = Next::new(blog, state, sighting, Check::default());
                     next.state.known.clone_from(known);
+                    next.note_cut(*cut);
                     list::read(&mut next, blog, rules, state, (*detector, entries.as_slice(), *total), seen);
                     let decider = next.cross_check(blog, rules, state, sighting, seen).unwrap_or(*detector);
                     next.succeed(decider);
@@ -205,6 +207,14 @@ impl Next {
         }
         next.note_redirect(blog, sighting);
         next
+    }
+
+    /// A document that is read in part is worth an event when that begins and when it is over.
+    fn note_cut(&mut self, cut: Option<Cut>) {
+        self.check.cut = cut;
+        if std::mem::replace(&mut self.state.cut, cut) != cut {
+            self.events.push(cut.map_or(BlogEvent::ReadWhole, |cut| BlogEvent::ReadInPart { cut }));
+        }
     }
 
     fn note_searches(&mut self, sighting: &Sighting) {

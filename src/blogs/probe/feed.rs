@@ -37,13 +37,13 @@ impl ProbeRun<'_> {
             } else {
                 feed::parse_heads(body, &context)?
             };
-            let (is_fitting, total) = (fits(&feed, &at), feed.entries.len());
-            Ok::<_, feed::FeedError>((is_fitting, total, detect::feed_entries(feed, &blog)))
+            let (is_fitting, total, cut) = (fits(&feed, &at), feed.entries.len(), feed.cut);
+            Ok::<_, feed::FeedError>((is_fitting, total, cut, detect::feed_entries(feed, &blog)))
         });
-        let (is_fitting, total, entries) =
+        let (is_fitting, total, cut, entries) =
             read.await.map_err(|refused| Miss::lost(Detector::Feed, url, Some(head.status), &refused))?;
         let known = KnownDocument::new(Detector::Feed, &head.validators).into_iter().collect();
-        let reading = DetectorResult::Entries { detector: Detector::Feed, entries, known, total };
+        let reading = DetectorResult::Entries { detector: Detector::Feed, entries, known, total, cut };
         Ok((Read { reading, head }, is_fitting))
     }
 }

@@ -221,6 +221,7 @@ impl ProbeRun<'_> {
             Error::Gone if self.is_named(detector) => CheckFailureKind::Gone,
             Error::Gone | Error::NotFound if detector != Detector::Html => CheckFailureKind::Lost(detector),
             Error::Later { after, why: Why::Asked(_), .. } => CheckFailureKind::Later(*after),
+            error if error.needs_config() => CheckFailureKind::Blocked,
             _ => CheckFailureKind::Other,
         };
         let trouble = CheckFailure { kind, message: describe(detector, url, &error.describe()) };

@@ -42,7 +42,7 @@ impl ProbeRun<'_> {
         }
         let known = KnownDocument::new(Detector::Html, &page.head.validators).into_iter().collect();
         let (entries, total) = (page.entries.clone(), page.entries.len());
-        let reading = DetectorResult::Entries { detector: Detector::Html, entries, known, total };
+        let reading = DetectorResult::Entries { detector: Detector::Html, entries, known, total, cut: None };
         Ok(Read { head: page.head, reading })
     }
 

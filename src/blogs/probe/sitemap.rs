@@ -8,8 +8,8 @@ use super::{ANY_TYPE, Miss, ProbeRun, Read, apart, in_background, unchanged};
 use crate::blogs::detect;
 use crate::blogs::model::{CheckFailureKind, Detector, DetectorResult, KnownDocument};
 use crate::fetch::{Head, Response};
-use crate::parse::sitemap;
 use crate::parse::url::{Url, resolve_web};
+use crate::parse::{Cut, sitemap};
 
 /// Of a list of sitemaps, so many are read at its beginning and so many at its end.
 const CHILDREN_AT_EACH_END: usize = 16;
@@ -48,9 +48,11 @@ impl ProbeRun<'_> {
         let status = head.status;
         let read = parse_sitemap(&head, body).await;
         let root = read.map_err(|refused| Miss::lost(detector, url, Some(status), &refused))?;
-        let mut known: Vec<KnownDocument> =
-            KnownDocument::new(detector, &head.validators).into_iter().collect();
-        let mut locations = root.urls;
+        let mut known: Vec<KnownDocument> = KnownDocument::new(detector, &head.validators).into_iter().collect();
+        let (mut locations, mut cut) = (root.urls, root.cut);
+        if root.children.len() > 2 * CHILDREN_AT_EACH_END {
+            cut.get_or_insert(Cut::Sitemaps);
+        }
         // A list inside a list is against the protocol, but some sites have one; its lists are followed no further.
         let mut children: VecDeque<(sitemap::Location, Depth)> =
             ends(&root.children).map(|child| (child.clone(), Depth::First)).collect();
@@ -74,19 +76,22 @@ impl ProbeRun<'_> {
             known.push(KnownDocument { lastmod: child.lastmod, ..of_child });
             if let Ok(child) = parse_sitemap(&child_head, body).await {
                 locations.extend(child.urls);
+                cut = cut.or(child.cut);
                 if depth == Depth::First {
                     children.extend(ends(&child.children).map(|inner| (inner.clone(), Depth::Nested)));
                 }
             }
             read_count += 1;
-            if locations.len() >= MAX_ADDRESSES || read_count >= MAX_SITEMAPS {
+            let is_full = locations.len() > MAX_ADDRESSES;
+            if is_full || (read_count >= MAX_SITEMAPS && !children.is_empty()) {
+                cut = Some(if is_full { Cut::Addresses } else { Cut::Sitemaps });
                 locations.truncate(MAX_ADDRESSES);
                 break;
             }
         }
         let (blog, total) = (self.blog.clone(), locations.len());
         let entries = in_background(total > 2_000, move || detect::sitemap_entries(&locations, &blog)).await;
-        Ok(Read { reading: DetectorResult::Entries { detector, entries, known, total }, head })
+        Ok(Read { reading: DetectorResult::Entries { detector, entries, known, total, cut }, head })
     }
 
     /// What servers say about the sitemaps inside the sitemap, if every one of them is as it was.

@@ -6,6 +6,9 @@ use crate::id::JobName;
 use crate::time::Timestamp;
 use crate::{params, sql};
 
+/// Stands in the place of a digest where no message to readers tells a change: trouble is the operator's.
+const ALERT: &str = "alert";
+
 /// Something that was found, as it was written down.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ChangeRow {
@@ -86,12 +89,22 @@ pub(super) fn add(
     found_since: Option<Timestamp>,
     now: Timestamp,
 ) -> db::Result<()> {
+    let digest = (change.code != Code::New).then_some(ALERT);
     tx.execute(
         sql!(
-            "INSERT INTO blog_changes (job_name, blog_id, found_at, code, held, detail, found_since)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+            "INSERT INTO blog_changes (job_name, blog_id, found_at, code, held, detail, found_since, digest)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
         ),
-        params![job, blog_id, now, change.code, change.held, super::text(&change.detail), found_since],
+        params![
+            job,
+            blog_id,
+            now,
+            change.code,
+            change.held,
+            super::text(&change.detail),
+            found_since,
+            digest
+        ],
     )?;
     Ok(())
 }

@@ -25,6 +25,7 @@ impl TargetCollector {
     /// Nothing of it is remembered but the marks: whoever continues after a crash finds those that are left.
     pub(super) async fn sweep(&self, walk: &Walk, state: &BranchState) -> Result<i64, Halt> {
         let (reached, now) = (self.find_reached(&walk.head).await?, self.clock.now());
+        self.db.write(unreachable::prepare_marking).await?;
         let mut after = String::new();
         loop {
             self.check_stop()?;

@@ -33,6 +33,8 @@ pub(super) struct Asker {
     limit: RateLimit,
     /// The host said that nothing is left until then.
     pause_until: Mutex<Option<Timestamp>>,
+    /// The longest wait that was left to the next run, and why.
+    left: Mutex<Option<(Timestamp, String)>>,
     /// Why the last request that got no answer at all was given up; `None` as soon as something answers.
     silence: Mutex<Option<String>>,
 }
@@ -57,7 +59,13 @@ pub(super) struct RateLimit {
 impl Asker {
     /// Somebody who asks `host`, as it calls itself.
     pub(super) fn new(host: &'static str, fetcher: Fetcher, clock: Clock, limit: RateLimit) -> Self {
-        Self { host, fetcher, clock, limit, pause_until: Mutex::new(None), silence: Mutex::new(None) }
+        let (pause_until, left, silence) = (Mutex::new(None), Mutex::new(None), Mutex::new(None));
+        Self { host, fetcher, clock, limit, pause_until, left, silence }
+    }
+
+    /// Until when the host is to be left alone, if that is too long for this run, and why.
+    pub(super) fn find_pause(&self) -> Option<(Timestamp, String)> {
+        lock(&self.left).clone()
     }
 
     /// Why there is no answer, if the host has given none to the last request that was given up, nor to any since.
@@ -150,7 +158,8 @@ impl Asker {
                 }
                 Err(error) => {
                     let hint = error.hint().map(|hint| format!(" (hint: {hint})")).unwrap_or_default();
-                    return Err(Error::Failed(format!("{error}{hint}")));
+                    let why = format!("{error}{hint}");
+                    return Err(if error.needs_config() { Error::Config(why) } else { Error::Failed(why) });
                 }
             };
             if retry_at.is_some() {
@@ -187,6 +196,8 @@ impl Asker {
 
     async fn wait_until(&self, until: Timestamp, why: &str, stop: &CancellationToken) -> Result<(), Error> {
         if until.since(self.clock.now()) > PATIENCE {
+            let mut left = lock(&self.left);
+            *left = left.take().max(Some((until, why.to_owned())));
             return Err(Error::Later { host: self.host, until, why: why.to_owned() });
         }
         tokio::select! {

@@ -60,6 +60,9 @@ pub trait Host: Send + Sync {
         stop: &'a CancellationToken,
     ) -> Boxed<'a, Result<Vec<String>, Error>>;
 
+    /// Until when the host asks to be left alone for longer than a run waits, and what it says.
+    fn find_pause(&self) -> Option<(Timestamp, String)>;
+
     /// The commit that a branch points to.
     fn fetch_head<'a>(
         &'a self,
@@ -186,6 +189,9 @@ pub enum Error {
         /// What it says.
         why: String,
     },
+    /// Only another config ends it.
+    #[error("{0}")]
+    Config(String),
     /// It keeps failing.
     #[error("{0}")]
     Failed(String),

@@ -296,6 +296,11 @@ impl Bulk {
         let mut workers = JoinSet::new();
         let mut clients = Vec::new();
         for source in GitSource::list(&self.env).into_iter().filter(|source| jobs.contains(&source.job)) {
+            if let Some(until) = source.find_pause(&self.env.db, self.env.clock.now()).await? {
+                let mut findings = worker::lock(&findings);
+                findings.waiting_until = findings.waiting_until.max(Some(until));
+                continue;
+            }
             let client = match source.client(&self.env) {
                 Ok(client) => client,
                 Err(failure) => {
@@ -323,6 +328,9 @@ impl Bulk {
                 let crash = db::Error::Statement(format!("a worker crashed: {crash}"));
                 worker::lock(&findings).broken = Some(crash);
             }
+        }
+        for (source, client) in &clients {
+            source.keep_pause(&self.env.db, &**client).await?;
         }
         let mut findings = std::mem::take(&mut *worker::lock(&findings));
         if present.is_some() {

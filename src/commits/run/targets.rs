@@ -29,7 +29,7 @@ impl Bulk {
                     wanted.extend(targets);
                     findings.problems.extend(problems);
                 }
-                Err(failure @ (Failure::Credentials(_) | Failure::Failed(_))) => {
+                Err(failure @ (Failure::Credentials(_) | Failure::Config(_) | Failure::Failed(_))) => {
                     match &failure {
                         Failure::Credentials(why) => findings.refuse(&source.job, &why.to_string()),
                         _ => findings.problems.push(format!("{}: {failure}", source.job)),
@@ -67,14 +67,29 @@ impl Bulk {
         source: &GitSource,
         jobs_on_host: &[HostJob],
     ) -> Result<(Vec<Target>, Vec<String>), Failure> {
-        let (client, db, stop) = (source.client(&self.env)?, &self.env.db, &self.stop);
-        let now = self.env.clock.now();
+        let db = &self.env.db;
+        if let Some(until) = source.find_pause(db, self.env.clock.now()).await? {
+            return Err(Failure::Failed(source.waiting(until)));
+        }
+        let client = source.client(&self.env)?;
+        let found = self.look_for_targets(source, &*client, jobs_on_host).await;
+        source.keep_pause(db, &*client).await?;
+        found
+    }
+
+    async fn look_for_targets(
+        &self,
+        source: &Source,
+        client: &dyn Host,
+        jobs_on_host: &[HostJob],
+    ) -> Result<(Vec<Target>, Vec<String>), Failure> {
+        let (db, stop, now) = (&self.env.db, &self.stop, self.env.clock.now());
         let Synced { projects, mut problems, mut is_whole } =
-            sync::sync_projects(source, &*client, db, now, stop).await?;
+            sync::sync_projects(source, client, db, now, stop).await?;
         let mut named: BTreeSet<(i64, String)> = BTreeSet::new();
         for Project { project_id, remote_id, path, default_branch, .. } in &projects {
             let (branches, problem) =
-                fetch_wanted_branches(source, &*client, *remote_id, default_branch.as_ref(), stop).await?;
+                fetch_wanted_branches(source, client, *remote_id, default_branch.as_ref(), stop).await?;
             is_whole &= problem.is_none();
             problems.extend(problem.map(|why| format!("branches of `{path}`: {why}")));
             named.extend(branches.into_iter().map(|branch| (*project_id, branch)));

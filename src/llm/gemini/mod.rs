@@ -46,6 +46,7 @@ pub(super) const KIND: ProviderKind = ProviderKind {
         ja: "https://aistudio.google.com/apikey で API キーを作ります",
     }],
     zone: Some("America/Los_Angeles"),
+    limits_each_model: true,
     open,
 };
 

@@ -47,6 +47,7 @@ pub(super) const KIND: ProviderKind = ProviderKind {
         ja: "https://platform.openai.com/api-keys か、`base_url` のサービスの管理画面で API キーを作ります",
     }],
     zone: None,
+    limits_each_model: false,
     open,
 };
 

@@ -7,6 +7,7 @@ use super::super::store::FeedState;
 use crate::fail;
 use crate::fetch::error::Why;
 use crate::fetch::{Error, Head, Request, Response, Validators};
+use crate::parse::Cut;
 use crate::parse::feed::{self, Entry};
 use crate::parse::url::Url;
 use crate::phrase::Phrase;
@@ -29,6 +30,8 @@ pub(in crate::press) enum Fetched {
     /// The server asks us to come back after a while, in these words.
     Later(Duration, Phrase),
     Feed(FeedAnswer, Vec<Entry>),
+    /// Only another config ends what stands in the way, in these words.
+    Blocked(Phrase),
 }
 
 /// What the server said about a feed that could be read.
@@ -36,11 +39,13 @@ pub(in crate::press) struct FeedAnswer {
     pub(in crate::press) validators: Validators,
     /// Where permanent redirects led.
     pub(in crate::press) moved_to: Option<Url>,
+    /// What was left out at a limit.
+    pub(in crate::press) cut: Option<Cut>,
 }
 
 impl From<Head> for FeedAnswer {
     fn from(head: Head) -> Self {
-        Self { validators: head.validators, moved_to: head.permanent_url }
+        Self { validators: head.validators, moved_to: head.permanent_url, cut: None }
     }
 }
 
@@ -60,6 +65,7 @@ pub(in crate::press) async fn fetch_feed(
         Err(error @ Error::Later { after, why: Why::Asked(_), .. }) => {
             return Ok(Fetched::Later(after, error.describe().into()));
         }
+        Err(error) if error.needs_config() => return Ok(Fetched::Blocked(error.describe().into())),
         Err(error) => return Err(error.describe().into()),
     };
     fail::point("press.feed_fetched");
@@ -70,7 +76,15 @@ pub(in crate::press) async fn fetch_feed(
         ..feed::Context::default()
     };
     let feed = feed::parse(&body, &context).map_err(|refused| refused.to_string())?;
-    Ok(Fetched::Feed(head.into(), feed.entries))
+    Ok(Fetched::Feed(FeedAnswer { cut: feed.cut, ..head.into() }, feed.entries))
+}
+
+/// How long a server asks to be left alone, if it does.
+pub(in crate::press) fn asked_wait(error: &Error) -> Option<Duration> {
+    match error {
+        Error::Later { after, why: Why::Asked(_), .. } => Some(*after),
+        _ => None,
+    }
 }
 
 /// Until when the server wants to be left alone, if that is not over; a clock that was ahead does not count.

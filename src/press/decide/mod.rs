@@ -107,6 +107,15 @@ pub struct Transition {
     pub deferred_since: Option<Timestamp>,
 }
 
+impl Transition {
+    /// The same, but not before the wait is over that a server has asked for.
+    #[must_use]
+    pub fn not_within(self, wait: Option<Duration>) -> Self {
+        let asked = wait.map(|wait| self.last_checked_at.plus(wait.min(GAPS[GAPS.len() - 1])));
+        Self { not_before: self.not_before.map(|at| asked.map_or(at, |asked| asked.max(at))), ..self }
+    }
+}
+
 /// The gaps between tries; the last one repeats.
 const GAPS: [Duration; 4] = [
     Duration::from_secs(15 * 60),

@@ -33,7 +33,9 @@ pub(super) async fn preview(
         Ok(Fetched::Feed(_, entries)) => entries,
         Ok(Fetched::Unchanged(_)) => Vec::new(),
         Ok(Fetched::Gone) => return failed(fetch::Error::Gone.describe().into()),
-        Ok(Fetched::Later(_, why) | Fetched::NotFound(why)) | Err(why) => return failed(why),
+        Ok(Fetched::Later(_, why) | Fetched::NotFound(why) | Fetched::Blocked(why)) | Err(why) => {
+            return failed(why);
+        }
     };
     let read = read_entries(&entries, press.keys.future, &press.keys.patterns(), now);
     let page = match newest_page(&read.items) {

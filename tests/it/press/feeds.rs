@@ -77,6 +77,48 @@ on_both_databases! {
         assert_eq!(world.items().await.len(), 3);
     }
 
+    async fn what_is_cut_at_a_limit_is_said_by_the_run_and_in_why(fixture) {
+        let world = World::new(&fixture, &PLAIN).await;
+        serve(&world, &numbered(&world, "a", 0..10_001));
+        let words = "more than 10000 entries";
+        let line = world.run().await.summary.to_string();
+        assert!(line.contains("read in part") && line.contains(words), "{line}");
+        let why = crate::test_env::TestEnv::new(&format!(
+            "[store]\nurl = \"{}\"\n{}",
+            fixture.address(),
+            config_text(&world.ministry, &world.gemini, &world.mastodon, &PLAIN)
+        ));
+        let mut command = why.command(&["why", "mic"]);
+        command.env("TSUZUKI_NOW", world.clock.now().to_string());
+        let said = crate::test_env::said(&crate::test_env::output_beside(command).await);
+        assert_eq!(said.matches(words).count(), 2, "a fact and an event: {said}");
+        serve(&world, &numbered(&world, "a", 0..3));
+        world.clock.advance(5 * MINUTE);
+        assert!(!world.run().await.summary.to_string().contains("read in part"));
+    }
+
+    async fn a_server_that_asks_to_wait_for_a_page_or_a_file_is_left_alone_as_long(fixture) {
+        let wait = || Some(Fault::Status(503, vec![("retry-after", "7200".to_owned())]));
+        for (slug, path) in [("page", "/menu_news/s-news/page.html"), ("file", "/main_content/file-0.pdf")] {
+            let world = World::new(&fixture, &PLAIN).await;
+            world.publish(slug, files(&[2000]));
+            world.ministry.script(path).always(wait());
+            world.live(1).await;
+            let asked = || world.ministry.log().iter().filter(|line| line.contains(path)).count();
+            let before = asked();
+            assert!(before > 0, "{path}: {:?}", world.ministry.log());
+            world.ministry.script(path).always(None);
+            for _ in 0..7 {
+                world.clock.advance(16 * MINUTE);
+                world.run().await;
+            }
+            assert_eq!(asked(), before, "{path}: another process would not know but by the database");
+            world.clock.advance(16 * MINUTE);
+            world.live(2).await;
+            assert!(asked() > before, "{path}");
+        }
+    }
+
     async fn an_entry_is_known_by_its_address_its_guid_or_its_address_without_trimmings(fixture) {
         let world = World::untouched(&fixture, &PLAIN).await;
         let base = world.ministry.url.to_string();

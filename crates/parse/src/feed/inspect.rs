@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Content, Context, Entry, Feed, FeedError, Link, Person, Tag, TextKind, parse};
+use crate::Cut;
 use crate::sanitize::Sanitizer;
 use crate::url::resolve;
 use stdx::time::Timestamp;
@@ -160,7 +161,7 @@ fn shown_feed(feed: &Feed) -> ShownDocument<'_> {
     ShownDocument {
         format: feed.format.name(),
         encoding: feed.encoding,
-        truncated: feed.truncated,
+        truncated: feed.cut == Some(Cut::Entries),
         damaged: feed.damaged,
         feed: shown,
         entries: feed.entries.iter().map(|entry| shown_entry(entry, &mut sanitizer)).collect(),

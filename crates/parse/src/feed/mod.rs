@@ -34,6 +34,8 @@ mod scope;
 mod tag;
 mod xml;
 
+pub use xml::DEPTH_LIMIT;
+
 pub use model::{Content, Enclosure, Entry, Feed, FeedError, Format, Link, Person, Tag, TextKind};
 
 /// How many entries of one document are read; the others are ignored and the feed says so.

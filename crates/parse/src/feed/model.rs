@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use url::Url;
 
+use crate::Cut;
 use crate::markup;
 use crate::sanitize::{self, Sanitizer};
 use stdx::time::Timestamp;
@@ -130,8 +131,8 @@ pub struct Feed {
     pub tags: Vec<Tag>,
     /// Its entries in document order.
     pub entries: Vec<Entry>,
-    /// Whether entries beyond [`ENTRY_LIMIT`](super::ENTRY_LIMIT) were ignored.
-    pub truncated: bool,
+    /// What was left out at a limit.
+    pub cut: Option<Cut>,
     /// Whether the document was broken and had to be repaired while reading.
     pub damaged: bool,
 }
@@ -159,7 +160,7 @@ impl Feed {
             links: Vec::new(),
             tags: Vec::new(),
             entries: Vec::new(),
-            truncated: false,
+            cut: None,
             damaged: false,
         }
     }

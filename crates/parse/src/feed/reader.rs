@@ -14,6 +14,7 @@ use super::{
     Context, ENTRY_LIMIT, Enclosure, Entry, Feed, FeedError, Format, LIST_LIMIT, Link, Tag, Texts, base_of,
     date,
 };
+use crate::Cut;
 use crate::markup::single_spaced;
 
 /// Room is made for so many entries at once, by how long the document is.
@@ -47,6 +48,7 @@ pub(super) fn read<'a>(
     reader.run();
     let mut feed = reader.feed;
     feed.damaged = reader.xml.damaged || reader.xml.resolver.has_refused();
+    feed.cut = feed.cut.or(reader.xml.too_deep.then_some(Cut::Nesting));
     finish_feed(&mut feed);
     Ok(feed)
 }
@@ -142,7 +144,7 @@ impl<'a> FeedReader<'a> {
                     self.finish_entry();
                 }
                 if self.feed.entries.len() >= ENTRY_LIMIT {
-                    self.feed.truncated = true;
+                    self.feed.cut = Some(Cut::Entries);
                     return false;
                 }
                 self.start_entry(tag);

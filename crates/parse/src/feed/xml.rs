@@ -17,7 +17,7 @@ use crate::markup::{self, Reference};
 use crate::resolver::Resolver;
 
 /// How deep elements may nest; deeper ones are not reported, their text is.
-pub(super) const DEPTH_LIMIT: usize = 512;
+pub const DEPTH_LIMIT: usize = 512;
 /// Start tags beyond the depth limit after which the tokenizer is renewed, because it remembers each of them.
 const RENEW_AFTER: usize = 4096;
 
@@ -61,6 +61,8 @@ pub(super) struct Xml<'a> {
     patience: usize,
     /// Whether anything was recovered from or left out.
     pub(super) damaged: bool,
+    /// Whether elements were left out beyond the depth limit.
+    pub(super) too_deep: bool,
     unread: Option<Tag<'a>>,
     pub(super) over: bool,
 }
@@ -80,6 +82,7 @@ impl<'a> Xml<'a> {
             resolver: Resolver::default(),
             patience: text.len().saturating_mul(8).saturating_add(1 << 20),
             damaged: false,
+            too_deep: false,
             unread: None,
             over: false,
         }
@@ -297,7 +300,7 @@ impl<'a> Xml<'a> {
     pub(super) fn enter(&mut self, inner: &'a str, shape: TagShape) -> Option<XmlToken<'a>> {
         let inner = inner.trim_ascii_end();
         if self.open.len() >= DEPTH_LIMIT {
-            self.damaged = true;
+            (self.damaged, self.too_deep) = (true, true);
             if shape == TagShape::Open {
                 self.beyond += 1;
                 self.beyond_total += 1;

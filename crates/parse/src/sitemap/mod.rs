@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use super::Cut;
 use super::decode;
 use super::elements::{Element, Piece, pieces};
 use super::feed;
@@ -16,8 +17,8 @@ pub struct Sitemap {
     pub urls: Vec<Location>,
     /// Further sitemaps, in order.
     pub children: Vec<Location>,
-    /// Whether something was left out: the document ends too early, or lists more than the limit.
-    pub is_cut: bool,
+    /// What was left out.
+    pub cut: Option<Cut>,
 }
 
 /// One address in a sitemap.
@@ -83,7 +84,7 @@ pub fn parse(
         let (plain, is_whole) = decompress(bytes, limits)?;
         // The media type is that of the compressed file.
         let mut sitemap = parse_plain(&plain, None, base, limits)?;
-        sitemap.is_cut |= !is_whole;
+        sitemap.cut = sitemap.cut.or((!is_whole).then_some(Cut::End));
         return Ok(sitemap);
     }
     parse_plain(bytes, content_type, base, limits)
@@ -180,11 +181,12 @@ fn from_feed(
             continue;
         };
         if found.urls.len() >= limits.max_urls {
-            found.is_cut = true;
+            found.cut = Some(Cut::Addresses);
             break;
         }
         found.urls.push(Location { loc, lastmod: entry.updated.or(entry.published) });
     }
+    found.cut = found.cut.or(feed.cut);
     Ok(found)
 }
 
@@ -293,8 +295,8 @@ impl SitemapBuilder<'_> {
                 }
             }
         }
-        if !is_closed {
-            self.found.is_cut |= entry.is_some();
+        if !is_closed && entry.is_some() {
+            self.found.cut.get_or_insert(Cut::End);
             entry = entry.and_then(SitemapEntry::cut_off);
         }
         self.close(entry);
@@ -330,7 +332,9 @@ impl SitemapBuilder<'_> {
 
     fn is_full(&mut self) -> bool {
         let is_full = self.found.urls.len() + self.found.children.len() >= self.max_urls;
-        self.found.is_cut |= is_full;
+        if is_full {
+            self.found.cut = Some(Cut::Addresses);
+        }
         is_full
     }
 

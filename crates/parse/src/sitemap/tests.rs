@@ -41,7 +41,7 @@ fn pages_and_dates_are_read() {
             ("https://example.com/relative".to_owned(), None),
         ]
     );
-    assert!(!sitemap.is_cut && sitemap.children.is_empty());
+    assert!(sitemap.cut.is_none() && sitemap.children.is_empty());
 }
 
 #[test]
@@ -83,10 +83,10 @@ fn broken_markup_gives_what_can_be_read() {
         "what the document breaks off in is no address"
     );
     let cut = read("<urlset><url><loc>https://a.example/").unwrap();
-    assert!(cut.is_cut && cut.urls.is_empty());
+    assert!(cut.cut.is_some() && cut.urls.is_empty());
     let cut = read("<urlset><url><loc>https://a.example/</loc><lastmod>2026-01").unwrap();
     assert!(
-        cut.is_cut && cut.urls.len() == 1 && cut.urls[0].lastmod.is_none(),
+        cut.cut.is_some() && cut.urls.len() == 1 && cut.urls[0].lastmod.is_none(),
         "the address is whole, its date is not"
     );
     assert_eq!(
@@ -142,7 +142,7 @@ fn gzip_is_known_by_its_first_bytes_and_bounded() {
         |bytes: &[u8], limits: &SitemapLimits| parse(bytes, Some("text/html; charset=utf-16"), None, limits);
     assert_eq!(read(&packed, &limits).unwrap().urls.len(), 1);
     let cut = read(&packed[..packed.len() - 4], &limits).unwrap();
-    assert!(cut.is_cut && cut.urls.len() == 1);
+    assert!(cut.cut.is_some() && cut.urls.len() == 1);
     assert_eq!(read(b"\x1f\x8b\x08junk", &limits), Err(SitemapError::Damaged));
     let bomb = gzip(&vec![b' '; 40_000_000]);
     assert!(matches!(read(&bomb, &limits), Err(SitemapError::TooLarge { limit }) if limit < 40_000_000));
@@ -155,10 +155,10 @@ fn a_list_is_cut_at_the_limit_and_says_so() {
     let text: String =
         (0..60_000).map(|n| format!("<url><loc>https://example.com/{n}</loc></url>")).collect();
     let sitemap = read(&format!("<urlset>{text}</urlset>")).unwrap();
-    assert_eq!((sitemap.urls.len(), sitemap.is_cut), (50_000, true));
+    assert_eq!((sitemap.urls.len(), sitemap.cut), (50_000, Some(Cut::Addresses)));
     let lines: String = (0..60_000).map(|n| format!("https://example.com/{n}\n")).collect();
     let sitemap = read(&lines).unwrap();
-    assert_eq!((sitemap.urls.len(), sitemap.is_cut), (50_000, true));
+    assert_eq!((sitemap.urls.len(), sitemap.cut), (50_000, Some(Cut::Addresses)));
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn seen(names: &str) -> SeenEntries {
 
 fn saw(detector: Detector, entries: Vec<FoundEntry>) -> Sighting {
     let total = entries.len();
-    sighting(Ok(DetectorResult::Entries { detector, entries, known: Vec::new(), total }))
+    sighting(Ok(DetectorResult::Entries { detector, entries, known: Vec::new(), total, cut: None }))
 }
 
 fn sighting(outcome: Result<DetectorResult, CheckFailure>) -> Sighting {

@@ -19,7 +19,7 @@ use crate::commits::model::{CommitPage, RemoteProject};
 use crate::engine::job::Boxed;
 use crate::engine::pipeline::{Flag, FlagShape};
 use crate::fetch::{AllowPrivate, ApiAnswer, Limits, Manners, Request, SecretHint, header};
-use crate::time::Clock;
+use crate::time::{Clock, Timestamp};
 
 const NAME: &str = "GitLab";
 pub(in crate::commits) const KIND: HostKind =
@@ -267,6 +267,10 @@ impl Host for Client {
             let path = ["projects", &remote_id.to_string(), "repository", "branches"];
             self.get_all(&path, &[], wire::read_branches, stop).await
         })
+    }
+
+    fn find_pause(&self) -> Option<(Timestamp, String)> {
+        self.asker.find_pause()
     }
 
     fn fetch_head<'a>(

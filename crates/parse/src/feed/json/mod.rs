@@ -17,6 +17,7 @@ use super::{
     Content, Context, ENTRY_LIMIT, Enclosure, Entry, Feed, FeedError, Format, Link, Person, Tag, TextKind,
     base_of, date,
 };
+use crate::Cut;
 use crate::resolver::Resolver;
 
 /// Reads `text` as a JSON Feed.
@@ -34,7 +35,7 @@ pub(super) fn read(text: &str, encoding: &'static str, context: &Context) -> Res
     let absolute = |href: String| address(&resolver, base.as_ref(), &href);
     let format = if version.ends_with("1.1") { Format::Json11 } else { Format::Json10 };
     let mut feed = Feed::new(format, encoding);
-    feed.truncated = document.items.1;
+    feed.cut = document.items.1.then_some(Cut::Entries);
     feed.title = document.title.line();
     feed.description = document.description.0.map(|value| text_content(value, TextKind::Text, base.as_ref()));
     feed.language = document.language.line();
