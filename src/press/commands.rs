@@ -7,19 +7,21 @@ use super::model::{Item, Status};
 use super::{TOPIC, store};
 use crate::channel::outbox;
 use crate::db::{self, Tx};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// The answer to a person.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum ItemAnswer {
     /// Done; the item now stands there.
     Done { status: Status },
     /// As it stands, that cannot be done.
     NotNow {
-        why: String,
+        why: Phrase,
         /// What can be done.
-        hint: String,
+        hint: Phrase,
     },
 }
 
@@ -31,10 +33,11 @@ pub fn retry(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<ItemAns
     }
     if store::find_messages(tx, &item.job_name, &item.url, 0)?.any_sent {
         return Ok(ItemAnswer::NotNow {
-            why: "it was posted".to_owned(),
-            hint:
-                "`tsuzuki delivery ls` shows the post; `tsuzuki delivery retry ID --again` sends a second one"
-                    .to_owned(),
+            why: phrase!("it was posted", "投稿済みです"),
+            hint: phrase!(
+                "`tsuzuki delivery ls` shows the post; `tsuzuki delivery retry ID --again` sends a second one",
+                "投稿は `tsuzuki delivery ls` で確認できます。`tsuzuki delivery retry ID --again` でもう一度送れます"
+            ),
         });
     }
     let answer = apply(tx, item, Event::Retried, now)?;
@@ -51,8 +54,11 @@ pub fn skip(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<ItemAnsw
     }
     if item.status == Status::Processed {
         return Ok(ItemAnswer::NotNow {
-            why: "it is over".to_owned(),
-            hint: "`tsuzuki why URL` tells how it ended".to_owned(),
+            why: phrase!("it is over", "すでに完了しています"),
+            hint: phrase!(
+                "`tsuzuki why URL` explains how it ended",
+                "`tsuzuki why URL` で経緯を確認できます"
+            ),
         });
     }
     apply(tx, item, Event::Skipped, now)
@@ -62,15 +68,24 @@ fn find_message(tx: &mut Tx<'_>, item: &Item) -> db::Result<Option<ItemAnswer>> 
     let open = outbox::find_open(tx, TOPIC, &item.url)?;
     let open = open.filter(|row| row.job_name.as_str() == item.job_name);
     Ok(open.map(|row| ItemAnswer::NotNow {
-        why: format!("its post is {} (delivery {})", row.state.as_str(), row.id),
-        hint: format!("`tsuzuki delivery skip {}` stops the post", row.id),
+        why: phrase!(
+            "its post is {state} (delivery {id})",
+            "投稿は {state} の状態です（配信 {id}）",
+            state = row.state.as_str(),
+            id = row.id.to_string()
+        ),
+        hint: phrase!(
+            "`tsuzuki delivery skip {id}` stops the post",
+            "`tsuzuki delivery skip {id}` で投稿を取りやめます",
+            id = row.id.to_string()
+        ),
     }))
 }
 
 fn apply(tx: &mut Tx<'_>, item: &Item, event: Event, now: Timestamp) -> db::Result<ItemAnswer> {
     let changed = || ItemAnswer::NotNow {
-        why: "it changed at this very moment".to_owned(),
-        hint: "look again".to_owned(),
+        why: phrase!("it changed in the meantime", "ちょうど状態が変わりました"),
+        hint: phrase!("check it again", "もう一度確認してください"),
     };
     let Some(to) = decide::after(item, event, None, now) else { return Ok(changed()) };
     Ok(if store::apply(tx, item, &to, event.code(), &json!({ "by": "hand" }))? {

@@ -1,4 +1,4 @@
-//! What a person may do with a message: retry, approve, skip, confirm; and wake a channel that rests.
+//! What a person may do with a message: retry, approve, skip, confirm; and resume a paused channel.
 
 use super::events::DeliveryCode;
 use super::model::{DeliveryOutcome, Row, State};
@@ -6,10 +6,12 @@ use super::topics::{self, Topics};
 use super::{claim, store};
 use crate::db::{self, Tx};
 use crate::ledger::{Subject, pause};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// The answer to a person.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum Answer {
     /// Done; the message now stands in this state.
@@ -24,7 +26,7 @@ pub enum Answer {
     NotNow {
         state: State,
         /// Why not, and what can be done.
-        why: &'static str,
+        why: Phrase,
     },
 }
 
@@ -34,16 +36,25 @@ pub fn retry(tx: &mut Tx<'_>, id: i64, again: bool, now: Timestamp) -> db::Resul
     let not_now = |why| Answer::NotNow { state: row.state, why };
     match row.state {
         State::Failed | State::Skipped | State::Ready => ready_again(tx, &row, DeliveryCode::Retried, now),
-        State::Held => Ok(not_now("it waits for a decision: approve or skip it")),
-        State::Sending => Ok(not_now("it is being sent at this moment")),
-        State::Unknown => Ok(not_now("it may have been sent; the sender checks it by itself")),
-        State::Sent if !again => Ok(not_now("it was sent; `--again` sends a second one")),
+        State::Held => Ok(not_now(phrase!(
+            "it waits for a decision: approve or skip it",
+            "判断待ちです。承認するか見送ってください"
+        ))),
+        State::Sending => Ok(not_now(phrase!("it is being sent at this moment", "送信中です"))),
+        State::Unknown => Ok(not_now(phrase!(
+            "it may have been sent; the sender checks it by itself",
+            "送信済みかもしれません。自動で確認します"
+        ))),
+        State::Sent if !again => Ok(not_now(phrase!(
+            "it was sent; `--again` sends a second one",
+            "送信済みです。`--again` でもう一度送れます"
+        ))),
         State::Sent => match store::add_repeat(tx, &row, now)? {
             Some(id) => {
                 topics::note(tx, &row, DeliveryCode::Repeated, None, now)?;
                 Ok(Answer::Done { id, state: State::Ready })
             }
-            None => Ok(not_now("a repeat of it exists already")),
+            None => Ok(not_now(phrase!("a repeat of it exists already", "再送はすでに登録されています"))),
         },
     }
 }
@@ -53,7 +64,10 @@ pub fn approve(tx: &mut Tx<'_>, id: i64, now: Timestamp) -> db::Result<Answer> {
     let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
     match row.state {
         State::Held => ready_again(tx, &row, DeliveryCode::Approved, now),
-        state => Ok(Answer::NotNow { state, why: "only a held message needs approval" }),
+        state => Ok(Answer::NotNow {
+            state,
+            why: phrase!("only a held message needs approval", "承認が要るのは保留中のものだけです"),
+        }),
     }
 }
 
@@ -65,10 +79,14 @@ pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Re
             let why = row.last_error.clone();
             end(tx, row, (State::Skipped, DeliveryOutcome::Skipped, DeliveryCode::Skipped), why, topics, now)
         }
-        State::Sending | State::Unknown => {
-            Ok(Answer::NotNow { state: row.state, why: "it may have been sent already" })
-        }
-        State::Sent | State::Skipped => Ok(Answer::NotNow { state: row.state, why: "it is over" }),
+        State::Sending | State::Unknown => Ok(Answer::NotNow {
+            state: row.state,
+            why: phrase!("it may have been sent already", "送信済みかもしれません"),
+        }),
+        State::Sent | State::Skipped => Ok(Answer::NotNow {
+            state: row.state,
+            why: phrase!("it is over", "すでに完了しています"),
+        }),
     }
 }
 
@@ -82,10 +100,16 @@ pub fn confirm(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db:
         State::Held | State::Unknown => {
             end(tx, row, (State::Sent, DeliveryOutcome::Sent, DeliveryCode::Confirmed), None, topics, now)
         }
-        State::Sending => not_now("it is being sent at this moment"),
-        State::Ready => not_now("it has not been sent yet; skip it if it is not to be sent"),
-        State::Failed => not_now("it was certainly not sent: retry or skip it"),
-        State::Sent | State::Skipped => not_now("it is over"),
+        State::Sending => not_now(phrase!("it is being sent at this moment", "送信中です")),
+        State::Ready => not_now(phrase!(
+            "it has not been sent yet; skip it if it is not to be sent",
+            "まだ送信していません。送らない場合は見送ってください"
+        )),
+        State::Failed => not_now(phrase!(
+            "it was certainly not sent: retry or skip it",
+            "送信されていません。再試行するか見送ってください"
+        )),
+        State::Sent | State::Skipped => not_now(phrase!("it is over", "すでに完了しています")),
     }
 }
 
@@ -108,7 +132,13 @@ fn end(
 }
 
 fn changed(row: &Row) -> Answer {
-    Answer::NotNow { state: row.state, why: "it changed at this very moment; look again" }
+    Answer::NotNow {
+        state: row.state,
+        why: phrase!(
+            "it changed in the meantime; check again",
+            "ちょうど状態が変わりました。もう一度確認してください"
+        ),
+    }
 }
 
 /// Lets every held message of a job go; answers how many.
@@ -129,7 +159,7 @@ pub fn skip_job(tx: &mut Tx<'_>, job: &str, topics: &Topics, now: Timestamp) -> 
     Ok(done)
 }
 
-/// Ends the rest of a channel and makes what waits for it due; answers whether it rested, and how much is due.
+/// Resumes a channel and makes what waits for it due; answers whether it was paused, and how much is due.
 pub fn resume_channel(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<(bool, u64)> {
     let was_paused = pause::reset(tx, &Subject::channel(channel))?;
     claim::put_locked_with(tx, channel, None)?;
