@@ -1,4 +1,4 @@
-//! The model providers of a config file, and the rests that they take.
+//! The model providers of a config file, and their pauses.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,7 +28,7 @@ const PAUSES: [Duration; 4] = [
     Duration::from_secs(15 * 60),
     Duration::from_secs(3600),
 ];
-/// How long a provider rests that does not accept our key or our requests, unless the settings change.
+/// How long a provider is paused that rejects our key or our requests, unless the settings change.
 const LOCKED: Duration = Duration::from_secs(6 * 3600);
 
 /// The model providers of a config file.
@@ -139,7 +139,7 @@ fn budget(
 }
 
 impl Llm {
-    /// The rest of the provider, if it takes one. A rest ends early when its key, a model, its address or the way to ask changes.
+    /// The provider's pause, if there is one. It ends early when the key, a model, the address or the request format changes.
     pub(super) async fn find_pause(&self) -> db::Result<Option<Unavailable>> {
         let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
         let found = self
@@ -163,7 +163,7 @@ impl Llm {
         }))
     }
 
-    /// Lets the provider rest, and says until when. What was reserved is given back unless it may have been used.
+    /// Pauses the provider, and says until when. What was reserved is given back unless it may have been used.
     pub(super) async fn pause(&self, reserved: Reserved, pause: ProviderPause) -> db::Result<Unavailable> {
         let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
         let day_ends = self.budget.day.next_day_at(now);
