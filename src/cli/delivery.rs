@@ -267,6 +267,7 @@ async fn decide(ids: Vec<i64>, choice: Choice, context: &Context) -> Result {
             Answer::Done { id, state } => context.out.note(format!("Delivery {id} is {}", state.as_str())),
             Answer::Missing => refused = Some(missing(id)),
             Answer::NotNow { state, why } => {
+                let why = context.speech().await?.phrase(why);
                 refused = Some(Error::failed(format!("delivery {id} is {}: {why}", state.as_str())));
             }
         }

@@ -122,7 +122,9 @@ async fn change(which: &Which, change: Change, context: &Context) -> Result {
             Ok(Exit::Fine)
         }
         ItemAnswer::NotNow { why, hint } => {
-            Err(Error::failed(format!("item {id} stays as it is: {why}")).hint(hint.to_string()))
+            let speech = context.speech().await?;
+            let why = speech.phrase(&why);
+            Err(Error::failed(format!("item {id} stays as it is: {why}")).hint(speech.phrase(&hint)))
         }
     }
 }

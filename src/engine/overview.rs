@@ -119,7 +119,7 @@ pub struct QuotaUse {
     pub used: i64,
     /// At most.
     pub per_day: u32,
-    /// When the count starts anew.
+    /// When the count starts again.
     pub resets_at: Timestamp,
 }
 

@@ -1,4 +1,4 @@
-//! The model providers of a config file, and the rests that they take.
+//! The model providers of a config file, and their pauses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -28,7 +28,7 @@ const PAUSES: [Duration; 4] = [
     Duration::from_secs(15 * 60),
     Duration::from_secs(3600),
 ];
-/// How long a provider rests that does not accept our key or our requests, unless the settings change.
+/// How long a provider is paused that rejects our key or our requests, unless the settings change.
 const LOCKED: Duration = Duration::from_secs(6 * 3600);
 
 /// The model providers of a config file.
@@ -188,11 +188,18 @@ impl Llm {
 
     /// Pauses the provider, or the model whose limit it is, and says until when. What was reserved is given back unless it may have
     /// been used.
-    pub(super) async fn pause(&self, reserved: Reserved, model: &str, pause: ProviderPause) -> db::Result<Unavailable> {
+    pub(super) async fn pause(
+        &self,
+        reserved: Reserved,
+        model: &str,
+        pause: ProviderPause,
+    ) -> db::Result<Unavailable> {
         let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
         let paused = match pause {
             ProviderPause::Busy { .. } | ProviderPause::UsedUp { .. } => self.limited(model),
-            ProviderPause::Down { .. } | ProviderPause::Locked { .. } | ProviderPause::Refused { .. } => self.name.clone(),
+            ProviderPause::Down { .. } | ProviderPause::Locked { .. } | ProviderPause::Refused { .. } => {
+                self.name.clone()
+            }
         };
         let shown = paused.clone();
         let day_ends = self.budget.day.next_day_at(now);
@@ -205,7 +212,9 @@ impl Llm {
                 let failures = store::find_health(tx, &paused)?.failures_in_a_row;
                 let growing = PAUSES[usize::try_from(failures).unwrap_or(0).min(PAUSES.len() - 1)];
                 let (until, because, why) = match &pause {
-                    ProviderPause::Busy { why, after } => (now.plus(*after), PauseReason::Busy, Phrase::verbatim(why)),
+                    ProviderPause::Busy { why, after } => {
+                        (now.plus(*after), PauseReason::Busy, Phrase::verbatim(why))
+                    }
                     ProviderPause::UsedUp { why } => (
                         day_ends,
                         PauseReason::UsedUp,

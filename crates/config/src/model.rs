@@ -118,7 +118,7 @@ impl Quota {
         local.checked_sub(into_day).map_or(local.date(), jiff::civil::DateTime::date)
     }
 
-    /// The moment at which the day of `now` is over and the count starts anew.
+    /// The moment at which the day of `now` is over and the count starts again.
     pub fn next_day_at(&self, now: Timestamp) -> Timestamp {
         let start = |date: Date| -> Option<Zoned> {
             date.to_datetime(self.day_starts.time()).to_zoned(self.zone.time_zone().clone()).ok()

@@ -214,7 +214,7 @@ enum Made {
 fn copy_checked(from: &Path, to: &Path, made: Made) -> Result<Copied> {
     let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     source.busy_timeout(Duration::from_secs(60))?;
-    // One state of the source from the first page to the last: without it the copy would begin anew whenever somebody
+    // One state of the source from the first page to the last: without it the copy would start over whenever somebody
     // commits, and never end beside a busy writer.
     source.execute_batch("BEGIN")?;
     source.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?;

@@ -63,7 +63,7 @@ pub(super) struct Pieces<'a> {
     start: usize,
     /// The end of an empty element that is still to be told.
     closing: Option<&'a str>,
-    /// Bytes that may still be read in vain while stepping over what is broken.
+    /// Bytes that may still be wasted while stepping over what is broken.
     patience: usize,
 }
 
@@ -143,7 +143,7 @@ impl<'a> Pieces<'a> {
         self.start + usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
     }
 
-    /// Starts anew at the next `<` behind `place`.
+    /// Starts again at the next `<` behind `place`.
     fn restart_behind(&mut self, place: usize) -> Option<()> {
         let seen = self.read_to().min(self.text.len());
         let from = self.text.ceil_char_boundary(place.min(seen).saturating_add(1).min(self.text.len()));

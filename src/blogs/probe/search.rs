@@ -32,7 +32,8 @@ impl ProbeRun<'_> {
         if let Some(entries) = &page.as_feed {
             let (entries, total) = (entries.clone(), entries.len());
             let known = KnownDocument::new(Detector::Feed, &page.head.validators).into_iter().collect();
-            let reading = DetectorResult::Entries { detector: Detector::Feed, entries, known, total, cut: None };
+            let reading =
+                DetectorResult::Entries { detector: Detector::Feed, entries, known, total, cut: None };
             let read = Read { head: page.head.clone(), reading };
             self.feed_search = Some(Some(self.blog.url.clone()));
             return Ok(Some(read));
@@ -132,7 +133,7 @@ impl ProbeRun<'_> {
         miss.is_passing && self.state.failures_in_a_row < SURE_AFTER
     }
 
-    /// The page, read anew and kept for the detector that reads links.
+    /// The page, read again and kept for the detector that reads links.
     async fn page_for_search(&mut self) -> Result<&PageRead, Miss> {
         if self.page.is_none() {
             let accept = format!("{PAGE_TYPES}, {FEED_TYPES}");

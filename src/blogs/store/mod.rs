@@ -333,7 +333,7 @@ pub fn list_not_before(
     )
 }
 
-/// Ends the rest of a blog; `false` if it was not paused.
+/// Resumes a blog; `false` if it was not paused.
 pub fn resume(tx: &mut Tx<'_>, blog_id: &str, now: Timestamp) -> db::Result<bool> {
     let was_paused = pause::reset(tx, &subject(blog_id))?;
     if was_paused {

@@ -8,8 +8,8 @@ mod transition;
 
 pub use export::list_after;
 pub use feed::{
-    FeedState, find_feed, find_last_success, is_gone, list_cut, list_silent, mark_gone, put_feed,
-    put_not_before, reset_adopted, reset_gone,
+    FeedState, find_feed, is_gone, list_cut, list_silent, mark_gone, put_feed, put_not_before, reset_adopted,
+    reset_gone,
 };
 pub use import::{ImportedItem, add_feed, add_imported, find_first_created};
 pub use messages::{ItemDelivery, Messages, find_messages, list_deliveries};
