@@ -2,11 +2,11 @@
 
 use super::events::{BLOG, BlogEvent};
 use super::store::{self, ChangeRow};
-use super::{KIND, config, entry, make, opml, topics, view};
+use super::{KIND, commands, config, entry, make, opml, topics, view};
 use crate::config::Kind;
-use crate::engine::Pipeline;
 use crate::engine::pipeline::{Example, ExportDocument, Flag, FlagShape, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Cell, Table, TablePage};
+use crate::engine::{Pipeline, action};
 use crate::ledger::event;
 
 /// The descriptor.
@@ -42,6 +42,7 @@ pub static PIPELINE: Pipeline = Pipeline {
             list_stored: |_| Ok(Vec::new()),
             listed_by: "change ls",
             resume: None,
+            act: action::NOTHING,
         },
         &Thing {
             word: BLOG,
@@ -50,9 +51,11 @@ pub static PIPELINE: Pipeline = Pipeline {
             list_stored: |tx| Ok(store::list_known_blogs(tx)?.into_iter().map(|(id, ..)| id).collect()),
             listed_by: "blog ls",
             resume: Some("blog resume"),
+            act: commands::act,
         },
     ],
     tables: &[&CHANGES],
+    pages: &[],
     documents: &[ExportDocument {
         name: "opml",
         about: "The blogs of the config, as OPML",

@@ -12,11 +12,11 @@ use super::store::{self, ChangeDelivery, ChangeRow, CheckRow};
 use super::{TOPIC, config};
 use crate::channel::outbox::State as MessageState;
 use crate::db::{self, Tx};
-use crate::engine::Finder;
 use crate::engine::finder::read_address;
 use crate::engine::pipeline::Left;
 use crate::engine::silence::Silence;
 use crate::engine::view::{Fact, Line, State, View};
+use crate::engine::{Finder, Verb};
 use crate::id::JobName;
 use crate::ledger::event::EventDetail as _;
 use crate::ledger::{event, pause};
@@ -273,7 +273,10 @@ fn view(finder: &Finder, blog: &BlogDetails) -> View {
     }
     if let Some(why) = &blog.paused {
         view.fact(phrase!("paused", "一時停止"), why);
-        view.action(phrase!("check it again", "確認を再開する"), format!("blog resume {id}"));
+        let label = phrase!("check it again", "確認を再開する");
+        view.act(Verb::Resume, &subject(id), label, format!("blog resume {id}"));
+    } else {
+        view.act(Verb::Pause, &subject(id), phrase!("Pause", "一時停止"), format!("blog pause {id}"));
     }
     if blog.unconfirmed > 0 {
         let count = blog.unconfirmed;

@@ -5,9 +5,9 @@ use super::model::GOOGLE_BOOKS;
 use super::store::{BookRow, DeliveryRow};
 use super::{KIND, REQUESTS_PER_DAY, config, make, store, topics, view};
 use crate::config::{Kind, TableKind};
-use crate::engine::Pipeline;
 use crate::engine::pipeline::{Example, Flag, FlagShape, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Cell, Table, TablePage};
+use crate::engine::{Pipeline, action};
 use crate::fetch::SecretHint;
 
 /// The descriptor.
@@ -66,8 +66,10 @@ pub static PIPELINE: Pipeline = Pipeline {
         list_stored: |_| Ok(Vec::new()),
         listed_by: "book ls",
         resume: None,
+        act: action::NOTHING,
     }],
     tables: &[&BOOKS, &DELIVERIES],
+    pages: &[],
     documents: &[],
     words: &[BookCode::words, SearchCode::words],
     list_busy: |_| Ok(Vec::new()),

@@ -9,16 +9,15 @@ use super::error::unless_unread;
 use super::sending::Sent;
 use super::times::Times;
 use super::{Column, Context, Error, Exit, Result, log, progress};
-use crate::commits::events::{self, RunCode};
 use crate::commits::run::decide::{Again, Sharing};
 use crate::commits::run::{self, Bulk, Ended, Only, Summary, TargetRow, Watch, WorkedRun};
 use crate::commits::store::projects;
-use crate::commits::{GitSource, KIND};
+use crate::commits::{GitSource, KIND, commands};
 use crate::config::Config;
 use crate::db::Open;
 use crate::engine::Failure;
 use crate::id::{JobName, RunId};
-use crate::ledger::{event, presence};
+use crate::ledger::presence;
 use crate::text::one_line;
 
 /// Options of `bulk`.
@@ -283,30 +282,7 @@ async fn status(context: &Context) -> Result {
 }
 
 async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
-    let cancelled = context
-        .db()
-        .await?
-        .write(move |tx| {
-            let run = match run_id {
-                Some(run_id) => run::find_run(tx, &run_id)?,
-                None => run::find_running(tx)?,
-            };
-            let Some(run) = run else { return Ok(None) };
-            let cancelled = run::cancel(tx, &run.run_id)?;
-            if cancelled {
-                let now = tx.now();
-                event::add(
-                    tx,
-                    None,
-                    &events::run(&run.run_id),
-                    RunCode::Cancelled,
-                    &serde_json::json!({}),
-                    now,
-                )?;
-            }
-            Ok(run::find_summary(tx, &run.run_id)?.map(|summary| (summary, cancelled)))
-        })
-        .await?;
+    let cancelled = context.db().await?.write(move |tx| commands::cancel(tx, run_id)).await?;
     match cancelled {
         None => Err(Error::failed("no run is running").hint("`tsuzuki bulk ls` lists the runs")),
         Some((summary, false)) => {

@@ -122,9 +122,7 @@ async fn change(which: &Which, change: Change, context: &Context) -> Result {
             Ok(Exit::Fine)
         }
         ItemAnswer::NotNow { why, hint } => {
-            let speech = context.speech().await?;
-            let why = speech.phrase(&why);
-            Err(Error::failed(format!("item {id} stays as it is: {why}")).hint(speech.phrase(&hint)))
+            Err(Error::failed(format!("item {id} stays as it is: {why}")).hint(hint.to_string()))
         }
     }
 }

@@ -79,10 +79,12 @@ pub(super) async fn until_stopped(
 ) {
     let progress = pages.as_ref().map_or_else(Progress::default, web::Bound::progress);
     let runner = Runner::new(app.env.db.clone(), progress);
+    let asked = pages.as_ref().and_then(web::Bound::take_requests);
+    let requests = asked.unwrap_or_else(|| daemon::starter().1);
     let (jobs, list) = watch::channel(Arc::new(app.jobs.clone()));
     let (senders, sender) = watch::channel((app.sender(), app.announcer()));
     tokio::join!(
-        daemon::serve(&runner, list, &context.stop),
+        daemon::serve(&runner, list, requests, &context.stop),
         announce(sender.clone(), &context.stop),
         send(sender, &context.stop),
         follow_config(context, app, &jobs, &senders, finders),

@@ -14,6 +14,7 @@
 
 pub mod author;
 pub mod collect;
+pub mod commands;
 pub mod config;
 pub mod events;
 pub mod history;

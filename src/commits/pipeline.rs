@@ -4,11 +4,11 @@ use super::events::{BRANCH, BranchCode, PERSON, PROJECT, ProjectCode, RUN, RunCo
 use super::store::export::{After as CommitKey, list_after};
 use super::store::reading::CommitRow;
 use super::store::{branches, projects};
-use super::{GitSource, KIND, config, host, make, run, view};
+use super::{GitSource, KIND, commands, config, host, make, run, view};
 use crate::config::Kind;
-use crate::engine::Pipeline;
 use crate::engine::pipeline::{Example, Flag, FlagShape, Thing, Uses, WithoutChannel};
 use crate::engine::table::{After, Cell, Table, TablePage};
+use crate::engine::{Pipeline, action};
 
 /// The descriptor.
 pub static PIPELINE: Pipeline = Pipeline {
@@ -79,6 +79,7 @@ pub static PIPELINE: Pipeline = Pipeline {
             },
             listed_by: "branch ls",
             resume: None,
+            act: action::NOTHING,
         },
         &Thing {
             word: PROJECT,
@@ -90,6 +91,7 @@ pub static PIPELINE: Pipeline = Pipeline {
             list_stored: |tx| Ok(projects::list(tx, None)?.into_iter().map(|project| project.path).collect()),
             listed_by: "project ls",
             resume: None,
+            act: action::NOTHING,
         },
         &Thing {
             word: RUN,
@@ -98,6 +100,7 @@ pub static PIPELINE: Pipeline = Pipeline {
             list_stored: |_| Ok(Vec::new()),
             listed_by: "bulk ls",
             resume: None,
+            act: commands::act,
         },
         &Thing {
             word: PERSON,
@@ -107,9 +110,11 @@ pub static PIPELINE: Pipeline = Pipeline {
             list_stored: |_| Ok(Vec::new()),
             listed_by: "commits stats --by person",
             resume: None,
+            act: action::NOTHING,
         },
     ],
     tables: &[&COMMITS],
+    pages: &[],
     documents: &[],
     words: &[BranchCode::words, ProjectCode::words, RunCode::words],
     list_busy: run::store::list_busy,

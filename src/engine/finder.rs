@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Job;
 use super::pipeline::{ListNeeds, Thing, Words};
 use super::view::{Line, View};
+use super::{Job, Page, Pipeline};
 use crate::channel::ChannelSet;
+use crate::channel::outbox::Topics;
 use crate::config::Config;
 use crate::db::{self, Tx};
 use crate::ledger::Subject;
@@ -24,6 +25,12 @@ pub struct Finder {
     pub jobs: Vec<Job>,
     /// Sorts of things, in the order in which a bare name is tried.
     pub things: Vec<&'static Thing>,
+    /// The pipelines.
+    pub pipelines: &'static [&'static Pipeline],
+    /// What follows when a message has ended.
+    pub topics: Topics,
+    /// Pages of the pipelines, in the order of the navigation.
+    pub pages: Vec<&'static Page>,
     /// What events say.
     pub words: Vec<Words>,
     /// What needs a person, by pipeline.

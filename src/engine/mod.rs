@@ -7,6 +7,7 @@
 //!                 wait          skip                    continue next time
 //! ```
 
+pub mod action;
 pub mod alert;
 pub mod attention;
 pub mod commands;
@@ -16,6 +17,7 @@ pub mod events;
 pub mod finder;
 pub mod job;
 pub mod overview;
+pub mod page;
 pub mod pipeline;
 pub mod preview;
 pub mod runner;
@@ -27,10 +29,12 @@ pub mod table;
 pub mod things;
 pub mod view;
 
+pub use action::{Action, ActionOutcome, Deed, Verb};
 pub use env::JobEnv;
 pub use finder::Finder;
 pub use job::{Collector, DeliveryMode, Failure, Job, Plan, Progress, Report, RunContext, Update};
 pub use overview::Overview;
+pub use page::{Block, Page, PageQuery, PageView};
 pub use pipeline::Pipeline;
 pub use preview::{Preview, PreviewItem};
 pub use runner::{Finished, Picked, Runner, Selection, Skipped};

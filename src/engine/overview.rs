@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 
+use super::action::{Action, Verb};
 use super::alert::{self, Alert, AlertKind};
 use super::attention::{self, Waiting};
 use super::events::RunEvent;
 use super::standing::{self, JobFacts, Standing};
 use super::view::State;
-use super::{Finder, Job, JobState, Pipeline, RunOutcome, runner, store};
+use super::{Finder, Job, JobState, Pipeline, RunOutcome, commands, runner, store};
 use crate::channel::outbox::{self, ChannelWait, WaitCause};
 use crate::db::{self, MovedAway, Tx};
 use crate::ledger::{Subject, event, lease, pause};
@@ -50,6 +51,9 @@ pub struct JobOverview {
     pub last_run_at: Option<Timestamp>,
     pub last_success_at: Option<Timestamp>,
     pub next_run_at: Option<Timestamp>,
+    /// Whether it was paused.
+    #[serde(skip)]
+    pub is_paused: bool,
     /// What its last run said.
     pub message: Option<Phrase>,
     /// How many runs in a row have failed.
@@ -90,6 +94,8 @@ pub struct Notice {
     pub text: Phrase,
     /// The command that says more, without the name of the program.
     pub command: String,
+    /// What can be done about it at once.
+    pub actions: Vec<Action>,
 }
 
 /// What was used of a daily limit.
@@ -171,6 +177,7 @@ pub fn find_job(
     Ok(JobOverview {
         kind: Some(job.kind),
         next_run_at,
+        is_paused: paused.is_some(),
         needs_setup,
         messages_held: waiting.held,
         messages_failed: waiting.failed,
@@ -180,6 +187,15 @@ pub fn find_job(
 }
 
 impl JobOverview {
+    /// What a person can do with it at once.
+    pub fn actions(&self) -> Vec<Action> {
+        let pause = match self.is_paused {
+            true => commands::resume_action(&self.job),
+            false => commands::pause_action(&self.job),
+        };
+        vec![commands::run_action(&self.job), pause]
+    }
+
     /// What is remembered of a job, and nothing else.
     fn of_state(name: &str, standing: Standing, state: Option<&JobState>) -> Self {
         Self {
@@ -190,6 +206,7 @@ impl JobOverview {
             last_run_at: state.and_then(|state| state.last_run_at),
             last_success_at: state.and_then(|state| state.last_success_at),
             next_run_at: None,
+            is_paused: false,
             message: state.and_then(|state| state.last_message.clone()),
             failures_in_a_row: state.map_or(0, |state| state.failures_in_a_row),
             needs_setup: Vec::new(),
@@ -254,20 +271,29 @@ fn list_notices(
     alerts: &[Alert],
     quotas: &[QuotaUse],
 ) -> Vec<Notice> {
-    let notice =
-        |state, about, text, command: &str| Notice { state, about, text, command: command.to_owned() };
+    let notice = |state, about, text, command: &str, actions| Notice {
+        state,
+        about,
+        text,
+        command: command.to_owned(),
+        actions,
+    };
     let failing = jobs.iter().filter(|job| job.standing.state == State::Failing).map(|job| {
         let how = job.standing.phrase();
         let text = match &job.message {
             Some(said) => phrase!("{how}: {said}", "{how}：{said}", how, said),
             None => how,
         };
-        notice(State::Failing, Subject::job(&job.job), text, &format!("why job:{}", job.job))
+        let actions = vec![commands::run_action(&job.job)];
+        notice(State::Failing, Subject::job(&job.job), text, &format!("why job:{}", job.job), actions)
     });
     let failed = jobs.iter().filter_map(|job| {
         let text = Waiting { held: 0, failed: job.messages_failed }.failed_phrase()?;
         let command = format!("delivery ls --state failed --job {}", job.job);
-        Some(notice(State::Failing, Subject::job(&job.job), text, &command))
+        let about = Subject::job(&job.job);
+        let label = phrase!("send again what failed", "失敗した分を再送する");
+        let retry = Action::new(Verb::Retry, &about, label, "delivery retry ID");
+        Some(notice(State::Failing, about, text, &command, vec![retry]))
     });
     let channels = |is_locked: bool| {
         let waits = waits.iter().filter(move |wait| (wait.cause == WaitCause::Locked) == is_locked);
@@ -275,7 +301,14 @@ fn list_notices(
             let listing = format!("delivery ls --channel {}", wait.channel);
             let (state, command) =
                 if is_locked { (State::Setup, "doctor") } else { (State::Waiting, listing.as_str()) };
-            notice(state, Subject::channel(&wait.channel), wait.phrase(), command)
+            let (about, name) = (Subject::channel(&wait.channel), &wait.channel);
+            let resume = Action::new(
+                Verb::Resume,
+                &about,
+                phrase!("resume {name}", "{name} を再開する", name),
+                format!("delivery retry --channel {name}"),
+            );
+            notice(state, about, wait.phrase(), command, vec![resume])
         })
     };
     // What fails, what is held and what keeps a channel is told of jobs and channels.
@@ -286,7 +319,7 @@ fn list_notices(
     let sources = alerts.iter().filter(is_other).map(|alert| {
         let about = alert.subject();
         let command = format!("why {about}");
-        notice(State::Paused, about, alert.message.clone(), &command)
+        notice(State::Paused, about, alert.message.clone(), &command, Vec::new())
     });
     // One secret may be missing in many jobs, and a channel that says so is enough.
     let is_said = |why: &str| waits.iter().any(|wait| wait.why == *why);
@@ -299,12 +332,13 @@ fn list_notices(
     missing.dedup_by_key(|(why, _)| *why);
     let setup = missing.into_iter().map(|(why, job)| {
         let text = phrase!("needs setup: {why}", "設定不足：{why}", why);
-        notice(State::Setup, Subject::job(job), text, "doctor")
+        notice(State::Setup, Subject::job(job), text, "doctor", Vec::new())
     });
     let held = jobs.iter().filter_map(|job| {
         let text = Waiting { held: job.messages_held, failed: 0 }.held_phrase()?;
         let command = format!("delivery ls --state held --job {}", job.job);
-        Some(notice(State::Approval, Subject::job(&job.job), text, &command))
+        let actions = commands::held_actions(&job.job).into();
+        Some(notice(State::Approval, Subject::job(&job.job), text, &command, actions))
     });
     let used_up = quotas.iter().filter(|quota| quota.used >= i64::from(quota.per_day)).map(|quota| {
         let text = phrase!(
@@ -314,7 +348,7 @@ fn list_notices(
             per_day = quota.per_day,
             at = quota.resets_at
         );
-        notice(State::Quota, Subject::provider(&quota.provider), text, "quota ls")
+        notice(State::Quota, Subject::provider(&quota.provider), text, "quota ls", Vec::new())
     });
     let done =
         jobs.iter().filter(|job| job.standing.state == State::Done && job.standing.needs_you).map(|job| {
@@ -323,6 +357,7 @@ fn list_notices(
                 Subject::job(&job.job),
                 job.standing.phrase(),
                 &format!("job cursor show {}", job.job),
+                vec![commands::reset_action(&job.job)],
             )
         });
     let worst = failing.chain(failed).chain(channels(true)).chain(setup).chain(sources);

@@ -5,9 +5,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::action::Act;
 use super::job::Boxed;
 use super::overview::Notice;
-use super::{Collector, Finder, JobEnv, Table, View};
+use super::{Collector, Finder, JobEnv, Page, Table, View};
 use crate::channel::outbox::Topics;
 use crate::config::{self, Config, Kind, Problems, Section};
 use crate::db::{self, Db, Tx};
@@ -57,6 +58,8 @@ pub struct Pipeline {
     /// What `why` and the pages can show of it.
     pub things: &'static [&'static Thing],
     pub tables: &'static [&'static Table],
+    /// Its pages on the dashboard.
+    pub pages: &'static [&'static Page],
     /// What can be exported of it that is not rows.
     pub documents: &'static [ExportDocument],
     /// What its events say.
@@ -156,6 +159,8 @@ pub struct Thing {
     pub listed_by: &'static str,
     /// The command that resumes one that is paused.
     pub resume: Option<&'static str>,
+    /// Does something to the one of that name.
+    pub act: Act,
 }
 
 /// A document that `export` writes.

@@ -137,6 +137,12 @@ impl Runner {
         self.db.read(move |tx| find_obstacle(tx, &job, &me, selection, now)).await
     }
 
+    /// Who is at a job at this moment, this process included.
+    pub async fn find_holder(&self, job: &Job) -> db::Result<Option<Holder>> {
+        let name = lease_name(&job.name);
+        self.db.read(move |tx| lease::find_holder(tx, &name)).await
+    }
+
     /// Runs those of `jobs` that `selection` asks for, several at once, until they are done or `stop` is cancelled.
     ///
     /// The answers come in the order of `jobs`.

@@ -5,6 +5,10 @@
 use serde::Serialize;
 use serde_json::Value as Json;
 
+pub use super::action::Action;
+
+use super::action::Verb;
+use crate::ledger::Subject;
 use crate::ledger::event::Event;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
@@ -56,15 +60,6 @@ pub struct Line {
     pub text: Phrase,
 }
 
-/// What a person can do, with the command that does it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Action {
-    /// What it does, in a few words.
-    pub label: Phrase,
-    /// The command without the name of the program.
-    pub command: String,
-}
-
 impl View {
     /// A view with nothing but a title.
     pub fn new(kind: &'static str, name: impl ToString, title: Phrase, data: Json) -> Self {
@@ -97,8 +92,13 @@ impl View {
     }
 
     /// Adds something that a person can do.
-    pub fn action(&mut self, label: Phrase, command: impl Into<String>) {
-        self.actions.push(Action { label, command: command.into() });
+    pub fn act(&mut self, verb: Verb, about: &Subject, label: Phrase, command: impl Into<String>) {
+        self.actions.push(Action::new(verb, about, label, command));
+    }
+
+    /// Adds a command that shows more.
+    pub fn command(&mut self, label: Phrase, command: impl Into<String>) {
+        self.actions.push(Action::command(label, command));
     }
 }
 

@@ -4,15 +4,16 @@ use serde_json::json;
 
 use super::decide::{self, Event};
 use super::model::{Item, Status};
-use super::{TOPIC, store};
+use super::{TOPIC, store, view};
 use crate::channel::outbox;
 use crate::db::{self, Tx};
+use crate::engine::{ActionOutcome, Deed, Finder, Verb};
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// The answer to a person.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum ItemAnswer {
     /// Done; the item now stands there.
@@ -36,7 +37,7 @@ pub fn retry(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<ItemAns
             why: phrase!("it was posted", "投稿済みです"),
             hint: phrase!(
                 "`tsuzuki delivery ls` shows the post; `tsuzuki delivery retry ID --again` sends a second one",
-                "投稿は `tsuzuki delivery ls` で確認できます。`tsuzuki delivery retry ID --again` でもう一度送れます"
+                "`tsuzuki delivery ls` に投稿があります。`tsuzuki delivery retry ID --again` でもう一度送信できます"
             ),
         });
     }
@@ -54,14 +55,42 @@ pub fn skip(tx: &mut Tx<'_>, item: &Item, now: Timestamp) -> db::Result<ItemAnsw
     }
     if item.status == Status::Processed {
         return Ok(ItemAnswer::NotNow {
-            why: phrase!("it is over", "すでに完了しています"),
-            hint: phrase!(
-                "`tsuzuki why URL` explains how it ended",
-                "`tsuzuki why URL` で経緯を確認できます"
-            ),
+            why: phrase!("it is over", "すでに終わっています"),
+            hint: phrase!("`tsuzuki why URL` tells how it ended", "`tsuzuki why URL` で経緯を確認できます"),
         });
     }
     apply(tx, item, Event::Skipped, now)
+}
+
+/// What the pages and the API do to an item.
+pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> db::Result<ActionOutcome> {
+    let found = match name.parse::<i64>() {
+        Ok(id) => store::find(tx, id)?,
+        Err(_) => None,
+    };
+    let Some(item) = found else { return Ok(ActionOutcome::Unknown) };
+    let answer = match deed.verb {
+        Verb::Retry => retry(tx, &item, finder.now)?,
+        Verb::Skip => skip(tx, &item, finder.now)?,
+        _ => return Ok(ActionOutcome::Unknown),
+    };
+    let (id, title) = (item.id, &item.title);
+    Ok(match answer {
+        ItemAnswer::Done { status } => ActionOutcome::Done(phrase!(
+            "item {id} is now {status}: {title}",
+            "項目 {id}「{title}」：{status}",
+            id,
+            status = view::standing(&Item { status, reason: None, ..item.clone() }),
+            title
+        )),
+        ItemAnswer::NotNow { why, hint } => ActionOutcome::Refused(phrase!(
+            "item {id} stays as it is: {why}. {hint}",
+            "項目 {id} は変わりません：{why}。{hint}",
+            id,
+            why,
+            hint
+        )),
+    })
 }
 
 fn find_message(tx: &mut Tx<'_>, item: &Item) -> db::Result<Option<ItemAnswer>> {
@@ -70,22 +99,22 @@ fn find_message(tx: &mut Tx<'_>, item: &Item) -> db::Result<Option<ItemAnswer>> 
     Ok(open.map(|row| ItemAnswer::NotNow {
         why: phrase!(
             "its post is {state} (delivery {id})",
-            "投稿は {state} の状態です（配信 {id}）",
+            "投稿は {state} です（配信 {id}）",
             state = row.state.as_str(),
-            id = row.id.to_string()
+            id = row.id
         ),
         hint: phrase!(
             "`tsuzuki delivery skip {id}` stops the post",
-            "`tsuzuki delivery skip {id}` で投稿を取りやめます",
-            id = row.id.to_string()
+            "`tsuzuki delivery skip {id}` で投稿を止められます",
+            id = row.id
         ),
     }))
 }
 
 fn apply(tx: &mut Tx<'_>, item: &Item, event: Event, now: Timestamp) -> db::Result<ItemAnswer> {
     let changed = || ItemAnswer::NotNow {
-        why: phrase!("it changed in the meantime", "ちょうど状態が変わりました"),
-        hint: phrase!("check it again", "もう一度確認してください"),
+        why: phrase!("it changed at this very moment", "ちょうど変化しました"),
+        hint: phrase!("look again", "もう一度確認してください"),
     };
     let Some(to) = decide::after(item, event, None, now) else { return Ok(changed()) };
     Ok(if store::apply(tx, item, &to, event.code(), &json!({ "by": "hand" }))? {

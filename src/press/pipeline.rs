@@ -1,11 +1,12 @@
 //! What the rest of the program has to know of press releases.
 
 use super::events::{FEED, FeedCode, ITEM, ItemCode};
-use super::{Item, KIND, Keys, gone, make, store, topics, view};
+use super::{Item, KIND, Keys, commands, gone, make, store, topics, view};
 use crate::config::{Kind, TableKind};
-use crate::engine::Pipeline;
 use crate::engine::pipeline::{Example, Flag, FlagShape, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Cell, Table, TablePage};
+use crate::engine::{ActionOutcome, Pipeline, Verb};
+use crate::ledger::Subject;
 
 /// The descriptor.
 pub static PIPELINE: Pipeline = Pipeline {
@@ -41,9 +42,20 @@ pub static PIPELINE: Pipeline = Pipeline {
     things: &[
         &Thing { find: view::find_by_number, ..ITEM_AT },
         &ITEM_AT,
-        &Thing { word: FEED, find: |_, _, _| Ok(Vec::new()), resume: Some("job resume"), ..ITEM_AT },
+        &Thing {
+            word: FEED,
+            find: |_, _, _| Ok(Vec::new()),
+            resume: Some("job resume"),
+            // A feed has the name of its job, which is resumed with it.
+            act: |finder, tx, name, deed| match deed.verb {
+                Verb::Resume => finder.act(tx, Subject::job(name).as_str(), deed),
+                _ => Ok(ActionOutcome::Unknown),
+            },
+            ..ITEM_AT
+        },
     ],
     tables: &[&ITEMS],
+    pages: &[],
     documents: &[],
     words: &[ItemCode::words, FeedCode::words],
     list_busy: |_| Ok(Vec::new()),
@@ -58,6 +70,7 @@ const ITEM_AT: Thing = Thing {
     list_stored: |_| Ok(Vec::new()),
     listed_by: "item ls",
     resume: None,
+    act: commands::act,
 };
 
 static ITEMS: Table = Table {

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use super::events::{self, ITEM};
+use super::events::{self, ITEM, numbered};
 use super::model::{Item, Reason, Status};
 use super::store::{self, ItemDelivery};
 use crate::channel::outbox::State as MessageState;
 use crate::db::{self, Tx};
-use crate::engine::Finder;
 use crate::engine::silence::Silence;
 use crate::engine::things::delivery;
 use crate::engine::view::{Fact, State, View};
+use crate::engine::{Finder, Verb};
 use crate::ledger::event::{self, Event};
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
@@ -91,10 +91,12 @@ fn view(finder: &Finder, details: &ItemDetails) -> View {
         delivery::add_actions(&mut view, sent.id, state(sent));
     }
     if item.status != Status::Pending {
-        view.action(phrase!("look at it again", "もう一度確認する"), format!("item retry {}", item.id));
+        let label = phrase!("look at it again", "もう一度確認する");
+        view.act(Verb::Retry, &numbered(item.id), label, format!("item retry {}", item.id));
     }
     if item.status != Status::Processed {
-        view.action(phrase!("skip it", "対象外にする"), format!("item skip {}", item.id));
+        let label = phrase!("skip it", "対象外にする");
+        view.act(Verb::Skip, &numbered(item.id), label, format!("item skip {}", item.id));
     }
     view
 }

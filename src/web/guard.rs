@@ -172,7 +172,7 @@ impl Guard {
 
     async fn find_session(&self, client: Client, headers: &HeaderMap) -> db::Result<Option<String>> {
         let Some(password) = &self.password else { return Ok(None) };
-        let Some(secret) = login::find_cookie(headers, self.is_https(client, headers)) else {
+        let Some(secret) = login::find_session_cookie(headers, self.is_https(client, headers)) else {
             return Ok(None);
         };
         let (hash, print, now) = (token::hash(secret), password.print.clone(), self.db.clock().now());

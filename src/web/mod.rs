@@ -5,24 +5,27 @@
 //! prompt_listen  ──▶ /p/{token} and nothing else            (may be public)
 //! ```
 
+mod act;
 mod api;
+mod assets;
 mod badge;
 mod client;
 mod guard;
 mod headers;
 mod health;
 mod hosts;
-mod html;
 mod language;
 mod listener;
 mod live;
 mod login;
 mod metrics;
 mod misses;
+mod pages;
 pub mod password;
 mod problem;
 mod prompt;
 mod route;
+mod small;
 pub mod store;
 pub mod token;
 
@@ -38,6 +41,7 @@ use axum::http::StatusCode;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::serve::IncomingStream;
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -47,6 +51,7 @@ use tracing::{error, info, warn};
 
 use crate::config::{MissingSecret, Web};
 use crate::db::Db;
+use crate::engine::daemon::{self, StartRequests, Starter};
 use crate::engine::{Finder, Progress};
 use crate::text::Language;
 use crate::time::Clock;
@@ -72,6 +77,8 @@ pub struct Pages {
     finders: Option<watch::Receiver<Arc<Finder>>>,
     hub: Arc<Hub>,
     metrics: Arc<Metrics>,
+    starter: Starter,
+    requests: Arc<Mutex<Option<StartRequests>>>,
     more: Router,
 }
 
@@ -80,6 +87,7 @@ impl Pages {
     pub fn new(db: Db, language: Language) -> Self {
         let clock = db.clock().clone();
         let hub = Arc::new(Hub::new(clock.now().as_millis().unsigned_abs()));
+        let (starter, requests) = daemon::starter();
         Self {
             db,
             clock,
@@ -88,6 +96,8 @@ impl Pages {
             finders: None,
             hub,
             metrics: Arc::default(),
+            starter,
+            requests: Arc::new(Mutex::new(Some(requests))),
             more: Router::new(),
         }
     }
@@ -155,6 +165,8 @@ fn routes() -> Vec<Route> {
         live::routes(),
         metrics::routes(),
         badge::routes(),
+        assets::routes(),
+        pages::routes(),
     ];
     rooms.into_iter().flatten().collect()
 }
@@ -234,6 +246,11 @@ impl Bound {
     /// What tells the pages how far runs of this process are.
     pub fn progress(&self) -> Progress {
         self.pages.hub.progress()
+    }
+
+    /// What readers ask the daemon for; once.
+    pub fn take_requests(&self) -> Option<StartRequests> {
+        self.pages.requests.lock().take()
     }
 
     /// Where it listens, the dashboard first; useful when the port was 0.

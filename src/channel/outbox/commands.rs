@@ -11,7 +11,7 @@ use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// The answer to a person.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum Answer {
     /// Done; the message now stands in this state.
@@ -33,28 +33,28 @@ pub enum Answer {
 /// Sends a message that failed, was skipped or waits; one that was sent only as a repeat, when `again` says so.
 pub fn retry(tx: &mut Tx<'_>, id: i64, again: bool, now: Timestamp) -> db::Result<Answer> {
     let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
-    let not_now = |why| Answer::NotNow { state: row.state, why };
+    let not_now = |why: Phrase| Answer::NotNow { state: row.state, why };
     match row.state {
         State::Failed | State::Skipped | State::Ready => ready_again(tx, &row, DeliveryCode::Retried, now),
         State::Held => Ok(not_now(phrase!(
             "it waits for a decision: approve or skip it",
-            "判断待ちです。承認するか見送ってください"
+            "判断待ちです。承認するか、送信しないことにしてください"
         ))),
-        State::Sending => Ok(not_now(phrase!("it is being sent at this moment", "送信中です"))),
+        State::Sending => Ok(not_now(phrase!("it is being sent at this moment", "現在送信中です"))),
         State::Unknown => Ok(not_now(phrase!(
             "it may have been sent; the sender checks it by itself",
-            "送信済みかもしれません。自動で確認します"
+            "送信済みの可能性があり、自動で確認します"
         ))),
         State::Sent if !again => Ok(not_now(phrase!(
             "it was sent; `--again` sends a second one",
-            "送信済みです。`--again` でもう一度送れます"
+            "送信済みです（`--again` でもう一度送信できます）"
         ))),
         State::Sent => match store::add_repeat(tx, &row, now)? {
             Some(id) => {
                 topics::note(tx, &row, DeliveryCode::Repeated, None, now)?;
                 Ok(Answer::Done { id, state: State::Ready })
             }
-            None => Ok(not_now(phrase!("a repeat of it exists already", "再送はすでに登録されています"))),
+            None => Ok(not_now(phrase!("a repeat of it exists already", "再送分がすでにあります"))),
         },
     }
 }
@@ -66,7 +66,7 @@ pub fn approve(tx: &mut Tx<'_>, id: i64, now: Timestamp) -> db::Result<Answer> {
         State::Held => ready_again(tx, &row, DeliveryCode::Approved, now),
         state => Ok(Answer::NotNow {
             state,
-            why: phrase!("only a held message needs approval", "承認が要るのは保留中のものだけです"),
+            why: phrase!("only a held message needs approval", "承認が必要なのは保留中のメッセージだけです"),
         }),
     }
 }
@@ -81,11 +81,11 @@ pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Re
         }
         State::Sending | State::Unknown => Ok(Answer::NotNow {
             state: row.state,
-            why: phrase!("it may have been sent already", "送信済みかもしれません"),
+            why: phrase!("it may have been sent already", "送信済みの可能性があります"),
         }),
         State::Sent | State::Skipped => Ok(Answer::NotNow {
             state: row.state,
-            why: phrase!("it is over", "すでに完了しています"),
+            why: phrase!("it is over", "すでに終わっています"),
         }),
     }
 }
@@ -95,21 +95,21 @@ pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Re
 /// Whoever looks into it at this moment loses it by its fence, so that it is not sent again afterwards.
 pub fn confirm(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Result<Answer> {
     let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
-    let not_now = |why| Ok(Answer::NotNow { state: row.state, why });
+    let not_now = |why: Phrase| Ok(Answer::NotNow { state: row.state, why });
     match row.state {
         State::Held | State::Unknown => {
             end(tx, row, (State::Sent, DeliveryOutcome::Sent, DeliveryCode::Confirmed), None, topics, now)
         }
-        State::Sending => not_now(phrase!("it is being sent at this moment", "送信中です")),
+        State::Sending => not_now(phrase!("it is being sent at this moment", "現在送信中です")),
         State::Ready => not_now(phrase!(
             "it has not been sent yet; skip it if it is not to be sent",
-            "まだ送信していません。送らない場合は見送ってください"
+            "まだ送信されていません。送らない場合は「送信しない」を選んでください"
         )),
         State::Failed => not_now(phrase!(
             "it was certainly not sent: retry or skip it",
-            "送信されていません。再試行するか見送ってください"
+            "確実に送信されていません。再送するか、送信しないことにしてください"
         )),
-        State::Sent | State::Skipped => not_now(phrase!("it is over", "すでに完了しています")),
+        State::Sent | State::Skipped => not_now(phrase!("it is over", "すでに終わっています")),
     }
 }
 
@@ -135,8 +135,8 @@ fn changed(row: &Row) -> Answer {
     Answer::NotNow {
         state: row.state,
         why: phrase!(
-            "it changed in the meantime; check again",
-            "ちょうど状態が変わりました。もう一度確認してください"
+            "it changed at this very moment; look again",
+            "ちょうど変化しました。もう一度確認してください"
         ),
     }
 }

@@ -87,7 +87,7 @@ pub(in crate::press) async fn preview(
         None => Vec::new(),
     };
     if asking == Asking::No && press.llm.is_some() {
-        shown.action(
+        shown.command(
             phrase!("ask the model, too (this counts)", "モデルにも問い合わせる（回数に数えます）"),
             format!("job test {} --item {} --ask", press.name, item.url),
         );

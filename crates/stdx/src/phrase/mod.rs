@@ -23,7 +23,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::speech::Speech;
+pub use self::speech::{Piece, Speech};
 pub use self::template::{TEMPLATES, Template};
 pub use self::value::Value;
 
