@@ -65,8 +65,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
             list(ChangeFilter { job, blog, code: (!all).then_some(Code::New) }, limit, context).await
         }
         Command::Show { id } => show(id, context).await,
-        Command::Approve { id } => decide(id, Choice::Approve, context).await,
-        Command::Skip { id } => decide(id, Choice::Skip, context).await,
+        Command::Approve { id } => decide(id, ChangeChoice::Approve, context).await,
+        Command::Skip { id } => decide(id, ChangeChoice::Skip, context).await,
         Command::Resume { blog } => super::blog::resume(&blog, context).await,
     }
 }
@@ -137,12 +137,12 @@ async fn show(id: i64, context: &Context) -> Result {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Choice {
+enum ChangeChoice {
     Approve,
     Skip,
 }
 
-async fn decide(ids: Vec<i64>, choice: Choice, context: &Context) -> Result {
+async fn decide(ids: Vec<i64>, choice: ChangeChoice, context: &Context) -> Result {
     let now = context.clock.now();
     let topics = app::topics();
     for id in ids {
@@ -151,8 +151,8 @@ async fn decide(ids: Vec<i64>, choice: Choice, context: &Context) -> Result {
             .db()
             .await?
             .write(move |tx| match choice {
-                Choice::Approve => commands::approve(tx, id, now),
-                Choice::Skip => commands::skip(tx, id, &topics, now),
+                ChangeChoice::Approve => commands::approve(tx, id, now),
+                ChangeChoice::Skip => commands::skip(tx, id, &topics, now),
             })
             .await?;
         let Some(answers) = answers else { return Err(missing(id)) };
@@ -161,7 +161,7 @@ async fn decide(ids: Vec<i64>, choice: Choice, context: &Context) -> Result {
             return Err(Error::failed(format!("change {id} has no message that waits for a decision"))
                 .hint(format!("`tsuzuki change show {id}` says what became of it")));
         }
-        let word = if choice == Choice::Approve { "approved" } else { "skipped" };
+        let word = if choice == ChangeChoice::Approve { "approved" } else { "skipped" };
         context.out.note(format!("change {id}: {word} {}", counted(done, "message")));
     }
     Ok(Exit::Fine)

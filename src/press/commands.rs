@@ -13,7 +13,7 @@ use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// The answer to a person.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum ItemAnswer {
     /// Done; the item now stands there.
