@@ -1,10 +1,12 @@
 //! `why`: what is known about one thing, how it got there, and what can be done.
 
+use super::names::{self, did_you_mean};
 use super::{Context, Error, Exit, Result, view};
 use crate::app;
 use crate::db::Db;
 use crate::engine::View;
 use crate::engine::finder::read_address;
+use crate::phrase;
 use crate::text::nearest;
 
 /// Options of `why`.
@@ -29,9 +31,11 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     match views.as_slice() {
         [] => return Err(unknown(&thing, &app.env.db, context).await?),
         [_] => {}
-        // One address in several jobs or on several blogs is one question.
+        // One address in several jobs or on several blogs is one question, and so is a number of several listings.
         [first, others @ ..]
-            if read_address(&thing).is_some() || others.iter().all(|view| view.name == first.name) => {}
+            if read_address(&thing).is_some()
+                || thing.parse::<i64>().is_ok()
+                || others.iter().all(|view| view.name == first.name) => {}
         several => return Err(ambiguous(&thing, several)),
     }
     view::print_all(&views, context).await?;
@@ -43,21 +47,38 @@ async fn unknown(thing: &str, db: &Db, context: &Context) -> Result<Error> {
     let config = context.config().await?;
     if let Some(of) = app::things().find(|of| (of.list_configured)(config).iter().any(|known| known == name))
     {
-        return Ok(Error::failed(format!(
-            "the {} `{name}` is in the config, but no run has come to it yet",
-            of.word
-        ))
-        .hint("`tsuzuki status` says when the jobs run; `tsuzuki run-due --force` runs them now"));
+        let message = phrase!(
+            "the {word} `{name}` is in the config, but no run has come to it yet",
+            "{word} `{name}` は設定にありますが、まだ一度も実行されていません",
+            word = names::called(of.word),
+            name
+        );
+        return Ok(Error::failed(message).hint(phrase!(
+            "`tsuzuki status` says when the jobs run; `tsuzuki run-due --force` runs them now",
+            "実行予定は `tsuzuki status` で確認できます。今すぐ実行するには `tsuzuki run-due --force`"
+        )));
     }
-    let error = Error::failed(format!("nothing is known about `{thing}`"));
-    let known = super::names::list_all(db, context).await?;
+    let error = Error::failed(phrase!(
+        "nothing is known about `{thing}`",
+        "`{thing}` についての記録はありません",
+        thing
+    ));
+    let known = names::list_all(db, context).await?;
     Ok(match nearest(thing, known.iter().map(String::as_str).filter(|known| *known != thing)) {
-        Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error.hint("`tsuzuki status` lists the jobs; `why JOB` shows what they work on"),
+        Some(near) => error.hint(did_you_mean(near)),
+        None => error.hint(phrase!(
+            "`tsuzuki status` lists the jobs; `why JOB` shows what they work on",
+            "`tsuzuki status` でジョブを一覧し、`why JOB` で対象を確認できます"
+        )),
     })
 }
 
 fn ambiguous(thing: &str, views: &[View]) -> Error {
-    let error = Error::usage(format!("`{thing}` can be {} things", views.len()));
+    let error = Error::usage(phrase!(
+        "`{thing}` can be {count thing}",
+        "`{thing}` に当てはまるものが {count} 件あります",
+        thing,
+        count = views.len()
+    ));
     views.iter().fold(error, |error, view| error.hint(format!("`tsuzuki why {}`", view.name)))
 }

@@ -16,6 +16,7 @@ pub mod events;
 pub mod finder;
 pub mod job;
 pub mod overview;
+pub mod ping;
 pub mod pipeline;
 pub mod preview;
 pub mod runner;

@@ -39,6 +39,7 @@ pub struct Overview {
 #[derive(Clone, Debug, Serialize)]
 pub struct JobOverview {
     /// Its name.
+    #[serde(rename = "job_name")]
     pub job: String,
     /// A single thing that the config of its job does not name any more, such as a blog.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags, ToSql, ffi};
 
 use super::neighbour::{self, OpenedFile};
 use super::unit::{Access, Unit};
-use super::{DbUrl, Error, Open, Result, Stats, Tx, Value, lineage, migrate, moved};
+use super::{DbUrl, Error, Open, Result, Stats, Tx, Value, backup, lineage, migrate, moved};
 use stdx::time::Clock;
 
 /// Marks the file as ours: "tszk" as a number.
@@ -163,6 +163,9 @@ pub(super) fn prepare(connection: &Connection, path: Option<&Path>, how: Open, c
         return migrate::check_sqlite(connection);
     }
     with_busy_retry(|| Ok(connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?))?;
+    if let Some(path) = path {
+        backup::keep_before_migration(connection, path, clock)?;
+    }
     migrate::migrate_sqlite(connection, clock, || {
         Ok(connection.pragma_update(None, "application_id", APPLICATION_ID)?)
     })

@@ -256,11 +256,6 @@ fn counted(count: usize, what: &str) -> String {
 
 fn failed(what: &str, failure: Failure) -> Error {
     let error = Error::from(failure);
-    Error {
-        message: super::error::Message::Text(format!(
-            "{what}: {}",
-            error.plain(crate::config::Colour::Never)
-        )),
-        ..error
-    }
+    let said = error.plain(crate::config::Colour::Never);
+    Error { hints: error.hints, ..Error::new(error.exit, format!("{what}: {said}")) }
 }

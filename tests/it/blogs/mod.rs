@@ -90,6 +90,7 @@ impl World {
             enabled: true,
             schedule: Schedule::new(&job.schedule, blogs::EVERY, job.timezone.time_zone().clone()),
             collector: Arc::new(self.blogs()),
+            ping: None,
         }
     }
 

@@ -126,6 +126,7 @@ impl World {
             enabled: true,
             schedule: Schedule::new(&job.schedule, 5 * MINUTE, job.timezone.time_zone().clone()),
             collector: Arc::new(self.press()),
+            ping: None,
         };
         let runner = Runner::new(self.db.clone(), Progress::default());
         runner.run(vec![job], Selection::Forced, stop).await.remove(0).1
