@@ -85,7 +85,8 @@ fn list_origins(context: &Context) -> Result<()> {
         origins.push(Origin { key, value: "…".to_owned(), origin });
     }
     let of_machine = phrase!("the machine (TZ, /etc/localtime)", "マシンの設定（TZ、/etc/localtime）");
-    let of_locale = phrase!("the locale (LC_ALL, LC_MESSAGES, LANG)", "ロケール（LC_ALL、LC_MESSAGES、LANG）");
+    let of_locale =
+        phrase!("the locale (LC_ALL, LC_MESSAGES, LANG)", "ロケール（LC_ALL、LC_MESSAGES、LANG）");
     let by_default = phrase!("default", "既定");
     let speech = context.out.speech();
     let language = match (context.global.lang, context.env.find_language()) {

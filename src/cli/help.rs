@@ -2,7 +2,7 @@
 
 use clap::Command;
 
-use super::{complete, examples};
+use super::{Global, complete, examples};
 
 /// The commands in the order in which a newcomer needs them.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -23,7 +23,13 @@ const ALIASES: &[(&str, &str)] = &[("ls", "list"), ("rm", "delete")];
 /// Adds what the definitions of single commands do not say.
 pub(super) fn dress(root: Command) -> Command {
     let groups = render_groups(&root);
-    let template = format!("{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}{{options}}{{after-help}}");
+    // The placeholder for options knows no headings.
+    let alone = <Global as clap::Args>::augment_args(Command::new("tsuzuki")).help_template("{all-args}");
+    let options = alone.version("").clone().render_help().to_string();
+    let template = format!(
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}{}\n\n{{after-help}}",
+        options.trim_end()
+    );
     let exit_codes = root.get_after_help().map(ToString::to_string).unwrap_or_default();
     let root = dress_below(root, "").help_template(template);
     let examples = root.get_after_help().map(ToString::to_string).unwrap_or_default();
@@ -72,8 +78,9 @@ mod tests {
     }
 
     fn all() -> Vec<(String, Command)> {
-        let mut seen = Vec::new();
-        walk(&tree(), "", &mut seen);
+        let (mut seen, mut root) = (Vec::new(), tree());
+        root.build();
+        walk(&root, "", &mut seen);
         seen
     }
 

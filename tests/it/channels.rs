@@ -730,8 +730,7 @@ fn mails_can_be_written_to_files() {
 fn bad_channel_tables_are_refused_with_a_reason() {
     let read = |text: &str| {
         let path = std::path::Path::new("tsuzuki.toml");
-        let config =
-            tsuzuki::config::parse(text, path, tsuzuki::app::kinds(), &tsuzuki::config::Env::of_process());
+        let config = tsuzuki::config::parse(text, path, tsuzuki::app::kinds(), &tsuzuki::config::Env::of([]));
         let problems = match config {
             Err(problems) => problems,
             Ok(config) => match ChannelSet::read(&config.channels, &config.app.timezone) {
@@ -815,7 +814,10 @@ fn deliveries_are_listed_shown_and_decided_on_the_command_line() {
         let (_, table, words) = run("delivery ls").await;
         assert!(table.contains("failed") && words.contains("delivery retry"), "{table}{words}");
         let (code, shown, _) = run(&format!("delivery show {failed}")).await;
-        assert!(code == 0 && shown.contains("because: the webhook answered with status 400"), "{shown}");
+        assert!(
+            code == 0 && shown.contains("last error      the webhook answered with status 400"),
+            "{shown}"
+        );
         let (code, _, words) = run("delivery show 999").await;
         assert!(code == 1 && words.contains("hint:"), "{words}");
         let (code, _, words) = run(&format!("delivery approve {failed}")).await;

@@ -192,7 +192,7 @@ fn a_commits_job_that_names_nothing_is_told_how_to_name_something() {
     let told = ends_with(&TestEnv::new(job).run(&["run-due", "--dry-run"]), 0);
     assert!(told.contains("nothing: no project, group or branch is named"), "{told}");
     let told = ends_with(&TestEnv::new(job).run(&["job", "ls"]), 0);
-    assert!(told.contains("every 1h by default"), "{told}");
+    assert!(told.contains("every 1 h by default"), "{told}");
     for key in ["projects = [\"a/b\"]", "group = \"a\""] {
         let told = ends_with(&TestEnv::new(&format!("{job}{key}\n")).run(&["check"]), 0);
         assert!(!told.contains("names neither"), "{told}");

@@ -48,9 +48,7 @@ impl Env {
         };
         match self.0 {
             // A machine that was told nothing has UTC.
-            Variables::OfProcess => {
-                Some(named.or_else(of_machine)?.parse().unwrap_or_else(|_| Zone::utc()))
-            }
+            Variables::OfProcess => Some(named.or_else(of_machine)?.parse().unwrap_or_else(|_| Zone::utc())),
             Variables::Fixed(_) => named?.parse().ok(),
         }
     }

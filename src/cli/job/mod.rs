@@ -119,7 +119,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 struct Listed {
     job_name: JobName,
     kind: String,
-    schedule: Phrase,
+    schedule: String,
+    /// The same in the words of people.
+    #[serde(skip)]
+    schedule_words: Phrase,
     enabled: bool,
     deliver: Vec<String>,
 }
@@ -130,6 +133,14 @@ impl Listed {
             job_name: job.name.clone(),
             kind: job.kind.clone(),
             schedule: match &job.schedule {
+                ScheduleSpec::Every(span) => format!("every {span}"),
+                ScheduleSpec::Cron(cron) => format!("cron {cron}"),
+                ScheduleSpec::Default => match app::default_every(&job.kind) {
+                    Some(every) => format!("every {every} by default"),
+                    None => "default".into(),
+                },
+            },
+            schedule_words: match &job.schedule {
                 ScheduleSpec::Every(span) => {
                     phrase!("every {span}", "{span}ごと", span = Duration::from(*span))
                 }
@@ -159,7 +170,7 @@ async fn list(context: &Context) -> Result {
         Column::long(phrase!("delivers to", "通知先")),
     ];
     context.out.listing(&columns, &jobs, |job| {
-        row![&job.job_name, &job.kind, &job.schedule, Cell::flag(job.enabled), job.deliver.join(", ")]
+        row![&job.job_name, &job.kind, &job.schedule_words, Cell::flag(job.enabled), job.deliver.join(", ")]
     })?;
     Ok(Exit::Fine)
 }

@@ -50,7 +50,10 @@ pub(super) async fn run(name: &str, context: &Context) -> Result {
     let common = [
         ("name", Some(listed.job_name.to_string())),
         ("kind", Some(listed.kind.clone())),
-        ("schedule", Some(format!("{} ({})", context.out.speech().phrase(&listed.schedule), shown.timezone))),
+        (
+            "schedule",
+            Some(format!("{} ({})", context.out.speech().phrase(&listed.schedule_words), shown.timezone)),
+        ),
         ("enabled", Some(if listed.enabled { "yes" } else { "no" }.to_owned())),
         ("deliver", Some(none_if_empty(&listed.deliver))),
         ("first_run", first_run),

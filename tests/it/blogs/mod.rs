@@ -49,7 +49,7 @@ pub(crate) fn config_text(job: &str, blogs: &[String]) -> String {
 
 pub(crate) fn read_config(text: &str) -> Config {
     let path = std::path::Path::new("tsuzuki.toml");
-    config::parse(text, path, app::kinds(), &Env::of_process())
+    config::parse(text, path, app::kinds(), &Env::of([]))
         .unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)))
 }
 

@@ -138,7 +138,8 @@ impl Reader {
         let env = &self.file.secret_context.env;
         app.quota_zone = env.find("APP_TZ").and_then(|zone| zone.parse().ok()).unwrap_or_else(Zone::tokyo);
         app.locale = env.find_language();
-        let is_set = self.root.find_table(TableKind::App.key()).is_some_and(|app| app.find("timezone").is_some());
+        let is_set =
+            self.root.find_table(TableKind::App.key()).is_some_and(|app| app.find("timezone").is_some());
         if !is_set && let Some(zone) = env.find_zone() {
             app.timezone = zone;
         }
