@@ -139,7 +139,7 @@ async fn list(job: Option<&str>, failing: bool, context: &Context) -> Result {
     let all = rows.len();
     let shown: Vec<BlogRow> = rows.into_iter().filter(|row| !failing || !is_fine(&row)).collect();
     let columns = [
-        Column::left(phrase!("id", "番号")),
+        Column::left(phrase!("id", "ID")),
         Column::left(phrase!("state", "状態")),
         Column::moment(phrase!("last check", "最終確認")),
         Column::right(phrase!("failures", "失敗")),

@@ -122,7 +122,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
             let counting = Counting { with_merges, ..Counting::new(scope, zone, people) };
             let stats = context.view().await?.read(move |tx| stats::count(tx, &counting, by.into())).await?;
             write(&stats, format, output.as_deref(), force, context)?;
-            note(&stats, context);
+            if !context.out.is_json() {
+                note(&stats, context);
+            }
             Ok(Exit::Fine)
         }
         Command::Ls { scope, limit } => list(&scope, limit, context).await,

@@ -179,7 +179,7 @@ async fn list(filter: Filter, since: &SinceArgs, limit: usize, context: &Context
             Cell::toned(short_phrase(row.state), tone),
             row.job_name.as_str(),
             &row.channel,
-            &row.subject,
+            about(row),
             row.attempts,
             listed.next_at(),
             match &listed.wait {
@@ -205,6 +205,16 @@ async fn list(filter: Filter, since: &SinceArgs, limit: usize, context: &Context
         ));
     }
     Ok(Exit::Fine)
+}
+
+/// The first line of a message, or what it is about where it has no lines.
+fn about(row: &Row) -> String {
+    let text = channel::as_text(&row.payload);
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    match first.strip_prefix("Subject: ").unwrap_or(first) {
+        "" | "{" => row.subject.clone(),
+        line => line.to_owned(),
+    }
 }
 
 /// What a state is called where there is little room.

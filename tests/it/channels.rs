@@ -798,6 +798,7 @@ fn deliveries_are_listed_shown_and_decided_on_the_command_line() {
         post.send().await;
         let run = async |args: &str| {
             let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+            command.env("TZ", "Asia/Tokyo");
             command
                 .current_dir(fixture.dir.path())
                 .args(args.split(' '))
@@ -823,9 +824,9 @@ fn deliveries_are_listed_shown_and_decided_on_the_command_line() {
         let (code, _, words) = run(&format!("delivery approve {failed}")).await;
         assert!(code == 1 && words.contains("only a held message"), "{words}");
         let (code, _, words) = run(&format!("delivery retry {failed}")).await;
-        assert!(code == 0 && words.contains("is ready"), "{words}");
+        assert!(code == 0 && words.contains(": queued"), "{words}");
         let (code, _, words) = run(&format!("delivery skip {failed}")).await;
-        assert!(code == 0 && words.contains("is skipped"), "{words}");
+        assert!(code == 0 && words.contains(": discarded"), "{words}");
         let (code, _, words) = run("delivery ls --state fialed").await;
         assert!(code == 2 && words.contains("did you mean `failed`?"), "{words}");
         let (code, _, words) = run("delivery retry --channel hok").await;

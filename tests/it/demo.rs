@@ -275,6 +275,6 @@ fn the_readme_shows_what_it_says_its_pages_answer_and_ctrl_c_leaves_nothing() {
     assert_eq!((child.wait().unwrap().code(), err.as_str()), (Some(0), ""));
     assert!(names(temporary.path()).is_empty(), "{:?}", names(temporary.path()));
 
-    let shown = readme_block("A made-up world");
+    let shown = readme_block("Demo servers");
     assert_eq!(normalised(&opening), normalised(&shown), "README.md shows another demo");
 }

@@ -144,7 +144,7 @@ on_both_databases! {
         let told = fixture.db.read(|tx| event::list_about(tx, &Subject::job("a"), 10)).await.unwrap();
         let codes: Vec<&str> = told.iter().map(|event| event.code.as_str()).collect();
         assert_eq!(codes, ["success", "success"]);
-        assert_eq!(told[0].detail, serde_json::json!({ "message": "all done", "began_at": began_at }));
+        assert_eq!(told[0].detail, serde_json::json!({ "message": "all done", "began_at": began_at, "new_count": 0 }));
         assert!(fixture.db.read(|tx| event::list_work_of_job(tx, "a", 10)).await.unwrap().is_empty());
     }
 

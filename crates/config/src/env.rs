@@ -48,7 +48,10 @@ impl Env {
         };
         match self.0 {
             // A machine that was told nothing has UTC.
-            Variables::OfProcess => Some(named.or_else(of_machine)?.parse().unwrap_or_else(|_| Zone::utc())),
+            Variables::OfProcess => {
+                let zone = named.or_else(of_machine).and_then(|name| name.parse::<Zone>().ok());
+                Some(zone.filter(|zone| zone.name() != "Etc/UTC").unwrap_or_else(Zone::utc))
+            }
             Variables::Fixed(_) => named?.parse().ok(),
         }
     }

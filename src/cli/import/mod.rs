@@ -180,7 +180,7 @@ impl Said {
         })?;
         if !self.blogs.is_empty() {
             let columns = [
-                Column::left(phrase!("id", "番号")),
+                Column::left(phrase!("id", "ID")),
                 Column::long(phrase!("address", "アドレス")),
                 Column::long(phrase!("feed", "フィード")),
             ];
