@@ -3,17 +3,26 @@
 use super::names::{self, did_you_mean};
 use super::{Context, Error, Exit, Result, view};
 use crate::app;
-use crate::db::Db;
-use crate::engine::View;
+use crate::db::{self, Db, Tx};
 use crate::engine::finder::read_address;
+use crate::engine::table::{After, Field, TableFilter};
+use crate::engine::{Finder, View};
 use crate::phrase;
 use crate::text::nearest;
+
+/// Letters that a part of a title has at least.
+const SHORTEST_PART: usize = 3;
+/// Pages of a thousand rows in which a title is searched for, at most.
+const MOST_PAGES: usize = 200;
+/// Things with a title like that which are named, at most.
+const MOST_TITLED: usize = 10;
 
 /// Options of `why`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A job, a URL, item:NUMBER, a blog's id, an ISBN, a project, PROJECT/BRANCH, a run's id, a delivery's number, a
-    /// channel or a provider; where several have that name, KIND:NAME. Of a person who commits, person:NAME and a month
+    /// channel, a provider or a part of a title; where several have that name, KIND:NAME. Of a person who commits, person:NAME
+    /// and a month
     #[arg(required = true, num_args = 1..)]
     thing: Vec<String>,
     /// At most this many events
@@ -27,7 +36,14 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     // Names may have spaces.
     let thing = args.thing.join(" ");
     let wanted = thing.clone();
-    let views = app.env.db.read(move |tx| finder.find(tx, &wanted)).await?;
+    let views = app
+        .env
+        .db
+        .read(move |tx| match finder.find(tx, &wanted)? {
+            views if !views.is_empty() => Ok(views),
+            _ => find_titled(&finder, tx, &wanted),
+        })
+        .await?;
     match views.as_slice() {
         [] => return Err(unknown(&thing, &app.env.db, context).await?),
         [_] => {}
@@ -40,6 +56,38 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result {
     }
     view::print_all(&views, context).await?;
     Ok(Exit::Fine)
+}
+
+/// What has `part` in its title, the first few of it: only for words that name nothing, since every title is read.
+fn find_titled(finder: &Finder, tx: &mut Tx<'_>, part: &str) -> db::Result<Vec<View>> {
+    let part = part.to_lowercase();
+    let mut views = Vec::new();
+    if part.chars().count() < SHORTEST_PART {
+        return Ok(views);
+    }
+    for table in app::PIPELINES.iter().flat_map(|pipeline| pipeline.tables) {
+        let place = |names: &[&str]| table.columns.iter().position(|column| names.contains(column));
+        let (Some(title), Some(name)) = (place(&["title"]), place(&["url", "isbn13"])) else { continue };
+        let mut after = String::new();
+        for _ in 0..MOST_PAGES {
+            let page = (table.page)(tx, &TableFilter::default(), After(&after))?;
+            for row in page.rows {
+                let (Field::Text(title) | Field::Word(title), Field::Text(name) | Field::Word(name)) =
+                    (&row[title], &row[name])
+                else {
+                    continue;
+                };
+                if views.len() < MOST_TITLED && title.to_lowercase().contains(&part) {
+                    views.extend(finder.find(tx, name)?);
+                }
+            }
+            match page.next {
+                Some(next) => after = next,
+                None => break,
+            }
+        }
+    }
+    Ok(views)
 }
 
 async fn unknown(thing: &str, db: &Db, context: &Context) -> Result<Error> {

@@ -826,3 +826,32 @@ fn a_copy_is_kept_before_the_schema_changes() {
     let copy = format!("tsuzuki.db.before-v{}", newest.version);
     assert!(test_env.files().contains(&copy), "{:?}", test_env.files());
 }
+
+#[tokio::test]
+async fn a_part_of_a_title_or_a_bare_number_is_enough_for_why() {
+    let test_env = TestEnv::new(BLOGS);
+    let db = db_of(&test_env).await;
+    db.write(|tx| {
+        for (url, title) in [("https://a.example/1", "家計調査（月報）の公表"), ("https://a.example/2", "家計 Survey")] {
+            tx.execute(
+                sql!("INSERT INTO items (url, title, published_at, status, reason, retry_count, created_at, last_checked_at, job_name) VALUES (?1, ?2, ?3, 0, 0, 0, ?3, ?3, 'mic')"),
+                params![url, title, tx.now()],
+            )?;
+        }
+        Ok(())
+    })
+    .await
+    .unwrap();
+    db.close().await;
+    let told = ends_with(&test_env.run(&["why", "survey"]), 0);
+    assert!(told.contains("item 2 of job mic: 家計 Survey"), "{told}");
+    let several = ends_with(&test_env.run(&["why", "家計 "]), 0);
+    assert!(several.contains("item 2") && !several.contains("item 1"), "{several}");
+    let several = test_env.run(&["why", "家計調査"]);
+    assert!(ends_with(&several, 0).contains("item 1 of job mic"));
+    assert!(ends_with(&test_env.run(&["why", "2"]), 0).contains("item 2 of job mic"));
+    assert!(
+        ends_with(&test_env.run(&["why", "家計"]), 1).contains("nothing is known"),
+        "too short to be a part"
+    );
+}

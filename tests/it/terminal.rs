@@ -207,41 +207,41 @@ fn states_have_colours_and_a_dumb_terminal_gets_no_commands() {
     assert!(plain.contains("▲ Failing") && !plain.contains('\u{1b}'), "{plain:?}");
 }
 
-fn wait_until_written(test_env: &TestEnv, words: &str) {
+async fn wait_until_written(test_env: &TestEnv, words: &str) {
     let start = Instant::now();
     while !(test_env.file("typescript").exists() && written(test_env).contains(words)) {
         assert!(start.elapsed() < Duration::from_secs(30), "{words}: {}", written(test_env));
-        std::thread::sleep(Duration::from_millis(50));
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-#[test]
-fn watching_redraws_in_place_and_follows_a_new_size() {
+#[tokio::test]
+async fn watching_redraws_in_place_and_follows_a_new_size() {
     let test_env = TestEnv::new(THREE_JOBS);
     test_env.run(&["run-due", "-q"]);
     let mut watching = on_terminal_of(120, &test_env, "status --watch").spawn().unwrap();
-    wait_until_written(&test_env, "LAST SUCCESS");
+    wait_until_written(&test_env, "LAST SUCCESS").await;
     let before = written(&test_env);
     assert!(before.starts_with("\u{1b}[H") && before.contains("\u{1b}[J"), "{before:?}");
     let tty = test_env.read("tty");
     assert!(Command::new("stty").args(["cols", "40", "-F", tty.trim()]).status().unwrap().success());
-    wait_until_written(&test_env, "\u{1b}[Hthe-first-job-of-all");
+    wait_until_written(&test_env, "\u{1b}[Hthe-first-job-of-all").await;
     send_signal(test_env.read("pid").trim().parse().unwrap(), Signal::INT);
     assert!(watching.wait().unwrap().success(), "{}", written(&test_env));
 }
 
-#[test]
-fn watching_on_a_dumb_terminal_moves_no_cursor() {
+#[tokio::test]
+async fn watching_on_a_dumb_terminal_moves_no_cursor() {
     let test_env = TestEnv::new(THREE_JOBS);
     let mut watching = on_terminal_of(120, &test_env, "status --watch").env("TERM", "dumb").spawn().unwrap();
-    wait_until_written(&test_env, "LAST SUCCESS");
+    wait_until_written(&test_env, "LAST SUCCESS").await;
     send_signal(test_env.read("pid").trim().parse().unwrap(), Signal::INT);
     assert!(watching.wait().unwrap().success());
     assert!(!written(&test_env).contains('\u{1b}'), "{}", written(&test_env));
 }
 
-#[test]
-fn init_asks_on_a_terminal_and_writes_a_file_that_passes_the_check() {
+#[tokio::test]
+async fn init_asks_on_a_terminal_and_writes_a_file_that_passes_the_check() {
     let test_env = TestEnv::empty();
     let mut asking = on_terminal(&test_env, "init").stdin(Stdio::piped()).spawn().unwrap();
     let mut answers = asking.stdin.take().unwrap();
@@ -251,7 +251,7 @@ fn init_asks_on_a_terminal_and_writes_a_file_that_passes_the_check() {
         ("Where should new things be sent?", "9"),
         ("That is none of them.", "slack"),
     ] {
-        wait_until_written(&test_env, question);
+        wait_until_written(&test_env, question).await;
         writeln!(answers, "{answer}").unwrap();
     }
     let status = asking.wait().unwrap();

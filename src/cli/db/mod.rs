@@ -165,7 +165,7 @@ async fn backup(file: Option<PathBuf>, keep: Option<NonZeroUsize>, context: &Con
     let folder = path.parent().unwrap_or(Path::new("")).join("backups");
     std::fs::create_dir_all(&folder)?;
     let prefix = format!("{}-", path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("tsuzuki"));
-    let stamp: String = context.clock.now().to_text().chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+    let stamp: String = context.clock.now().to_text().chars().filter(char::is_ascii_alphanumeric).collect();
     let exit = write_backup(&place, &folder.join(format!("{prefix}{stamp}.db")), context).await?;
     let gone = db::prune_backups(&folder, &prefix, keep.get())?;
     if !gone.is_empty() {

@@ -96,7 +96,7 @@ fn show(report: &MoveReport, context: &Context) -> Result<()> {
     context.out.note(phrase!(
         "{from} is retired (nothing runs in it any more); keep it until you are sure",
         "{from} は使われなくなりました（実行もされません）。確認できるまで残しておいてください",
-        from = report.from.to_string()
+        from = &report.from
     ));
     Ok(())
 }
