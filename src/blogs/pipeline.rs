@@ -2,7 +2,7 @@
 
 use super::events::{BLOG, BlogEvent};
 use super::store::{self, ChangeRow};
-use super::{KIND, commands, config, entry, make, opml, topics, view};
+use super::{KIND, change, commands, config, entry, make, opml, topics, view};
 use crate::config::Kind;
 use crate::engine::pipeline::{Example, ExportDocument, Flag, FlagShape, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Cell, Table, TablePage};
@@ -35,6 +35,14 @@ pub static PIPELINE: Pipeline = Pipeline {
     secrets: &[],
     lacks: |_| None,
     things: &[
+        &Thing {
+            word: change::CHANGE,
+            find: change::find,
+            list_configured: |_| Vec::new(),
+            list_stored: |_| Ok(Vec::new()),
+            listed_by: "change ls",
+            resume: None,
+        },
         &Thing {
             word: entry::ENTRY,
             find: entry::find,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::ping::Ping;
 use super::preview::Asking;
 use super::view::{Fact, View};
 use super::{Block, Preview, RunOutcome, Schedule, Standing};
@@ -35,6 +36,8 @@ pub struct Job {
     pub schedule: Schedule,
     /// What it does.
     pub collector: Arc<dyn Collector>,
+    /// Where its runs are reported.
+    pub ping: Option<Ping>,
 }
 
 /// What a job does. Implemented once per pipeline.

@@ -21,6 +21,7 @@ pub mod job;
 pub mod newest;
 pub mod overview;
 pub mod page;
+pub mod ping;
 pub mod pipeline;
 pub mod preview;
 pub mod runner;

@@ -44,6 +44,7 @@ pub struct Overview {
 /// A job at a glance.
 #[derive(Clone, Debug, Serialize)]
 pub struct JobOverview {
+    #[serde(rename = "job_name")]
     pub job: String,
     /// A single thing that the config of its job does not name any more, such as a blog.
     #[serde(skip_serializing_if = "Option::is_none")]

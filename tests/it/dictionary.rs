@@ -194,6 +194,8 @@ const MAY_NAME_PIPELINES: &[&str] = &[
     "src/cli/commits.rs",
     "src/cli/project.rs",
     "src/cli/branch.rs",
+    "src/cli/examples.rs",
+    "src/cli/help.rs",
     "src/web/prompt.rs",
 ];
 

@@ -56,6 +56,7 @@ mod neighbours;
 mod outbox;
 mod pdf;
 mod pdf_memory;
+mod ping;
 mod plans;
 mod plans_at_size;
 mod press;
