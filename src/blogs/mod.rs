@@ -25,6 +25,7 @@ pub mod listing;
 pub mod message;
 pub mod model;
 mod opml;
+mod pages;
 pub mod pipeline;
 pub mod preview;
 pub mod probe;

@@ -8,6 +8,7 @@ use super::table::{Tone, row};
 use super::{Cell, Column, Context, Error, Exit, Result, view as shown};
 use crate::app;
 use crate::blogs::decide::Code;
+use crate::blogs::events::change_subject;
 use crate::blogs::store::ChangeFilter;
 use crate::blogs::view::{self, ListedChange};
 use crate::blogs::{change, commands};
@@ -99,14 +100,14 @@ async fn list(filter: ChangeFilter, since: &SinceArgs, limit: usize, context: &C
             &row.blog_id,
             row.code.phrase(),
             row.detail.count(),
-            match change::is_held(listed) {
+            match change::needs_approval(listed) {
                 true => Cell::toned(change::standing(listed), Tone::Warning),
                 false => change::standing(listed).into(),
             },
             first_of(listed),
         ]
     })?;
-    let held = listed.iter().filter(|listed| change::is_held(listed)).count();
+    let held = listed.iter().filter(|listed| change::needs_approval(listed)).count();
     if held > 0 {
         context.out.note(phrase!(
             "{held} held: `tsuzuki change approve ID` or `skip ID`",
@@ -118,7 +119,7 @@ async fn list(filter: ChangeFilter, since: &SinceArgs, limit: usize, context: &C
 }
 
 async fn show(id: i64, context: &Context) -> Result {
-    match shown::show(&change::subject(id), context).await? {
+    match shown::show(&change_subject(id), context).await? {
         true => Ok(Exit::Fine),
         false => Err(missing(id)),
     }

@@ -23,7 +23,7 @@ mod lines;
 pub mod mailmap;
 pub mod message;
 pub mod model;
-mod page;
+mod pages;
 pub mod pattern;
 mod pause;
 pub mod people;

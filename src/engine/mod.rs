@@ -32,6 +32,7 @@ pub mod store;
 pub mod table;
 pub mod things;
 pub mod view;
+pub mod walk;
 
 pub use action::{Action, ActionOutcome, Deed, Verb};
 pub use env::JobEnv;

@@ -1,9 +1,10 @@
 //! What happened last, for whoever looks in: what jobs found, decided and sent, not that they ran.
 
 use super::Finder;
+use crate::channel::outbox::events::DeliveryCode;
 use crate::db::{self, Tx};
 use crate::ledger::Subject;
-use crate::ledger::event::{self, Event};
+use crate::ledger::event::{self, Event, EventCode as _};
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
@@ -17,6 +18,8 @@ pub struct Newest {
     pub at: Timestamp,
     /// To whom, the last time.
     pub about: Subject,
+    /// What people call it.
+    pub title: Phrase,
     /// For whom.
     pub job: Option<String>,
     /// What.
@@ -27,6 +30,7 @@ pub struct Newest {
 
 /// The newest things, newest first, at most `limit`; the same code in a row of one job is one.
 pub fn list(finder: &Finder, tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Newest>> {
+    let finder = &Finder { limit: 1, ..finder.clone() };
     let mut newest: Vec<Newest> = Vec::new();
     let mut last: Option<(Option<String>, String)> = None;
     for event in event::list_newest(tx, LOOKED_AT)?.iter().filter(|event| is_of_interest(event)) {
@@ -43,6 +47,7 @@ pub fn list(finder: &Finder, tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Ne
         last = Some(key);
         newest.push(Newest {
             at: event.at,
+            title: find_title(finder, tx, &event.subject)?,
             about: event.subject.clone(),
             job: event.job_name.clone(),
             text: finder.words(event),
@@ -52,7 +57,13 @@ pub fn list(finder: &Finder, tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Ne
     Ok(newest)
 }
 
-/// How runs ended is shown with the jobs.
+/// What a thing is called where it is explained, without its story.
+fn find_title(finder: &Finder, tx: &mut Tx<'_>, about: &Subject) -> db::Result<Phrase> {
+    let found = finder.find_exactly(tx, about.as_str())?.into_iter().next();
+    Ok(found.map_or_else(|| Phrase::verbatim(about.spoken()), |view| view.title))
+}
+
+/// How runs ended is shown with the jobs; that a message is on its way is known once it has arrived.
 fn is_of_interest(event: &Event) -> bool {
-    event.subject.name_of("job").is_none()
+    event.subject.name_of("job").is_none() && event.code != DeliveryCode::Ready.word()
 }

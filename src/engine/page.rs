@@ -230,6 +230,8 @@ pub struct Sheet {
 pub struct ProgressBlock {
     /// What is done.
     pub title: Phrase,
+    /// The job that does it: what the job says of its progress moves the bar.
+    pub job: Option<String>,
     /// Where it stands.
     pub state: State,
     /// How much of it is done …
@@ -296,14 +298,18 @@ pub struct Card {
     pub title: String,
     /// Who made it.
     pub by: String,
-    /// Whether it was sent.
+    /// Whether it was sent …
     pub state: State,
+    /// … in words.
+    pub said: Phrase,
     /// What else is to be known at a glance.
     pub lines: Vec<Value>,
     /// Where one can go from here.
     pub links: Vec<Value>,
     /// What means it behind `why`.
     pub about: String,
+    /// Text that can be opened, with what it is.
+    pub detail: Option<(Phrase, String)>,
 }
 
 #[cfg(test)]

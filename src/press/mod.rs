@@ -21,6 +21,7 @@ mod flood;
 pub mod gone;
 pub mod model;
 mod page;
+mod pages;
 pub mod pipeline;
 mod post;
 mod preview;

@@ -74,7 +74,7 @@ fn serve_shows_the_pages_and_stops_when_asked() {
             .stderr(Stdio::piped());
         let mut daemon = Daemon(command.spawn().unwrap());
         let mut log = BufReader::new(daemon.0.stderr.take().unwrap()).lines();
-        let listening = log.by_ref().map(Result::unwrap).find(|line| line.contains("Prompt pages at"));
+        let listening = log.by_ref().map(Result::unwrap).find(|line| line.contains("Dashboard at"));
         assert!(listening.unwrap().contains(&address.to_string()));
         let health = crate::books_pages::ask(address, "GET", "/healthz", "").await;
         assert_eq!((health.status, health.body.as_str()), (200, "ok\n"));

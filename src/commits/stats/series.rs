@@ -119,9 +119,10 @@ pub fn find_series(tx: &mut Tx<'_>, counting: &Counting) -> db::Result<Series> {
         let Some(person) = tally.add(commit)? else { return Ok(()) };
         if let Ok(at) = commit.committed_date_utc()?.parse::<Timestamp>() {
             let local = at.to_jiff().to_zoned(zone.clone());
-            let slot = local.weekday().to_monday_zero_offset() * 24 + local.hour();
+            let slot =
+                local.weekday().to_monday_zero_offset().unsigned_abs() * 24 + local.hour().unsigned_abs();
             let commits = u32::try_from(commit.commits()?).unwrap_or(u32::MAX);
-            *hours.entry((person, local.year(), slot.unsigned_abs())).or_default() += commits;
+            *hours.entry((person, local.year(), slot)).or_default() += commits;
             *days.entry((person, local.date())).or_default() += commits;
         }
         Ok(())

@@ -209,7 +209,8 @@ pub fn list_pairs(tx: &mut Tx<'_>) -> db::Result<Vec<(i64, String)>> {
         sql!(concat!(
             "WITH RECURSIVE ",
             pairs!(),
-            " SELECT project_id, branch_name FROM pairs WHERE project_id IS NOT NULL"
+            " SELECT project_id, branch_name FROM pairs WHERE branch_name IS NOT NULL
+              ORDER BY project_id, branch_name"
         )),
         params![],
         |row| Ok((row.get(0)?, row.get(1)?)),

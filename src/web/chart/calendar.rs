@@ -9,7 +9,7 @@ use super::words;
 use crate::engine::chart::Calendar;
 use crate::phrase::Speech;
 
-const CELL: f64 = 15.0;
+const CELL: f64 = 18.0;
 const LEFT: f64 = 34.0;
 const TOP: f64 = 22.0;
 /// Two years and a bit: more would be too small to see.
@@ -25,7 +25,7 @@ pub(super) fn draw(calendar: &Calendar, speech: &Speech) -> Svg {
     let weeks = usize::try_from(weeks).unwrap_or(1);
     let mut svg = Svg::new(LEFT + at(weeks.max(20)) * CELL, TOP + 7.0 * CELL + 26.0);
     for (row, name) in words::weekdays(speech).iter().enumerate().step_by(2) {
-        svg.text("c-text", (LEFT - 6.0, TOP + at(row) * CELL + 11.0), Anchor::End, name);
+        svg.text("c-text", (LEFT - 6.0, TOP + at(row) * CELL + 12.5), Anchor::End, name);
     }
     let shown = calendar.days.iter().filter(|(day, _)| *day >= start && *day <= last);
     let most = shown.clone().map(|(_, count)| *count).max().unwrap_or(0);
@@ -34,10 +34,11 @@ pub(super) fn draw(calendar: &Calendar, speech: &Speech) -> Svg {
     for week in 0..weeks {
         let monday = start.saturating_add(i64::try_from(week).unwrap_or(0).weeks());
         let x = LEFT + at(week) * CELL;
-        if monday.month() != last_month {
-            last_month = monday.month();
+        let first = monday.max(calendar.first);
+        if first.month() != last_month {
+            last_month = first.month();
             if at(week) - last_label >= 3.0 {
-                svg.text("c-text", (x, TOP - 8.0), Anchor::Start, &words::month(monday, speech));
+                svg.text("c-text", (x, TOP - 8.0), Anchor::Start, &words::month(first, speech));
                 last_label = at(week);
             }
         }

@@ -18,7 +18,8 @@ use axis::grouped;
 
 /// Room for the numbers of the axis.
 const LEFT: f64 = 52.0;
-const WIDTH: f64 = 920.0;
+const WIDTH: f64 = 1_120.0;
+const HALF: f64 = 540.0;
 const HEIGHT: f64 = 230.0;
 
 /// A chart that was drawn, and its numbers.

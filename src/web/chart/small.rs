@@ -11,7 +11,7 @@ const STRIP_HEIGHT: f64 = 22.0;
 const FEWEST_CELLS: usize = 30;
 
 pub(super) fn draw_meter(meter: &Meter) -> Svg {
-    let (wide, high) = (240.0, 14.0);
+    let (wide, high) = (480.0, 14.0);
     let mut svg = Svg::new(wide, high);
     svg.rect("class=\"c-track\" rx=\"3\"", (0.0, 2.0), (wide, high - 4.0), "");
     let share = match meter.limit {

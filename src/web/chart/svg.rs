@@ -115,8 +115,8 @@ impl Svg {
     /// The whole element, which names and describes itself.
     pub(super) fn finish(self, id: &str, title: &str, about: &str) -> String {
         format!(
-            "<svg class=\"chart\" viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\">\
-             <title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>{}</svg>",
+            "<svg class=\"chart\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\">\
+             <title id=\"{id}-t\">{2}</title><desc id=\"{id}-d\">{3}</desc>{4}</svg>",
             short(self.width),
             short(self.height),
             clean(title),

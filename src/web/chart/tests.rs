@@ -109,9 +109,9 @@ fn bars_stand_side_by_side_while_there_is_room_and_on_each_other_when_there_is_n
         (widths, drawn.svg.matches("<rect fill=").count())
     };
     let (beside, drawn) = widths(12, 4);
-    assert_eq!((beside.as_slice(), drawn), (["13.5".to_owned()].as_slice(), 4 + 12 * 4));
+    assert_eq!((beside.as_slice(), drawn), (["16.8".to_owned()].as_slice(), 4 + 12 * 4));
     let (stacked, drawn) = widths(36, 6);
-    assert_eq!((stacked.as_slice(), drawn), (["16.9".to_owned()].as_slice(), 6 + 36 * 6));
+    assert_eq!((stacked.as_slice(), drawn), (["20.8".to_owned()].as_slice(), 6 + 36 * 6));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_day_is_a_square_and_the_busiest_is_darkest() {
     let year = Calendar { first: day("2026-01-01"), last: day("2026-12-31"), days };
     assert_eq!(count(Figure::Calendar(year.clone()), "rect"), 365 + 5);
     let drawn = draw(&chart(Figure::Calendar(year)), "c1", &Speech::default());
-    assert!(drawn.svg.contains("<rect class=\"c-h1\" rx=\"2\" x=\"154\""), "{}", drawn.svg);
+    assert!(drawn.svg.contains("<rect class=\"c-h1\" rx=\"2\" x=\"178\""), "{}", drawn.svg);
     assert!(drawn.svg.contains("2026-12-31 · 400"));
     assert!(!drawn.svg.contains("2025-12-31"), "not of this year");
     let ages = Calendar { first: day("0001-01-01"), last: day("9999-12-31"), days: vec![] };

@@ -113,6 +113,8 @@ impl Renderer {
             match piece {
                 Piece::Words(words) => out.push_text(words),
                 Piece::Counted(counted) => out.push_text(&counted),
+                // "not due before in 5 min" is no sentence.
+                Piece::Value(Value::Moment(at)) => self.push_time(out, *at, &self.clock_time(*at)),
                 Piece::Value(value) => self.push_value(out, value),
             }
         }
@@ -173,11 +175,22 @@ impl Renderer {
     }
 
     fn push_moment(&self, out: &mut Markup, at: Timestamp) {
-        let absolute = self.speech.moment(at);
-        let shown = self.relative(at).unwrap_or_else(|| absolute.clone());
-        let _ = write!(out.0, "<time datetime=\"{}\" title=\"{absolute}\">", at.to_text());
-        out.push_text(&shown);
+        let shown = self.relative(at).unwrap_or_else(|| self.clock_time(at));
+        self.push_time(out, at, &shown);
+    }
+
+    fn push_time(&self, out: &mut Markup, at: Timestamp, shown: &str) {
+        let _ = write!(out.0, "<time datetime=\"{}\" title=\"{}\">", at.to_text(), self.speech.moment(at));
+        out.push_text(shown);
         out.push_html("</time>");
+    }
+
+    /// The time of a day, with the day if it is another than today.
+    fn clock_time(&self, at: Timestamp) -> String {
+        let Some(zone) = &self.speech.zone else { return at.to_text() };
+        let is_today = at.date_in(zone) == self.now.date_in(zone);
+        let format = if is_today { "%H:%M" } else { "%Y-%m-%d %H:%M" };
+        at.to_jiff().to_zoned(zone.clone()).strftime(format).to_string()
     }
 
     fn relative(&self, at: Timestamp) -> Option<String> {
@@ -342,7 +355,7 @@ mod tests {
             ("2026-01-15T00:01:11.123Z", "1 min ago", "1 分前"),
             ("2026-01-15T00:06:50.123Z", "in 4 min", "4 分後"),
             ("2026-01-14T20:01:00.000Z", "4 h ago", "4 時間前"),
-            ("2026-01-01T00:00:00.000Z", "2026-01-01 09:00 +09:00", "2026-01-01 09:00 +09:00"),
+            ("2026-01-01T00:00:00.000Z", "2026-01-01 09:00", "2026-01-01 09:00"),
         ] {
             let at: Timestamp = at.parse().unwrap();
             for (language, text) in [(Language::En, en), (Language::Ja, ja)] {
@@ -351,6 +364,17 @@ mod tests {
                 assert!(html.contains(&format!("datetime=\"{}\"", at.to_text())), "{html}");
             }
         }
+    }
+
+    #[test]
+    fn a_moment_in_a_sentence_is_a_time_of_day() {
+        let at: Timestamp = "2026-01-15T00:06:50.123Z".parse().unwrap();
+        let html =
+            renderer(Language::En).phrase(&phrase!("not before {at}", "{at} まで待機", at)).to_string();
+        assert_eq!(
+            html,
+            "not before <time datetime=\"2026-01-15T00:06:50.123Z\" title=\"2026-01-15 09:06 +09:00\">09:06</time>"
+        );
     }
 
     #[test]

@@ -80,9 +80,9 @@ impl Context<'_> {
         })
     }
 
-    /// Buttons for what can be done; nothing for whoever may only read.
+    /// Buttons for what can be done.
     fn actions(&self, actions: &[Action]) -> Markup {
-        if actions.is_empty() || !self.r.may_act {
+        if actions.is_empty() {
             return Markup::default();
         }
         Markup::from_template(&ActionsPart { r: self.r, actions }).unwrap_or_default()

@@ -3,7 +3,6 @@
 use askama::Template;
 
 use super::Context;
-use crate::engine::chart::{Chart, Figure, Meter};
 use crate::engine::page::{ProgressBlock, TableBlock, TableRow};
 use crate::phrase::Value;
 use crate::web::chart;
@@ -60,6 +59,11 @@ impl<'a> RowsPart<'a> {
         self.table.columns.len() + usize::from(self.has_charts) + usize::from(self.has_actions)
     }
 
+    /// Whether a column holds numbers.
+    fn is_numeric(&self, column: &usize) -> bool {
+        self.table.rows.first().and_then(|row| row.cells.get(*column)).is_some_and(Self::is_number)
+    }
+
     /// Whether a cell holds a number, which stands at its right end.
     fn is_number(value: &Value) -> bool {
         matches!(value, Value::Count(_) | Value::Bytes(_))
@@ -71,22 +75,15 @@ impl<'a> RowsPart<'a> {
 pub(super) struct ProgressPart<'a> {
     r: &'a Renderer,
     progress: &'a ProgressBlock,
-    meter: String,
     actions: Markup,
     parts: RowsPart<'a>,
 }
 
 impl<'a> ProgressPart<'a> {
     pub(super) fn new(context: &Context<'a>, index: usize, progress: &'a ProgressBlock) -> Self {
-        let meter = Chart {
-            title: progress.title.clone(),
-            about: progress.text.clone(),
-            figure: Figure::Meter(Meter { used: progress.done, limit: progress.total }),
-        };
         Self {
             r: context.r,
             progress,
-            meter: chart::draw(&meter, &format!("m{index}"), &context.r.speech).svg,
             actions: context.actions(&progress.actions),
             parts: RowsPart::new(context, index, &progress.parts),
         }

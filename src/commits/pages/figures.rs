@@ -50,7 +50,8 @@ impl Figures {
     pub(super) fn blocks(&self) -> Vec<Block> {
         vec![
             Block::Charts(vec![self.bars()]),
-            Block::Charts(vec![self.mirror(), self.calendar(), self.punch_card()]),
+            Block::Charts(vec![self.mirror(), self.punch_card()]),
+            Block::Charts(vec![self.calendar()]),
             Block::Sheet(self.sheet()),
         ]
     }

@@ -94,6 +94,7 @@ fn progress(tx: &mut Tx<'_>, summary: &Summary) -> db::Result<ProgressBlock> {
     };
     Ok(ProgressBlock {
         title,
+        job: run.job_name.clone(),
         state: if is_cut_off { State::Due } else { state_of(run) },
         done: run.completed_count + run.failed_count,
         total: run.total_targets,
@@ -123,21 +124,23 @@ fn progress(tx: &mut Tx<'_>, summary: &Summary) -> db::Result<ProgressBlock> {
     })
 }
 
-/// Running its job goes on with what is pending, and tries again what failed.
 fn actions(run: &RunRow, is_cut_off: bool) -> Vec<Action> {
     let id = run.run_id;
+    // Its job goes on with a run that was cut off, and tries again what failed; a run of all jobs is for the command line.
+    let start = |label, command: &str| match &run.job_name {
+        Some(job) => Action::new(Verb::Run, &Subject::job(job), label, format!("run {job}")),
+        None => Action::command(label, format!("{command} {id}")),
+    };
     let mut actions = Vec::new();
-    if run.status == RunStatus::Running {
-        let label = phrase!("cancel…", "取り消す…");
-        actions.push(Action::new(Verb::Cancel, &events::run(&id), label, format!("bulk cancel {id}")));
-    }
-    let Some(job) = &run.job_name else { return actions };
-    let mut again =
-        |label| actions.push(Action::new(Verb::Run, &Subject::job(job), label, format!("run {job}")));
     if is_cut_off || (run.status == RunStatus::Cancelled && run.pending_count() > 0) {
-        again(phrase!("resume", "再開する"));
-    } else if run.status != RunStatus::Running && run.failed_count > 0 {
-        again(phrase!("try again", "再試行する"));
+        actions.push(start(phrase!("resume", "再開する"), "bulk resume"));
+    }
+    if run.status != RunStatus::Running && run.failed_count > 0 {
+        actions.push(start(phrase!("retry what failed", "失敗分を再試行する"), "bulk retry-failed"));
+    }
+    if run.status == RunStatus::Running {
+        let (about, command) = (events::run(&id), format!("bulk cancel {id}"));
+        actions.push(Action::new(Verb::Cancel, &about, phrase!("cancel", "中止する"), command));
     }
     actions
 }
