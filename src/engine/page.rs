@@ -65,7 +65,7 @@ impl PageQuery {
     /// The same with one name meaning something else, as it stands in an address: `?job=a&before=7`.
     pub fn with(&self, name: &str, value: impl ToString) -> String {
         let kept = self.iter().filter(|(known, value)| *known != name && !value.is_empty());
-        let mut pairs = url::form_urlencoded::Serializer::new(String::from("?"));
+        let mut pairs = url::form_urlencoded::Serializer::for_suffix(String::from("?"), 1);
         pairs.extend_pairs(kept).append_pair(name, &value.to_string());
         pairs.finish()
     }

@@ -6,7 +6,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::Context;
 use crate::engine::page::{Card, Cards};
 use crate::hash::sha256_hex;
-use crate::text::{shorten, width};
+use crate::text::{one_line, shorten, width};
 use crate::web::pages::render::Renderer;
 
 /// Columns of a line on a cover; a letter of full width takes two.
@@ -52,7 +52,7 @@ impl Cover {
 /// Lines that fit, broken between words where there are any.
 fn wrap(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split_word_bounds() {
+    for word in one_line(text).split_word_bounds() {
         let line = lines.last_mut().expect("there is always a last line");
         if width(line) + width(word.trim_end()) <= COLUMNS {
             line.push_str(word);
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn titles_fit_on_a_cover_whatever_they_are() {
         assert_eq!(wrap("The Rust Programming Language"), ["The Rust ", "Programming ", "Language"]);
-        assert_eq!(wrap("コンサルタントの仕事術"), ["コンサルタント", "の仕事術"]);
+        assert_eq!(wrap("コンサルタントの仕事術"), ["コンサルタントの", "仕事術"]);
         assert_eq!(wrap(""), Vec::<String>::new());
         for hostile in ["x".repeat(10_000), "あ".repeat(1_000), "a b ".repeat(500), "\u{202e}\n\t".repeat(9)]
         {
