@@ -21,7 +21,7 @@ pub fn phrase(cut: Cut) -> Phrase {
         Cut::Addresses => phrase!(
             "it lists more than {limit address}; the rest was not read",
             "アドレスが {limit} 件を超えるため、残りは読み込んでいません",
-            limit = sitemap::Limits::default().max_urls
+            limit = sitemap::SitemapLimits::default().max_urls
         ),
         Cut::Sitemaps => phrase!(
             "it lists more sitemaps than are read; only the first and the last were",

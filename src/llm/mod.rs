@@ -348,9 +348,9 @@ impl Llm {
                 }
                 Err(CallError::Refused { why }) => {
                     return Err(match self.blame(prompt.purpose, &options.about, &why).await? {
-                        Blame::Request => {
-                            AskError::Paused(self.pause(reserved, model, ProviderPause::Refused { why }).await?)
-                        }
+                        Blame::Request => AskError::Paused(
+                            self.pause(reserved, model, ProviderPause::Refused { why }).await?,
+                        ),
                         Blame::Document => {
                             self.record_usage(reserved, prompt.purpose, TokenUsage::Nothing, None).await?;
                             AskError::Rejected { why }

@@ -188,11 +188,18 @@ impl Llm {
 
     /// Pauses the provider, or the model whose limit it is, and says until when. What was reserved is given back unless it may have
     /// been used.
-    pub(super) async fn pause(&self, reserved: Reserved, model: &str, pause: ProviderPause) -> db::Result<Unavailable> {
+    pub(super) async fn pause(
+        &self,
+        reserved: Reserved,
+        model: &str,
+        pause: ProviderPause,
+    ) -> db::Result<Unavailable> {
         let (name, print, now) = (self.name.clone(), self.print(), self.clock.now());
         let paused = match pause {
             ProviderPause::Busy { .. } | ProviderPause::UsedUp { .. } => self.limited(model),
-            ProviderPause::Down { .. } | ProviderPause::Locked { .. } | ProviderPause::Refused { .. } => self.name.clone(),
+            ProviderPause::Down { .. } | ProviderPause::Locked { .. } | ProviderPause::Refused { .. } => {
+                self.name.clone()
+            }
         };
         let shown = paused.clone();
         let day_ends = self.budget.day.next_day_at(now);
@@ -205,7 +212,9 @@ impl Llm {
                 let failures = store::find_health(tx, &paused)?.failures_in_a_row;
                 let growing = PAUSES[usize::try_from(failures).unwrap_or(0).min(PAUSES.len() - 1)];
                 let (until, because, why) = match &pause {
-                    ProviderPause::Busy { why, after } => (now.plus(*after), PauseReason::Busy, Phrase::verbatim(why)),
+                    ProviderPause::Busy { why, after } => {
+                        (now.plus(*after), PauseReason::Busy, Phrase::verbatim(why))
+                    }
                     ProviderPause::UsedUp { why } => (
                         day_ends,
                         PauseReason::UsedUp,

@@ -159,7 +159,7 @@ impl Press {
         item: &Item,
         detail: Json,
         wait: Option<Duration>,
-        seen: Option<Seen>,
+        seen: Option<SeenPage>,
     ) -> Result<Step, Failure> {
         let event = Event::DownloadFailed;
         match decide::after(item, event, Some(&self.limits()), ctx.now()) {
@@ -174,7 +174,7 @@ impl Press {
         item: &Item,
         (event, to): (Event, Transition),
         detail: Json,
-        seen: Option<Seen>,
+        seen: Option<SeenPage>,
     ) -> Result<Step, Failure> {
         let line = phrase!(
             "{event}: {title}",

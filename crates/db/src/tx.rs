@@ -42,7 +42,7 @@ pub fn keep_more_pages(tx: &mut Tx<'_>) -> Result<()> {
 /// Has PostgreSQL look at `table`, for those who are about to change it row by row: before it has done so by itself, it finds a row
 /// along any index that begins like the right one. SQLite knows unique indexes without looking.
 pub fn analyze(tx: &mut Tx<'_>, table: &'static str) -> Result<()> {
-    if let Link::Postgres(session) = &mut tx.link {
+    if let TxConnection::Postgres(session) = &mut tx.link {
         session.execute_text(&format!("ANALYZE {table}"))?;
     }
     Ok(())

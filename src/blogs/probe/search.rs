@@ -32,7 +32,8 @@ impl ProbeRun<'_> {
         if let Some(entries) = &page.as_feed {
             let (entries, total) = (entries.clone(), entries.len());
             let known = KnownDocument::new(Detector::Feed, &page.head.validators).into_iter().collect();
-            let reading = DetectorResult::Entries { detector: Detector::Feed, entries, known, total, cut: None };
+            let reading =
+                DetectorResult::Entries { detector: Detector::Feed, entries, known, total, cut: None };
             let read = Read { head: page.head.clone(), reading };
             self.feed_search = Some(Some(self.blog.url.clone()));
             return Ok(Some(read));

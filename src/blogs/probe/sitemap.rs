@@ -48,7 +48,8 @@ impl ProbeRun<'_> {
         let status = head.status;
         let read = parse_sitemap(&head, body).await;
         let root = read.map_err(|refused| Miss::lost(detector, url, Some(status), &refused))?;
-        let mut known: Vec<KnownDocument> = KnownDocument::new(detector, &head.validators).into_iter().collect();
+        let mut known: Vec<KnownDocument> =
+            KnownDocument::new(detector, &head.validators).into_iter().collect();
         let (mut locations, mut cut) = (root.urls, root.cut);
         if root.children.len() > 2 * CHILDREN_AT_EACH_END {
             cut.get_or_insert(Cut::Sitemaps);

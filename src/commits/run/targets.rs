@@ -79,7 +79,7 @@ impl Bulk {
 
     async fn look_for_targets(
         &self,
-        source: &Source,
+        source: &GitSource,
         client: &dyn Host,
         jobs_on_host: &[HostJob],
     ) -> Result<(Vec<Target>, Vec<String>), Failure> {

@@ -107,7 +107,8 @@ impl Announcer {
             .collect();
         let mut notice = Notice::new(self.headline(first, rest.len()), self.speech.language);
         if !rest.is_empty() {
-            let entry = |alert| NoticeEntry { title: self.headline(alert, 0), link: None, date: None, note: None };
+            let entry =
+                |alert| NoticeEntry { title: self.headline(alert, 0), link: None, date: None, note: None };
             notice.entries = alerts.iter().take(MAX_NAMED).map(entry).collect();
         }
         let (rendered, failed) = self.channels.render(&names, &self.channel_env, &News::from(notice)).await;

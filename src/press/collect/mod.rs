@@ -305,7 +305,7 @@ async fn write(
             state.silence.begin(read.items.iter().map(|item| item.published_at), now);
             None
         } else {
-            state.silence.look(collected.added + collected.filtered > 0, now)
+            state.silence.check(collected.added + collected.filtered > 0, now)
         };
         store::put_feed(tx, &job, feed.as_str(), &state, now)?;
         note_silence(tx, &job, &feed, &feeds, notice, now)?;
