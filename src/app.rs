@@ -14,6 +14,7 @@ use crate::config::value::Span;
 use crate::config::{self, Config, Kind, MissingAt, MissingSecret, Problem, Problems, Section, TableKind};
 use crate::db::{self, Db};
 use crate::engine::alert::Announcer;
+use crate::engine::ping::Ping;
 use crate::engine::pipeline::{ExportDocument, Prune, Thing, WithoutChannel};
 use crate::engine::{Finder, Job, JobEnv, Pipeline, Schedule, Table, things};
 use crate::fetch::{self, AllowPrivate, ClientConfig, FetchConfig, Fetcher};
@@ -291,6 +292,10 @@ fn make_job(job: &config::Job, env: &JobEnv) -> Result<Job, Problems> {
         enabled: job.enabled,
         schedule: Schedule::new(&job.schedule, pipeline.every, job.timezone.time_zone().clone()),
         collector: (pipeline.make)(job, env)?,
+        ping: job.ping.as_ref().map(|address| {
+            let allowed = AllowPrivate::parse(&job.allow_private).unwrap_or_else(|_| AllowPrivate::none());
+            Ping::new(address.url().clone(), env.fetcher.clone(), allowed)
+        }),
     })
 }
 
@@ -304,7 +309,7 @@ pub fn quotas(config: &Config) -> BTreeMap<String, Quota> {
         for (name, per_day) in
             pipeline.quotas.iter().filter(|(name, _)| !quotas.contains_key(*name)).collect::<Vec<_>>()
         {
-            let rule = config::Quota::from_midnight(*per_day, config.app.timezone.clone());
+            let rule = config::Quota::from_midnight(*per_day, config.app.quota_zone.clone());
             quotas.extend([quota(name, rule)]);
         }
     }

@@ -104,7 +104,7 @@ async fn write(ctx: &RunContext, digests: Vec<DigestDraft>) -> Result<(), Failur
     let about = Subject::job(&job);
     ctx.write(move |tx| {
         for digest in &digests {
-            // The lease keeps others away; if one slipped in all the same, the rest is grouped anew.
+            // The lease keeps others away; if one slipped in all the same, the remaining changes are grouped again.
             if !store::are_unannounced(tx, &digest.ids)? {
                 continue;
             }

@@ -22,6 +22,14 @@ pub fn subject(blog_id: &str) -> Subject {
     Subject::new(BLOG, blog_id)
 }
 
+/// The word before the number of a change.
+pub const CHANGE: &str = "change";
+
+/// A change, by its number.
+pub fn change_subject(id: i64) -> Subject {
+    Subject::new(CHANGE, id.to_string())
+}
+
 /// What happened, and what there is to say about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]

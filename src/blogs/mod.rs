@@ -12,6 +12,7 @@
 //! that for every blog of the job at the same time, `digest` makes messages of what was found.
 
 mod access;
+pub mod change;
 pub mod commands;
 pub mod config;
 pub mod decide;
@@ -24,6 +25,7 @@ pub mod listing;
 pub mod message;
 pub mod model;
 mod opml;
+mod pages;
 pub mod pipeline;
 pub mod preview;
 pub mod probe;

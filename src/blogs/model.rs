@@ -336,7 +336,7 @@ pub struct CheckFailure {
 pub enum CheckFailureKind {
     /// The blog itself was removed for good.
     Gone,
-    /// The document is not what it was: missing, or something else. Search for it anew if that lasts.
+    /// The document is not what it was: missing, or something else. Search for it again if that lasts.
     Lost(Detector),
     /// The server asks us to come back after a while.
     Later(std::time::Duration),

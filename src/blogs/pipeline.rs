@@ -1,8 +1,8 @@
 //! What the rest of the program has to know of blogs.
 
-use super::events::{BLOG, BlogEvent};
+use super::events::{BLOG, BlogEvent, CHANGE};
 use super::store::{self, ChangeRow};
-use super::{KIND, commands, config, entry, make, opml, topics, view};
+use super::{KIND, change, commands, config, entry, make, opml, pages, topics, view};
 use crate::config::Kind;
 use crate::engine::pipeline::{Example, ExportDocument, Flag, FlagShape, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Cell, Table, TablePage};
@@ -45,6 +45,15 @@ pub static PIPELINE: Pipeline = Pipeline {
             act: action::NOTHING,
         },
         &Thing {
+            word: CHANGE,
+            find: change::find,
+            list_configured: |_| Vec::new(),
+            list_stored: |_| Ok(Vec::new()),
+            listed_by: "change ls",
+            resume: None,
+            act: change::act,
+        },
+        &Thing {
             word: BLOG,
             find: view::find,
             list_configured: |config| config::list_blogs(config).map(|(_, blog)| blog.id).collect(),
@@ -55,7 +64,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         },
     ],
     tables: &[&CHANGES],
-    pages: &[],
+    pages: &[&pages::PAGE],
     documents: &[ExportDocument {
         name: "opml",
         about: "The blogs of the config, as OPML",

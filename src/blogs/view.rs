@@ -149,7 +149,7 @@ pub fn find_change(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<ListedChange>>
     }
 }
 
-fn with_deliveries(tx: &mut Tx<'_>, change: ChangeRow) -> db::Result<ListedChange> {
+pub(super) fn with_deliveries(tx: &mut Tx<'_>, change: ChangeRow) -> db::Result<ListedChange> {
     let deliveries = match &change.digest {
         Some(digest) => store::list_deliveries_of(tx, TOPIC, digest)?
             .into_iter()
@@ -302,7 +302,8 @@ fn view(finder: &Finder, blog: &BlogDetails) -> View {
     view
 }
 
-fn check_phrase(check: &CheckRow) -> Phrase {
+/// A check in a few words.
+pub(super) fn check_phrase(check: &CheckRow) -> Phrase {
     let says = match (&check.error_message, check.changed, check.skipped) {
         (Some(error), ..) => phrase!("failed: {error}", "失敗：{error}", error),
         (None, true, _) => phrase!("something new", "新着あり"),

@@ -22,7 +22,7 @@ use crate::llm::events::ProviderCode;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
-/// No rest of the provider is longer: a day of the quota with 25 hours, and what clocks may differ.
+/// No pause of the provider is longer: a day of the quota with 25 hours, and what clocks may differ.
 const MAX_PAUSE: Duration = Duration::from_secs(25 * 60 * 60 + 10 * 60);
 
 /// What a collecting run needs.
@@ -264,7 +264,8 @@ async fn ask_permission(plan: &CollectContext, ctx: &RunContext) -> Result<Permi
     ctx.write(move |tx| reserve(tx, &quota, now)).await
 }
 
-/// Permission for one request, counted if it is given. A rest whose end a clock wrote that was ahead is forgotten.
+/// Permission for one request, counted if it is given. Ignores a pause that ends implausibly late: the clock was wrong
+/// when it was written.
 pub(super) fn reserve(tx: &mut Tx<'_>, quota: &Quota, now: Timestamp) -> db::Result<Permit> {
     let name = Subject::provider(&quota.provider);
     match pause::find(tx, &name, now)? {

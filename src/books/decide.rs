@@ -75,7 +75,7 @@ pub enum PageOutcome {
 pub enum StopReason {
     /// A request failed.
     Error,
-    /// The day's requests are used up, or the provider rests.
+    /// The day's requests are used up, or the provider is paused.
     Quota,
     /// As many as a run may take were taken.
     MaxPerRun,

@@ -254,7 +254,7 @@ async fn queue(
 /// Records how a message of a digest ended, in the transaction that marks it.
 ///
 /// The first acceptance, on any channel, delivers the books; later ones find that done. A failed or skipped
-/// message releases them by itself: selection looks at the messages that are still on their way. Refused ones rest
+/// message releases them by itself: selection considers the messages that are still on their way. Refused ones pause
 /// first, or a reader who cannot be reached would be mailed at every run for ever.
 pub fn on_delivered(tx: &mut Tx<'_>, row: &Row, outcome: DeliveryOutcome) -> db::Result<()> {
     let id = row.subject.strip_prefix(SUBJECT).and_then(|id| id.parse().ok());

@@ -31,7 +31,7 @@ pub struct Funnel {
 pub struct HeldBack {
     /// Books in digests on their way, also in that of this run.
     pub on_their_way: u64,
-    /// Books that rest because digests with them were refused.
+    /// Books that are paused because digests with them were refused.
     pub paused: u64,
     /// When the next digest is made, if none is now because the last one was refused.
     pub next_digest_at: Option<Timestamp>,

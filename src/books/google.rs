@@ -52,7 +52,7 @@ pub struct VolumePage {
 /// Why a request brought no page; each is what to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SearchError {
-    /// The provider was asked too often: let it rest.
+    /// The provider was asked too often: pause it.
     Quota {
         until: Timestamp,
         /// What it said.

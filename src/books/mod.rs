@@ -19,6 +19,7 @@ pub mod google;
 pub mod lines;
 pub mod mail;
 pub mod model;
+mod pages;
 pub mod pipeline;
 mod preview;
 pub mod prompt;

@@ -72,12 +72,12 @@ pub fn choose(
     Ok(if repeats.is_empty() { Selection::Nothing } else { Selection::Repeats(repeats) })
 }
 
-/// When `job` makes its next digest, if it rests now because the last one was refused.
+/// When `job` makes its next digest, if it is paused because the last one was refused.
 pub fn next_digest_at(tx: &mut Tx<'_>, job: &JobName, now: Timestamp) -> db::Result<Option<Timestamp>> {
     Ok(pause_end(store::refused_at(tx, job)?, now))
 }
 
-/// The end of the rest after a refusal: a server that is asked every hour does not think again sooner. A refusal that
+/// The end of the pause after a refusal: a server that is asked every hour does not think again sooner. A refusal that
 /// lies far ahead was written by a clock that has been set back since.
 fn pause_end(refused_at: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
     refused_at

@@ -17,7 +17,7 @@ pub enum SendError {
         /// What the other side asked for, if it did.
         after: Option<Duration>,
     },
-    /// The other side asks everybody to wait: the channel rests, and the attempt does not count.
+    /// The other side asks everybody to wait: the channel is paused, and the attempt does not count.
     #[error("{why}")]
     Busy {
         /// What it said.
@@ -36,7 +36,7 @@ pub enum SendError {
         /// What it said.
         why: String,
     },
-    /// The line to the other side cannot be encrypted: the channel rests for a while and is then tried again. The attempt
+    /// The line to the other side cannot be encrypted: the channel is paused for a while and then tried again. The attempt
     /// does not count.
     #[error("{why}")]
     Unsafe {

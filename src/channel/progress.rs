@@ -84,7 +84,7 @@ impl SendBudget {
         Moment { instant: Instant::now(), at: self.clock.now(), uptime: self.clock.uptime() }
     }
 
-    /// Begins anew at `moment`, for everybody who holds it.
+    /// Starts again at `moment`, for every holder.
     pub(crate) fn renew(&self, moment: Moment) {
         *self.began.lock() = moment;
     }

@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 
 use super::names::{no_such, refuse_unknown};
+use super::since::SinceArgs;
 use super::{Context, Error, Exit, Result, Stopping};
 use crate::app;
 use crate::config::value::Since;
@@ -35,9 +36,8 @@ pub(super) struct Args {
     /// Only what belongs to this job; for commits, what is on its GitLab
     #[arg(long, value_name = "NAME")]
     job: Option<String>,
-    /// Only from this day (2026-01-31) or moment on
-    #[arg(long, value_name = "TIME")]
-    since: Option<Since>,
+    #[command(flatten)]
+    since: SinceArgs,
     /// Only before this day or moment
     #[arg(long, value_name = "TIME")]
     until: Option<Since>,
@@ -93,7 +93,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
 }
 
 async fn write_document(document: &ExportDocument, args: &Args, context: &Context) -> Result {
-    if args.format.is_some() || args.since.is_some() || args.until.is_some() || args.raw || args.bom {
+    if args.format.is_some() || args.since.is_given() || args.until.is_some() || args.raw || args.bom {
         return Err(Error::usage(format!("{} has one format, and no times", document.name))
             .hint("only --job, --output and --force go with it"));
     }
@@ -150,7 +150,7 @@ async fn filter_of(args: &Args, table: &Table, context: &Context) -> Result<Tabl
     });
     Ok(TableFilter {
         owner: owner.transpose()?,
-        since: args.since.map_or(Timestamp::MIN, |since| since.moment(zone)),
+        since: args.since.moment(context).await?,
         until: args.until.map_or(Timestamp::MAX, |until| until.moment(zone)),
         ..TableFilter::default()
     })

@@ -63,7 +63,7 @@ async fn report_next(context: &Context, app: &App) -> Result<()> {
         Some((at, job)) => {
             let wait = Span::from_secs(at.since(now).as_secs());
             let wait = wait.map_or_else(|| "now".to_owned(), |wait| format!("in {wait}"));
-            info!("Next is {job}, {wait}: {}", context.times().await?.line(at));
+            info!("Next is {job}, {wait}: {}", context.speech().await?.moment(at));
         }
         None => info!("No job starts by itself: all are disabled or paused, or there is none"),
     }

@@ -4,19 +4,31 @@ use super::{Output, Result};
 use crate::channel::outbox::{self, DeliveryFilter, State};
 use crate::db::Db;
 use crate::engine::attention::{self, Waiting};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// Messages that are looked at one by one, at most.
 const MAX_LISTED: usize = 1_000;
 
 /// What to say of messages that are held, if any are.
-pub(super) fn held_sentence(waiting: Waiting) -> Option<String> {
-    Some(format!("{}: `tsuzuki delivery ls --state held`", waiting.held_phrase()?))
+pub(super) fn held_sentence(waiting: Waiting) -> Option<Phrase> {
+    let said = waiting.held_phrase()?;
+    Some(phrase!(
+        "{said}: `tsuzuki delivery ls --state held`",
+        "{said}：`tsuzuki delivery ls --state held`",
+        said
+    ))
 }
 
 /// What to say of messages that failed, if any did.
-pub(super) fn failed_sentence(waiting: Waiting) -> Option<String> {
-    Some(format!("{}: `tsuzuki delivery ls --state failed`", waiting.failed_phrase()?))
+pub(super) fn failed_sentence(waiting: Waiting) -> Option<Phrase> {
+    let said = waiting.failed_phrase()?;
+    Some(phrase!(
+        "{said}: `tsuzuki delivery ls --state failed`",
+        "{said}：`tsuzuki delivery ls --state failed`",
+        said
+    ))
 }
 
 /// The outbox at the beginning of a run, to tell what is new from what was there.

@@ -1,4 +1,4 @@
-//! What is told at the end of a run, and once only: how many commits are new, and what failed.
+//! The message at the end of a run, sent once: how many commits are new, and what failed.
 
 use serde_json::json;
 

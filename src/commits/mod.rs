@@ -23,6 +23,7 @@ mod lines;
 pub mod mailmap;
 pub mod message;
 pub mod model;
+mod pages;
 pub mod pattern;
 mod pause;
 pub mod people;

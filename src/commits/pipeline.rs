@@ -4,7 +4,7 @@ use super::events::{BRANCH, BranchCode, PERSON, PROJECT, ProjectCode, RUN, RunCo
 use super::store::export::{After as CommitKey, list_after};
 use super::store::reading::CommitRow;
 use super::store::{branches, projects};
-use super::{GitSource, KIND, commands, config, host, make, run, view};
+use super::{GitSource, KIND, commands, config, host, make, pages, run, view};
 use crate::config::Kind;
 use crate::engine::pipeline::{Example, Flag, FlagShape, Thing, Uses, WithoutChannel};
 use crate::engine::table::{After, Cell, Table, TablePage};
@@ -114,7 +114,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         },
     ],
     tables: &[&COMMITS],
-    pages: &[],
+    pages: &[&pages::PAGE],
     documents: &[],
     words: &[BranchCode::words, ProjectCode::words, RunCode::words],
     list_busy: run::store::list_busy,

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::ping::Ping;
 use super::preview::Asking;
 use super::view::{Fact, View};
-use super::{Preview, RunOutcome, Schedule, Standing};
+use super::{Block, Preview, RunOutcome, Schedule, Standing};
 use crate::config::Problem;
 use crate::db::{self, Db, Tx};
 use crate::fetch::Check;
@@ -35,6 +36,8 @@ pub struct Job {
     pub schedule: Schedule,
     /// What it does.
     pub collector: Arc<dyn Collector>,
+    /// Where its runs are reported.
+    pub ping: Option<Ping>,
 }
 
 /// What a job does. Implemented once per pipeline.
@@ -74,6 +77,12 @@ pub trait Collector: Send + Sync {
 
     /// What there is to say of the job named `name` beyond what every job has.
     fn list_facts(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Vec<Fact>> {
+        let _ = (tx, name, now);
+        Ok(Vec::new())
+    }
+
+    /// What the page of the job named `name` shows of it beyond what every job has.
+    fn list_blocks(&self, tx: &mut Tx<'_>, name: &JobName, now: Timestamp) -> db::Result<Vec<Block>> {
         let _ = (tx, name, now);
         Ok(Vec::new())
     }

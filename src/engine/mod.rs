@@ -10,6 +10,7 @@
 pub mod action;
 pub mod alert;
 pub mod attention;
+pub mod chart;
 pub mod commands;
 pub mod cut;
 pub mod daemon;
@@ -17,8 +18,10 @@ pub mod env;
 pub mod events;
 pub mod finder;
 pub mod job;
+pub mod newest;
 pub mod overview;
 pub mod page;
+pub mod ping;
 pub mod pipeline;
 pub mod preview;
 pub mod runner;
@@ -29,6 +32,7 @@ pub mod store;
 pub mod table;
 pub mod things;
 pub mod view;
+pub mod walk;
 
 pub use action::{Action, ActionOutcome, Deed, Verb};
 pub use env::JobEnv;

@@ -1,5 +1,7 @@
 //! Every job at a glance, and what needs a person: the first thing that every face shows.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::action::{Action, Verb};
@@ -42,6 +44,7 @@ pub struct Overview {
 /// A job at a glance.
 #[derive(Clone, Debug, Serialize)]
 pub struct JobOverview {
+    #[serde(rename = "job_name")]
     pub job: String,
     /// A single thing that the config of its job does not name any more, such as a blog.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,6 +89,13 @@ pub struct RunMark {
     pub message: Phrase,
 }
 
+impl RunMark {
+    /// How long it took, if it is known when it began.
+    pub fn took(&self) -> Option<Duration> {
+        self.began_at.map(|began| self.at.since(began))
+    }
+}
+
 /// Something that only a person can do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notice {
@@ -110,7 +120,7 @@ pub struct QuotaUse {
     pub used: i64,
     /// At most.
     pub per_day: u32,
-    /// When the count starts anew.
+    /// When the count starts again.
     pub resets_at: Timestamp,
 }
 

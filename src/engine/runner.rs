@@ -244,6 +244,9 @@ impl Runner {
         if let Err(error) = kept.release().await {
             warn!(job = %job.name, "Could not give the lease back, it will expire: {error}");
         }
+        if let (Some(ping), Some(outcome)) = (&job.ping, outcome_of(&outcome)) {
+            ping.send(&job.name, outcome).await;
+        }
         match (outcome, ended) {
             (Ok(report), Ok(())) => Finished::Ran(report),
             (Ok(_), Err(failure)) | (Err(failure), _) => Finished::Failed(failure),
@@ -265,16 +268,14 @@ impl Runner {
             Err(_) => false,
         };
         let new_count = outcome.as_ref().map_or(0, |report| report.new_count);
-        let (outcome, message) = match outcome {
-            Ok(report) if !report.problems.is_empty() => {
-                (report.outcome(), Phrase::list(report.problems.clone()))
-            }
-            Ok(report) => (report.outcome(), report.summary.clone()),
-            Err(failure @ Failure::Interrupted) => (RunOutcome::Interrupted, failure.phrase()),
-            // Whoever took over writes down how it ends.
-            Err(Failure::Overtaken) => return Ok(()),
-            Err(failure) => (RunOutcome::Failed, failure.phrase()),
+        // Whoever took over writes down how it ends.
+        let Some(ended_as) = outcome_of(outcome) else { return Ok(()) };
+        let message = match outcome {
+            Ok(report) if !report.problems.is_empty() => Phrase::list(report.problems.clone()),
+            Ok(report) => report.summary.clone(),
+            Err(failure) => failure.phrase(),
         };
+        let outcome = ended_as;
         match outcome {
             RunOutcome::Success | RunOutcome::Waiting => {
                 info!(target: ENDED, job = %job.name, "{}: {message}", job.name);
@@ -291,6 +292,16 @@ impl Runner {
             event::record(tx, Some(&name), &Subject::job(&name), &ended, now)
         });
         Ok(written.await?)
+    }
+}
+
+/// How a run ended; `None` when another process took it over.
+fn outcome_of(ended: &Result<Report, Failure>) -> Option<RunOutcome> {
+    match ended {
+        Ok(report) => Some(report.outcome()),
+        Err(Failure::Overtaken) => None,
+        Err(Failure::Interrupted) => Some(RunOutcome::Interrupted),
+        Err(_) => Some(RunOutcome::Failed),
     }
 }
 

@@ -170,6 +170,24 @@ impl State {
         }
     }
 
+    /// Its key: in JSON, and in the style sheet.
+    pub fn class(self) -> &'static str {
+        match self {
+            State::Ok => "ok",
+            State::New => "new",
+            State::Running => "running",
+            State::Due => "due",
+            State::Waiting => "waiting",
+            State::Quota => "quota",
+            State::Done => "done",
+            State::Failing => "failing",
+            State::Approval => "approval",
+            State::Paused => "paused",
+            State::Disabled => "disabled",
+            State::Setup => "setup",
+        }
+    }
+
     /// Its word.
     pub fn phrase(self) -> Phrase {
         match self {

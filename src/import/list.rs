@@ -51,7 +51,7 @@ pub struct KnownBlog {
 
 /// What becomes of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Chosen {
+pub struct ListSelection {
     /// What is new.
     pub new: Vec<NewBlog>,
     /// How many are there already, in the config or earlier in the list.
@@ -89,14 +89,14 @@ pub fn of_urls(text: &str) -> Vec<Candidate> {
 ///
 /// A feed is known by its address, a page without a feed by its own; a feed whose page is watched without a feed is
 /// known, too, because that feed would be found there.
-pub fn choose(candidates: &[Candidate], known: &[KnownBlog]) -> Chosen {
+pub fn choose(candidates: &[Candidate], known: &[KnownBlog]) -> ListSelection {
     let mut ids: HashSet<String> = known.iter().map(|blog| blog.id.clone()).collect();
     let mut feeds: HashSet<String> =
         known.iter().filter_map(|blog| blog.feed.as_ref()).map(comparison_key).collect();
     let mut all_pages: HashSet<String> = known.iter().map(|blog| comparison_key(&blog.url)).collect();
     let mut bare_pages: HashSet<String> =
         known.iter().filter(|blog| blog.feed.is_none()).map(|blog| comparison_key(&blog.url)).collect();
-    let mut chosen = Chosen::default();
+    let mut chosen = ListSelection::default();
     for candidate in candidates {
         let (page, feed, sitemap) = match addresses(candidate) {
             Ok(addresses) => addresses,

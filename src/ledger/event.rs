@@ -231,6 +231,15 @@ pub fn list_after(tx: &mut Tx<'_>, after: i64, limit: usize) -> db::Result<Vec<N
     )
 }
 
+/// The newest events of all, newest first.
+pub fn list_newest(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<Event>> {
+    tx.list(
+        sql!("SELECT at, job_name, subject, code, detail FROM events ORDER BY id DESC LIMIT ?1"),
+        params![limit],
+        read,
+    )
+}
+
 /// The number of the newest event; 0 when there is none.
 pub fn find_newest(tx: &mut Tx<'_>) -> db::Result<i64> {
     tx.count(sql!("SELECT COALESCE(MAX(id), 0) FROM events"), params![])

@@ -1,4 +1,4 @@
-//! One request to a provider, and what its failures mean: rest, or nothing to be done with this document.
+//! One request to a provider, and what its failures mean: a pause, or nothing to be done with this document.
 
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ pub(super) struct Question<'a> {
     pub(super) complaint: Option<&'a str>,
 }
 
-/// Why a provider rests.
+/// Why a provider is paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ProviderPause {
     /// Too many requests at this moment; it says, or we guess, how long.

@@ -1,10 +1,10 @@
 //! Asking a model: is this worth telling, and what does it say? Two providers, one set of promises.
 //!
 //! ```text
-//! Document ─ prompt ─▶ cache? ─▶ resting? ─▶ reserve ─▶ provider ─▶ checked? ─▶ stored with its cost
+//! Document ─ prompt ─▶ cache? ─▶ paused?  ─▶ reserve ─▶ provider ─▶ checked? ─▶ stored with its cost
 //!                        │           │          │           │           │ no: once more, saying why
 //!                        ▼           ▼          ▼           ▼           ▼
-//!                      answer      wait       wait        rest       rejected
+//!                      answer      wait       wait        pause      rejected
 //! ```
 //!
 //! A provider that is down, busy or used up is paused until a moment; whoever asks is told to wait and loses nothing.
@@ -147,7 +147,7 @@ pub struct Answered<T> {
 /// Why there is no answer; each variant is what the caller does next.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// Wait: the provider rests. What was asked about is not to blame.
+    /// Wait: the provider is paused. What was asked about is not to blame.
     #[error("{}", .0.why)]
     Paused(Unavailable),
     /// The provider answered, and there is no use in what it said about this document.
@@ -254,7 +254,7 @@ impl Llm {
         self.provider.takes(media_type)
     }
 
-    /// Why the provider cannot be asked now, if so: it rests, or the budget does not allow a request of that size.
+    /// Why the provider cannot be asked now, if so: it is paused, or the budget does not allow a request of that size.
     ///
     /// Ask it before anything is fetched for a question; `sizes` are those of the files, in bytes.
     pub async fn find_obstacle(

@@ -1,4 +1,4 @@
-//! The model providers of a config file, and the rests that they take.
+//! The model providers of a config file, and their pauses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -28,7 +28,7 @@ const PAUSES: [Duration; 4] = [
     Duration::from_secs(15 * 60),
     Duration::from_secs(3600),
 ];
-/// How long a provider rests that does not accept our key or our requests, unless the settings change.
+/// How long a provider is paused that rejects our key or our requests, unless the settings change.
 const LOCKED: Duration = Duration::from_secs(6 * 3600);
 
 /// The model providers of a config file.

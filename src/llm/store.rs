@@ -52,9 +52,8 @@ pub struct Usage {
 pub struct Health {
     /// Failures since it last answered.
     pub failures_in_a_row: i64,
-    /// The print of the settings under which it rests.
+    /// The fingerprint of the settings under which it is paused.
     pub paused_with: Option<String>,
-    /// Why it rests.
     pub pause_reason: Option<PauseReason>,
 }
 
@@ -158,7 +157,7 @@ pub fn find_health(tx: &mut Tx<'_>, provider: &str) -> db::Result<Health> {
     Ok(found.unwrap_or_default())
 }
 
-/// Writes down how a provider is: if it rests, under which settings and why.
+/// Stores the health of a provider: if it is paused, under which settings and why.
 pub fn put_health(
     tx: &mut Tx<'_>,
     provider: &str,

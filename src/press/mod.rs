@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A run reads the feed and takes `items_per_run` steps; a step is one screening or one summary, in the order of the
-//! seed: a pending item first, else the one that was looked at longest ago. A provider that rests ends the run and
+//! seed: a pending item first, else the one that was checked longest ago. A paused provider ends the run and
 //! costs no item a try. A run that posts nothing, because it may not or has nobody to post to, screens and leaves what
 //! is worth it pending: the summary is the text of a post.
 
@@ -21,6 +21,7 @@ mod flood;
 pub mod gone;
 pub mod model;
 mod page;
+mod pages;
 pub mod pipeline;
 mod post;
 mod preview;

@@ -133,7 +133,7 @@ pub struct Item {
     pub published_at: Timestamp,
     pub status: Status,
     pub reason: Option<Reason>,
-    /// How often it was tried in vain.
+    /// How many attempts failed.
     pub retry_count: u32,
     /// When we found it.
     pub created_at: Timestamp,

@@ -1,7 +1,7 @@
 //! What the rest of the program has to know of press releases.
 
 use super::events::{FEED, FeedCode, ITEM, ItemCode};
-use super::{Item, KIND, Keys, commands, gone, make, store, topics, view};
+use super::{Item, KIND, Keys, commands, gone, make, pages, store, topics, view};
 use crate::config::{Kind, TableKind};
 use crate::engine::pipeline::{Example, Flag, FlagShape, Thing, Uses, WithoutChannel};
 use crate::engine::table::{Cell, Table, TablePage};
@@ -55,7 +55,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         },
     ],
     tables: &[&ITEMS],
-    pages: &[],
+    pages: &[&pages::PAGE],
     documents: &[],
     words: &[ItemCode::words, FeedCode::words],
     list_busy: |_| Ok(Vec::new()),

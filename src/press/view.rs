@@ -10,7 +10,7 @@ use crate::db::{self, Tx};
 use crate::engine::cut;
 use crate::engine::silence::Silence;
 use crate::engine::things::delivery;
-use crate::engine::view::{Fact, State, View};
+use crate::engine::view::{Action, Fact, State, View};
 use crate::engine::{Finder, Verb};
 use crate::ledger::event::{self, Event};
 use crate::parse::Cut;
@@ -62,13 +62,7 @@ fn view(finder: &Finder, details: &ItemDetails) -> View {
     );
     let name = format!("{ITEM}:{}", item.id);
     let mut view = View::new(ITEM, name, title, serde_json::to_value(details).unwrap_or_default());
-    view.state = Some(match item.status {
-        _ if item.is_held => State::Approval,
-        Status::Unprocessed => State::New,
-        Status::Deferred => State::Waiting,
-        Status::Pending => State::Due,
-        Status::Processed => State::Ok,
-    });
+    view.state = Some(state_of(item));
     view.fact(phrase!("address", "アドレス"), Value::link(&item.url));
     view.fact(phrase!("state", "状態"), standing(item));
     if item.retry_count > 0 {
@@ -92,15 +86,44 @@ fn view(finder: &Finder, details: &ItemDetails) -> View {
     for sent in &details.deliveries {
         delivery::add_actions(&mut view, sent.id, state(sent));
     }
+    view.actions.extend(actions(item));
+    view
+}
+
+/// Where it stands, in the words of every thing.
+pub(super) fn state_of(item: &Item) -> State {
+    match item.status {
+        _ if item.is_held => State::Approval,
+        Status::Unprocessed => State::New,
+        Status::Deferred => State::Waiting,
+        Status::Pending => State::Due,
+        Status::Processed => State::Ok,
+    }
+}
+
+/// What a person can do about it.
+pub(super) fn actions(item: &Item) -> Vec<Action> {
+    let (id, about) = (item.id, numbered(item.id));
+    let mut actions = Vec::new();
     if item.status != Status::Pending {
         let label = phrase!("look at it again", "もう一度確認する");
-        view.act(Verb::Retry, &numbered(item.id), label, format!("item retry {}", item.id));
+        actions.push(Action::new(Verb::Retry, &about, label, format!("item retry {id}")));
     }
     if item.status != Status::Processed {
         let label = phrase!("skip it", "対象外にする");
-        view.act(Verb::Skip, &numbered(item.id), label, format!("item skip {}", item.id));
+        actions.push(Action::new(Verb::Skip, &about, label, format!("item skip {id}")));
     }
-    view
+    actions
+}
+
+/// What a status is called.
+pub(super) fn status_phrase(status: Status) -> Phrase {
+    match status {
+        Status::Unprocessed => phrase!("not screened yet", "未判定"),
+        Status::Deferred => phrase!("put off", "延期"),
+        Status::Pending => phrase!("waiting to be posted", "投稿待ち"),
+        Status::Processed => phrase!("done", "完了"),
+    }
 }
 
 /// That nothing new has come for much longer than usual.

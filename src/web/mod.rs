@@ -9,6 +9,7 @@ mod act;
 mod api;
 mod assets;
 mod badge;
+mod chart;
 mod client;
 mod guard;
 mod headers;
@@ -52,6 +53,7 @@ use tracing::{error, info, warn};
 use crate::config::{MissingSecret, Web};
 use crate::db::Db;
 use crate::engine::daemon::{self, StartRequests, Starter};
+use crate::engine::page::ExtraPage;
 use crate::engine::{Finder, Progress};
 use crate::text::Language;
 use crate::time::Clock;
@@ -79,7 +81,7 @@ pub struct Pages {
     metrics: Arc<Metrics>,
     starter: Starter,
     requests: Arc<Mutex<Option<StartRequests>>>,
-    more: Router,
+    extra: Option<ExtraPage>,
 }
 
 impl Pages {
@@ -98,7 +100,7 @@ impl Pages {
             metrics: Arc::default(),
             starter,
             requests: Arc::new(Mutex::new(Some(requests))),
-            more: Router::new(),
+            extra: None,
         }
     }
 
@@ -113,9 +115,9 @@ impl Pages {
         Some(Finder { now: self.clock.now(), ..finder })
     }
 
-    /// The same and pages that this room does not know, behind the same password and headers.
-    pub fn join(self, more: Router) -> Self {
-        Self { more, ..self }
+    /// The same and a page of this process alone.
+    pub fn with_page(self, page: ExtraPage) -> Self {
+        Self { extra: Some(page), ..self }
     }
 }
 
@@ -182,7 +184,7 @@ fn prompt_router(web: &Web, pages: &Pages) -> Router {
 fn router(web: &Web, pages: &Pages) -> Result<Router, Error> {
     let routes = routes();
     let guard = Arc::new(Guard::new(web, AccessTable::new(&routes), pages.db.clone())?);
-    let router = route::build(routes).fallback(not_found).with_state(pages.clone()).merge(pages.more.clone());
+    let router = route::build(routes).fallback(not_found).with_state(pages.clone());
     let same_origin = CsrfLayer::new().with_rejection_response(|_| {
         (StatusCode::FORBIDDEN, "this was asked for by another site\n").into_response()
     });
@@ -261,8 +263,9 @@ impl Bound {
 
     /// Serves until `stop` is cancelled; requests under way get a few seconds to end.
     pub async fn serve(self, stop: &CancellationToken) {
-        for address in self.addresses() {
-            info!("Prompt pages at http://{address}/p/…");
+        if let [dashboard, prompts @ ..] = self.addresses().as_slice() {
+            info!("Dashboard at http://{dashboard}/");
+            prompts.iter().for_each(|address| info!("Prompt pages at http://{address}/p/…"));
         }
         let (listener, router) = self.dashboard;
         let dashboard = serve_router(Limited::new(listener, Limits::DASHBOARD), router, stop);

@@ -730,8 +730,7 @@ fn mails_can_be_written_to_files() {
 fn bad_channel_tables_are_refused_with_a_reason() {
     let read = |text: &str| {
         let path = std::path::Path::new("tsuzuki.toml");
-        let config =
-            tsuzuki::config::parse(text, path, tsuzuki::app::kinds(), &tsuzuki::config::Env::of_process());
+        let config = tsuzuki::config::parse(text, path, tsuzuki::app::kinds(), &tsuzuki::config::Env::of([]));
         let problems = match config {
             Err(problems) => problems,
             Ok(config) => match ChannelSet::read(&config.channels, &config.app.timezone) {
@@ -799,6 +798,7 @@ fn deliveries_are_listed_shown_and_decided_on_the_command_line() {
         post.send().await;
         let run = async |args: &str| {
             let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+            command.env("TZ", "Asia/Tokyo");
             command
                 .current_dir(fixture.dir.path())
                 .args(args.split(' '))
@@ -815,15 +815,18 @@ fn deliveries_are_listed_shown_and_decided_on_the_command_line() {
         let (_, table, words) = run("delivery ls").await;
         assert!(table.contains("failed") && words.contains("delivery retry"), "{table}{words}");
         let (code, shown, _) = run(&format!("delivery show {failed}")).await;
-        assert!(code == 0 && shown.contains("because: the webhook answered with status 400"), "{shown}");
+        assert!(
+            code == 0 && shown.contains("last error      the webhook answered with status 400"),
+            "{shown}"
+        );
         let (code, _, words) = run("delivery show 999").await;
         assert!(code == 1 && words.contains("hint:"), "{words}");
         let (code, _, words) = run(&format!("delivery approve {failed}")).await;
         assert!(code == 1 && words.contains("only a held message"), "{words}");
         let (code, _, words) = run(&format!("delivery retry {failed}")).await;
-        assert!(code == 0 && words.contains("is ready"), "{words}");
+        assert!(code == 0 && words.contains(": queued"), "{words}");
         let (code, _, words) = run(&format!("delivery skip {failed}")).await;
-        assert!(code == 0 && words.contains("is skipped"), "{words}");
+        assert!(code == 0 && words.contains(": discarded"), "{words}");
         let (code, _, words) = run("delivery ls --state fialed").await;
         assert!(code == 2 && words.contains("did you mean `failed`?"), "{words}");
         let (code, _, words) = run("delivery retry --channel hok").await;

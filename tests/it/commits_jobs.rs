@@ -32,7 +32,7 @@ fn job(name: &str, gitlab: &GitLab, more: &str) -> String {
 }
 
 pub(crate) fn app(db: &Db, text: &str) -> App {
-    let config = config::parse(text, Path::new("test.toml"), app::kinds(), &Env::of_process());
+    let config = config::parse(text, Path::new("test.toml"), app::kinds(), &Env::of([]));
     let config = config.unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)));
     App::new(&config, db.clone()).unwrap()
 }

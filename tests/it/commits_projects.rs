@@ -197,7 +197,7 @@ fn a_branch_is_forgotten_after_a_preview_and_an_unknown_run_is_refused() {
 
 async fn run(dir: &Path, arguments: &'static [&'static str]) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
-    command.args(arguments).current_dir(dir).env_clear();
+    command.args(arguments).current_dir(dir).env_clear().env("TZ", "Asia/Tokyo");
     let ended = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
 }

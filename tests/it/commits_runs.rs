@@ -446,6 +446,7 @@ pub(crate) fn tick(clock: &Clock) -> tokio::task::JoinHandle<()> {
 
 fn tsuzuki(dir: &Path, arguments: &[&str], fail_at: Option<&str>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
+    command.env("TZ", "Asia/Tokyo");
     command.arg("-c").arg(dir.join("tsuzuki.toml")).args(arguments).current_dir(dir);
     command.env_remove("TSUZUKI_STORE_URL").env_remove("TSUZUKI_CONFIG").env("TEST_TOKEN", TOKEN);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -120,8 +120,8 @@ fn tables(place: &str) -> Vec<(String, Vec<String>)> {
 
 #[test]
 fn every_key_of_a_job_is_read_by_its_kind_or_named_as_unused() {
-    // Read for every job by the config itself and by `app`, which makes the schedule.
-    let of_all = ["name", "kind", "every", "cron", "timezone", "enabled"];
+    // Read for every job by the config itself and by `app`, which makes schedule and ping.
+    let of_all = ["name", "kind", "every", "cron", "timezone", "enabled", "ping"];
     let of_kind = ["deliver", "first_run", "hold_above", "allow_private"];
     let tables = tables("job");
     assert_eq!(tables.len(), app::job_kinds().count());

@@ -88,7 +88,8 @@ fn no_private_word_is_a_name() {
     for file in sources() {
         let path = file.strip_prefix(crate::architecture::root()).unwrap();
         let is_face = path.starts_with("src/cli") || path.starts_with("src/web");
-        let code = without_texts(&code_of(&file));
+        // The one that belongs to `axum` cannot be called otherwise.
+        let code = without_texts(&code_of(&file)).replace("http::request::Parts", "");
         let names = names(&code);
         let more = if is_face { &[] } else { GONE_BELOW_THE_FACES };
         let met = GONE.iter().chain(more).filter(|word| names.contains(**word));
@@ -194,6 +195,8 @@ const MAY_NAME_PIPELINES: &[&str] = &[
     "src/cli/commits.rs",
     "src/cli/project.rs",
     "src/cli/branch.rs",
+    "src/cli/examples.rs",
+    "src/cli/help.rs",
     "src/web/prompt.rs",
 ];
 

@@ -29,7 +29,7 @@ pub(crate) fn channels(text: &str) -> Arc<ChannelSet> {
 
 /// The same from a file that stands there.
 pub(crate) fn channels_at(path: &std::path::Path, text: &str) -> Arc<ChannelSet> {
-    let config = config::parse(text, path, tsuzuki::app::kinds(), &Env::of_process())
+    let config = config::parse(text, path, tsuzuki::app::kinds(), &Env::of([]))
         .unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)));
     Arc::new(
         ChannelSet::read(&config.channels, &config.app.timezone)

@@ -58,6 +58,7 @@ pub(crate) fn job(
         enabled: true,
         schedule: Schedule::new(&spec, Duration::from_secs(3600), jiff::tz::TimeZone::UTC),
         collector: Arc::clone(&work) as Arc<dyn Collector>,
+        ping: None,
     };
     (job, work)
 }

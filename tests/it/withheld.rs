@@ -74,7 +74,7 @@ fn day(number: u32) -> Timestamp {
 async fn run(fixture: &Fixture, at: Timestamp, args: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));
     command.arg("-c").arg(fixture.dir.path().join("tsuzuki.toml")).arg("run").args(args);
-    command.env_clear().env("TSUZUKI_NOW", at.to_string());
+    command.env_clear().env("TZ", "Asia/Tokyo").env("TSUZUKI_NOW", at.to_string());
     ends_with(&output_beside(command).await, 0)
 }
 

@@ -190,6 +190,11 @@ impl Config {
     }
 }
 
+/// The variables that are set and replace a key, each with that key.
+pub fn list_overrides(kinds: &[Kind], env: &Env) -> Vec<(&'static str, String)> {
+    overrides::list_keys(kinds).filter(|(variable, _)| env.find(variable).is_some()).collect()
+}
+
 /// Where the config file is: as the command line says, `$TSUZUKI_CONFIG`, the working directory, the user's XDG directory, the
 /// system's.
 ///

@@ -44,7 +44,7 @@ mod value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub use backup::{BackupError, BackupReport, backup, refuse_if_open, restore};
+pub use backup::{BackupError, BackupReport, backup, prune_backups, refuse_if_open, restore};
 pub use copy::{DatabaseMove, MoveError, MovePlan, MoveReport, MoveStep, MovedTable, TargetState};
 pub use dialect::Dialect;
 pub use error::{Error, Result};

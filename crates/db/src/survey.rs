@@ -155,7 +155,7 @@ pub async fn check_integrity(db: &Db) -> Result<Vec<String>> {
     .await
 }
 
-/// Drops every table of ours and makes them anew, empty. What belongs to others stays; if it needs a table of ours,
+/// Drops every table of ours and creates them again, empty. What belongs to others stays; if it needs a table of ours,
 /// the database refuses, and nothing is changed.
 pub async fn reset(db: &Db) -> Result<()> {
     db.write(|tx| {

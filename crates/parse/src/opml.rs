@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quick_xml::escape::escape;
 
 use super::decode;
-use super::elements::{Piece, pieces};
+use super::elements::{ElementPiece, pieces};
 
 /// Feeds that are read from one list.
 const MAX_FEEDS: usize = 100_000;
@@ -54,11 +54,11 @@ pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<FeedList, NotOp
     let mut open: Vec<Option<Arc<str>>> = Vec::new();
     for piece in pieces(&text) {
         match piece {
-            Piece::Open(element) if element.local().eq_ignore_ascii_case("opml") => {
+            ElementPiece::Open(element) if element.local().eq_ignore_ascii_case("opml") => {
                 is_opml = true;
                 root = Some(true);
             }
-            Piece::Open(element) if element.local().eq_ignore_ascii_case("outline") => {
+            ElementPiece::Open(element) if element.local().eq_ignore_ascii_case("outline") => {
                 is_opml = true;
                 let title = element.attribute(&["title", "text"]).map(shortened);
                 let kind = element.attribute(&["type"]).unwrap_or_default();
@@ -80,10 +80,10 @@ pub fn parse(bytes: &[u8], content_type: Option<&str>) -> Result<FeedList, NotOp
                     open.push(folder);
                 }
             }
-            Piece::Close(name) if name.eq_ignore_ascii_case("outline") => {
+            ElementPiece::Close(name) if name.eq_ignore_ascii_case("outline") => {
                 open.pop();
             }
-            Piece::Close(name) if name.eq_ignore_ascii_case("opml") => root = Some(false),
+            ElementPiece::Close(name) if name.eq_ignore_ascii_case("opml") => root = Some(false),
             _ => {}
         }
     }

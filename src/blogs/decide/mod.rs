@@ -36,7 +36,7 @@ pub enum Target {
     Nowhere,
 }
 
-/// Whether a blog rests, by a person's word or because it is gone.
+/// Whether a blog is paused, by a person or because it is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PauseFlag {
     /// It is checked when its time has come.

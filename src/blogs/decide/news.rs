@@ -35,7 +35,7 @@ impl News {
 }
 
 /// What a sitemap that is read for the first time lists and its `lastmod` proves new. Where most addresses have a new one, the site
-/// was built anew, and that proves nothing.
+/// was rebuilt, and that proves nothing.
 pub(super) fn proven_new(
     entries: &[FoundEntry],
     unseen: &[&FoundEntry],

@@ -42,7 +42,7 @@ pub(super) fn decide_check(
         }
         CheckFailureKind::Gone => {
             pause = Some(trouble.message.clone());
-            // It rests under the settings of today: only other ones wake it.
+            // It is paused under the settings of today: only other settings resume it.
             if !same_settings(blog, remembered) {
                 forget_documents(remembered);
             }

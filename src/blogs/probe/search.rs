@@ -133,7 +133,7 @@ impl ProbeRun<'_> {
         miss.is_passing && self.state.failures_in_a_row < SURE_AFTER
     }
 
-    /// The page, read anew and kept for the detector that reads links.
+    /// The page, read again and kept for the detector that reads links.
     async fn page_for_search(&mut self) -> Result<&PageRead, Miss> {
         if self.page.is_none() {
             let accept = format!("{PAGE_TYPES}, {FEED_TYPES}");

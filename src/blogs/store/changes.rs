@@ -188,6 +188,32 @@ pub fn list_changes(tx: &mut Tx<'_>, filter: &ChangeFilter, limit: usize) -> db:
     tx.list(text, params![filter.job, filter.blog, filter.code, limit], read)
 }
 
+/// The newest changes before a number, of one job, of one blog, or of all.
+pub fn list_changes_before(
+    tx: &mut Tx<'_>,
+    before: i64,
+    job: Option<&str>,
+    blog: Option<&str>,
+    limit: usize,
+) -> db::Result<Vec<ChangeRow>> {
+    let text = match (blog, job) {
+        (Some(_), _) => sql!(
+            "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
+             WHERE blog_id = ?3 AND job_name = COALESCE(?2, job_name) AND id < ?1 ORDER BY id DESC LIMIT ?4"
+        ),
+        (None, Some(_)) => sql!(
+            "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
+             WHERE job_name = ?2 AND blog_id = COALESCE(?3, blog_id) AND id < ?1 ORDER BY id DESC LIMIT ?4"
+        ),
+        (None, None) => sql!(
+            "SELECT id, job_name, blog_id, found_at, code, held, detail, digest FROM blog_changes
+             WHERE id < ?1 AND job_name = COALESCE(?2, job_name) AND blog_id = COALESCE(?3, blog_id)
+             ORDER BY id DESC LIMIT ?4"
+        ),
+    };
+    tx.list(text, params![before, job, blog, limit], read)
+}
+
 /// The change with that number.
 pub fn find_change(tx: &mut Tx<'_>, id: i64) -> db::Result<Option<ChangeRow>> {
     tx.find(

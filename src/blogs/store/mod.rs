@@ -10,7 +10,8 @@ use std::collections::{HashMap, HashSet};
 
 pub use changes::{
     ChangeDelivery, ChangeFilter, ChangeRow, are_unannounced, count_unannounced, find_change,
-    find_found_since, list_changes, list_deliveries_of, list_unannounced, mark_digest, prune_changes,
+    find_found_since, list_changes, list_changes_before, list_deliveries_of, list_unannounced, mark_digest,
+    prune_changes,
 };
 use entries::add_entries;
 pub use entries::{EntryRow, find_seen, list_entries_at};
@@ -333,7 +334,7 @@ pub fn list_not_before(
     )
 }
 
-/// Ends the rest of a blog; `false` if it was not paused.
+/// Resumes a blog; `false` if it was not paused.
 pub fn resume(tx: &mut Tx<'_>, blog_id: &str, now: Timestamp) -> db::Result<bool> {
     let was_paused = pause::reset(tx, &subject(blog_id))?;
     if was_paused {

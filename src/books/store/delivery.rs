@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 use crate::{params, sql};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// The longest that a book rests after refusals.
+/// The longest pause of a book after refusals.
 const MAX_PAUSE: Duration = Duration::from_secs(32 * 24 * 60 * 60);
 
 /// A digest that was handed to the outbox.
@@ -28,7 +28,7 @@ pub struct QueuedDigest {
     pub isbns: Vec<Isbn13>,
 }
 
-/// The books that a job has not delivered and that neither rest nor are in a message on its way, newest first.
+/// The books that a job has not delivered and that are neither paused nor in a message on its way, newest first.
 ///
 /// The newest is the one found last; among those found together, the one published last.
 pub fn list_undelivered(tx: &mut Tx<'_>, job: &JobName, limit: u32, now: Timestamp) -> db::Result<Vec<Book>> {
@@ -48,7 +48,7 @@ pub fn list_undelivered(tx: &mut Tx<'_>, job: &JobName, limit: u32, now: Timesta
              ORDER BY j.first_seen_at DESC, COALESCE(b.published_date, '') DESC, j.isbn13
              LIMIT ?2"
         ),
-        // A rest that ends later than any can was begun under a clock that has been set back since.
+        // Ignore a pause that ends implausibly late: the clock was wrong when it was written.
         params![job, limit, now, now.plus(MAX_PAUSE), TOPIC, SUBJECT],
         super::books::read,
     )
@@ -67,7 +67,7 @@ pub fn refused_at(tx: &mut Tx<'_>, job: &JobName) -> db::Result<Option<Timestamp
     Ok(newest.flatten())
 }
 
-/// Notes that every message of a digest failed, and lets its books rest: longer each time, so that one which makes
+/// Notes that every message of a digest failed, and pauses its books: longer each time, so that one which makes
 /// every mail be refused does not keep the others back.
 pub fn mark_refused(tx: &mut Tx<'_>, digest: &QueuedDigest, now: Timestamp) -> db::Result<()> {
     tx.execute(sql!("UPDATE book_digests SET refused_at = ?2 WHERE id = ?1"), params![digest.id, now])?;

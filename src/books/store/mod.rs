@@ -1,6 +1,7 @@
 //! The SQL of books: what was found, what was delivered, and the prompts that links lead to.
 
 mod books;
+mod covers;
 mod delivery;
 mod export;
 mod import;
@@ -8,6 +9,7 @@ mod token;
 mod view;
 
 pub use books::{add_job_book, find_book, has_book, has_books, mark_unwanted, put_book};
+pub use covers::{Place, SeenBook, list_books_behind};
 pub use delivery::{
     BookPause, QueuedDigest, add_digest, count_on_their_way, count_paused, count_undelivered, count_waiting,
     find_digest, last_digest_at, list_pauses, list_repeatable, list_undelivered, mark_delivered,

@@ -26,7 +26,7 @@ const SKEW: Duration = Duration::from_secs(25 * 3600);
 const PAGES: usize = 10;
 const PER_PAGE: usize = 40;
 const WHO_AM_I: &str = "api/v1/accounts/verify_credentials";
-/// How long to rest when a rate limit does not say.
+/// How long to pause when a rate limit does not say.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(300);
 
 /// One account on one instance.

@@ -1,4 +1,4 @@
-//! What a person may do with a message: retry, approve, skip, confirm; and wake a channel that rests.
+//! What a person may do with a message: retry, approve, skip, confirm; and resume a paused channel.
 
 use super::events::DeliveryCode;
 use super::model::{DeliveryOutcome, Row, State};
@@ -159,7 +159,7 @@ pub fn skip_job(tx: &mut Tx<'_>, job: &str, topics: &Topics, now: Timestamp) -> 
     Ok(done)
 }
 
-/// Ends the rest of a channel and makes what waits for it due; answers whether it rested, and how much is due.
+/// Resumes a channel and makes what waits for it due; answers whether it was paused, and how much is due.
 pub fn resume_channel(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<(bool, u64)> {
     let was_paused = pause::reset(tx, &Subject::channel(channel))?;
     claim::put_locked_with(tx, channel, None)?;

@@ -40,6 +40,6 @@ pub use model::{Added, Attempted, DeliveryOutcome, NewMessage, Row, State, Suspi
 pub use report::SendReport;
 pub use restored::{Provenance, notice_restore};
 pub use sender::Sender;
-pub use store::{add, count_in_hand, find, find_by_key, find_open, suspect};
+pub use store::{add, count_in_hand, find, find_open, suspect};
 pub use topics::{OnDelivered, Topics};
 pub use waiting::{ChannelWait, WaitCause, list_waits};

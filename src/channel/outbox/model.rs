@@ -87,7 +87,7 @@ impl Suspicion {
     }
 }
 
-// A doubt that we do not know is not none: without it the message would be sent blindly.
+// An unknown suspicion is an error, not none: without it the message would be sent blindly.
 crate::db::from_text!(State = "a state" Suspicion = "a suspicion");
 
 /// A message to add. Do it in the transaction that decides it.
@@ -99,7 +99,7 @@ pub struct NewMessage<'a> {
     pub channel: &'a str,
     /// Who gets it, in the channel's own words.
     pub recipient: &'a str,
-    /// Whose message it is: the name under which the owner's `settled` is registered.
+    /// Whose message it is: the name under which the owner's `on_delivered` is registered.
     pub topic: &'a str,
     /// What it is about, in the owner's words: an item's URL, a delivery's number.
     pub subject: &'a str,
@@ -162,7 +162,7 @@ pub struct Row {
     pub not_before: Timestamp,
     /// How often it was tried.
     pub attempts: u32,
-    /// How many looks in a row have failed, while nobody knows whether it was sent.
+    /// How many checks in a row have failed, while nobody knows whether it was sent.
     pub resolve_attempts: u32,
     pub first_attempt_at: Option<Timestamp>,
     pub last_attempt_at: Option<Timestamp>,
@@ -203,7 +203,7 @@ impl Row {
         self.lease_until.map(|until| Lease { until, uptime: self.lease_uptime.clone() })
     }
 
-    /// Why one that was sent was not sent now: it was doubted, and found on the other side.
+    /// Why a sent message was not sent now: it was suspected, and found on the other side.
     pub fn found_there(&self) -> Option<String> {
         let suspicion = self.suspicion.filter(|_| self.state == State::Sent)?;
         Some(format!("it was there already: {}", suspicion.words()))

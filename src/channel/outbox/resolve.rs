@@ -49,7 +49,7 @@ impl Sender {
                         let again =
                             claim::mark_sending_again(tx, &held, &owner, uptime.as_ref(), lease, is_blind)?;
                         if let Some(row) = &again {
-                            // One that was only doubted was not sent before, as far as we know.
+                            // A message that was only suspected was not sent before, as far as we know.
                             let code = if held.attempts == 0 {
                                 DeliveryCode::Cleared
                             } else {

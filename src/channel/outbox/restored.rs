@@ -7,7 +7,7 @@ use super::store;
 use crate::db::{self, Restore, Tx};
 use crate::time::Timestamp;
 
-/// After this long a restore casts no doubt on anything.
+/// After this long a restore makes nothing suspect.
 const AT_MOST: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// How the things that a message tells were found.

@@ -30,7 +30,7 @@ use crate::time::{Clock, Timestamp};
 const MAX_PACE_WAIT: Duration = Duration::from_secs(20);
 /// How long a send under way may go on after we were asked to stop.
 const GRACE: Duration = Duration::from_secs(5);
-/// How often the loop looks when nothing wakes it.
+/// How often the loop polls when nothing wakes it.
 const POLL_EVERY: Duration = Duration::from_secs(5);
 
 /// Sends what is due; cheap to clone.
@@ -329,7 +329,7 @@ async fn wait_after(done: db::Result<()>, turn: &CancellationToken) {
     }
 }
 
-/// The rest that the channel has to keep, unless its credentials have changed since it was locked, or a clock wrote its
+/// The pause that the channel has to keep, unless its credentials have changed since it was locked, or a clock wrote its
 /// end which was ahead.
 fn find_pause(
     tx: &mut Tx<'_>,

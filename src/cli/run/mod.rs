@@ -16,6 +16,7 @@ use crate::db::Open;
 use crate::engine::{DeliveryMode, Finished, Job, Runner, Selection, Skipped, runner, store};
 use crate::fail;
 use crate::id::JobName;
+use crate::phrase;
 use crate::phrase::Phrase;
 use crate::text::nearest;
 
@@ -180,7 +181,7 @@ async fn run_jobs(
     };
     let (finished, sent) = tokio::join!(running, sending);
     let sent = sent?;
-    sent.tell(&context.out, &context.speech().await?);
+    sent.tell(&context.out);
     before.tell(db, (sent.held, sent.failed), &context.out).await?;
     let is_first = |(name, finished): &&(JobName, Finished)| {
         matches!(finished, Finished::Ran(_)) && !known.iter().any(|state| state.job_name == name.as_str())
@@ -225,8 +226,17 @@ async fn plan(
     }
     for plan in &planned {
         match &plan.skipped {
-            Some(why) => context.out.line(format!("{}: would not run: {}", plan.job, speech.phrase(why)))?,
-            None => context.out.line(format!("{}: would run", plan.job))?,
+            Some(why) => context.out.line(speech.phrase(&phrase!(
+                "{job}: would not run: {why}",
+                "{job}：実行されません：{why}",
+                job = &plan.job,
+                why
+            )))?,
+            None => context.out.line(speech.phrase(&phrase!(
+                "{job}: would run",
+                "{job}：実行されます",
+                job = &plan.job
+            )))?,
         }
         for step in &plan.steps {
             context.out.line(format!("  {}", speech.phrase(step)))?;
@@ -237,6 +247,7 @@ async fn plan(
 
 #[derive(Serialize)]
 struct Planned {
+    #[serde(rename = "job_name")]
     job: JobName,
     skipped: Option<Phrase>,
     steps: Vec<Phrase>,

@@ -31,7 +31,7 @@ impl TargetCollector {
         }
     }
 
-    /// Forgets what was left out, for being old or unreadable: the whole history is walked again and decides anew.
+    /// Forgets what was left out, for being old or unreadable: the whole history is walked again and decides again.
     pub(super) async fn reset_left_out(&self) -> Result<(), Halt> {
         while self.write(|tx, place| pages::reset_left_out(tx, place, WRITTEN_AT_ONCE)).await? > 0 {
             self.check_stop()?;

@@ -122,7 +122,7 @@ impl Asker {
                 },
                 Err(error) if error.is_retryable() && error.status().is_none() => {
                     let pause = error.retry_after();
-                    // The fetcher's own rest from this host was no try.
+                    // The fetcher's own pause of this host was no attempt.
                     if pause.is_none() {
                         failures += 1;
                         last = Some(error.to_string());

@@ -48,7 +48,7 @@ pub fn begin(running: Option<Running>, sharing: Sharing) -> Begin {
 /// Which targets of an earlier run are to be taken up again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Again {
-    /// Those that were never settled (`bulk resume`).
+    /// Those that never ended (`bulk resume`).
     Pending,
     /// Those that failed (`bulk retry-failed`).
     Failed,

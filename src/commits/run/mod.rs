@@ -80,15 +80,15 @@ pub type Watch = Arc<dyn Fn(&RunProgress) + Send + Sync>;
 /// How far a run is.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct RunProgress {
-    /// Targets settled.
+    /// Targets that have ended.
     pub done: i64,
     /// Targets in all.
     pub total: i64,
     /// Targets that failed.
     pub failed: i64,
-    /// Commits stored by the targets that this process has settled.
+    /// Commits stored by the targets that this process has completed.
     pub new_commits: i64,
-    /// The target that was taken, read on or settled last.
+    /// The target that was taken, read on or completed last.
     pub target: String,
     /// How far that target is, while it is being read.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ pub struct RunProgress {
 /// What came of wanting to collect.
 #[derive(Debug)]
 pub enum Ended {
-    /// The targets we could get at are settled.
+    /// The targets we could get at have ended.
     Worked(WorkedRun),
     /// Another process works on the run.
     Busy(RunRow, Holder),

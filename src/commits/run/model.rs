@@ -22,7 +22,7 @@ use crate::time::Timestamp;
 pub enum RunStatus {
     /// Targets are pending.
     Running,
-    /// Every target is settled.
+    /// Every target has ended.
     Completed,
     /// Somebody ended it early.
     Cancelled,
@@ -103,7 +103,7 @@ fn as_text<S: serde::Serializer>(run_id: &RunId, serializer: S) -> Result<S::Ok,
 }
 
 impl RunRow {
-    /// How many targets are not settled.
+    /// How many targets have not ended.
     pub fn pending_count(&self) -> i64 {
         self.total_targets - self.completed_count - self.failed_count
     }
@@ -135,7 +135,7 @@ pub struct Summary {
     pub state: &'static str,
     /// The processes that work on it at this moment.
     pub workers: Vec<Holder>,
-    /// Targets not settled.
+    /// Targets that have not ended.
     pub pending_count: i64,
     /// Commits stored by the run so far.
     pub new_commits_count: i64,
@@ -162,7 +162,7 @@ pub struct TargetRow {
     pub new_commits_count: Option<i64>,
     /// Why it failed.
     pub error_message: Option<String>,
-    /// When it was settled.
+    /// When it ended.
     pub processed_at_utc: Option<Timestamp>,
     /// Commits stored so far, whatever the state.
     pub stored_count: i64,

@@ -279,7 +279,7 @@ pub fn list_collected(tx: &mut Tx<'_>, host: &str) -> db::Result<Vec<Target>> {
             pairs!(),
             ",
              wanted (project_id, branch_name) AS (
-               SELECT project_id, branch_name FROM pairs WHERE project_id IS NOT NULL
+               SELECT project_id, branch_name FROM pairs WHERE branch_name IS NOT NULL
                UNION
                SELECT project_id, branch_name FROM branches
                WHERE added_at IS NOT NULL OR complete_head IS NOT NULL OR walking_head IS NOT NULL)

@@ -1,22 +1,24 @@
 //! The SQL of the commits pipeline.
 
 /// `pairs`, for `WITH RECURSIVE`: every project and branch that has commits, by steps through the index; the last row
-/// is NULL.
+/// of each project has no branch.
+///
+/// A step compares one column at a time: of a comparison of both, SQLite looks up the first alone and reads the rest of the project.
 macro_rules! pairs {
     () => {
-        "pairs (project_id, branch_name) AS (
-           SELECT first.project_id, first.branch_name
-           FROM (SELECT project_id, branch_name FROM commits
-             ORDER BY project_id, branch_name LIMIT 1) first
+        "places (project_id) AS (
+           SELECT MIN(project_id) FROM commits
            UNION ALL
-           SELECT
-             (SELECT c.project_id FROM commits c
-              WHERE (c.project_id, c.branch_name) > (pairs.project_id, pairs.branch_name)
-              ORDER BY c.project_id, c.branch_name LIMIT 1),
-             (SELECT c.branch_name FROM commits c
-              WHERE (c.project_id, c.branch_name) > (pairs.project_id, pairs.branch_name)
-              ORDER BY c.project_id, c.branch_name LIMIT 1)
-           FROM pairs WHERE pairs.project_id IS NOT NULL)"
+           SELECT (SELECT MIN(c.project_id) FROM commits c WHERE c.project_id > places.project_id)
+           FROM places WHERE places.project_id IS NOT NULL),
+         pairs (project_id, branch_name) AS (
+           SELECT places.project_id,
+             (SELECT MIN(c.branch_name) FROM commits c WHERE c.project_id = places.project_id)
+           FROM places WHERE places.project_id IS NOT NULL
+           UNION ALL
+           SELECT pairs.project_id, (SELECT MIN(c.branch_name) FROM commits c
+             WHERE c.project_id = pairs.project_id AND c.branch_name > pairs.branch_name)
+           FROM pairs WHERE pairs.branch_name IS NOT NULL)"
     };
 }
 

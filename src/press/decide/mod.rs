@@ -61,14 +61,14 @@ impl Event {
     }
 }
 
-/// How patient a job is.
+/// How often and how long a job tries an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryLimits {
-    /// An item is closed when it was tried in vain more often than this.
+    /// An item is closed after more failed attempts than this.
     pub max_retries: u32,
     /// What becomes of an item that is not worth a summary.
     pub not_valuable: NotValuable,
-    /// How long an item whose page does not change is looked at again.
+    /// How long an item whose page does not change is checked again.
     pub wait_for_page: Duration,
 }
 
@@ -98,7 +98,7 @@ pub struct Transition {
     pub status: Status,
     /// The new reason; none while it is on its way.
     pub reason: Option<Reason>,
-    /// The new number of tries in vain.
+    /// The new number of failed attempts.
     pub retry_count: u32,
     pub last_checked_at: Timestamp,
     /// Not to be looked at earlier.

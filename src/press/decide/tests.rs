@@ -38,7 +38,7 @@ fn limits() -> RetryLimits {
     RetryLimits { max_retries: 3, not_valuable: NotValuable::Defer, wait_for_page: 30 * DAY }
 }
 
-/// `status/reason/retry` after the event, with one try in vain before; `-` where the event means nothing.
+/// `status/reason/retry` after the event, with one failed attempt before; `-` where the event means nothing.
 ///
 /// Section 3.3 of the document: worth → 2; posted → 3/0; not worth and not ready → 1 with 1 or 2, retry + 1;
 /// downloads and APIs → 1 with 3, 4 or 5, retry + 1. Section 3.4: processed items are left alone.

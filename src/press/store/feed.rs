@@ -97,16 +97,6 @@ fn read_feed(row: &Row<'_>) -> db::Result<FeedState> {
     })
 }
 
-/// When a feed was last read, or had not changed.
-pub fn find_last_success(tx: &mut Tx<'_>, job: &JobName, feed_url: &str) -> db::Result<Option<Timestamp>> {
-    let last = tx.find(
-        sql!("SELECT last_success_at FROM press_feeds WHERE job_name = ?1 AND feed_url = ?2"),
-        params![job, feed_url],
-        |row| row.get(0),
-    )?;
-    Ok(last.flatten())
-}
-
 /// Remembers a feed that was read, or that has not changed.
 pub fn put_feed(
     tx: &mut Tx<'_>,

@@ -16,7 +16,7 @@ pub struct ImportedItem {
     pub published_at: Timestamp,
     pub status: Status,
     pub reason: Option<Reason>,
-    /// How often it was tried in vain.
+    /// How many attempts failed.
     pub retry_count: i64,
     pub created_at: Timestamp,
     pub last_checked_at: Timestamp,

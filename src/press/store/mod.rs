@@ -8,10 +8,11 @@ mod transition;
 
 pub use export::list_after;
 pub use feed::{
-    FeedState, find_feed, find_last_success, is_gone, list_cut, list_silent, mark_gone, put_feed,
-    put_not_before, reset_adopted, reset_gone,
+    FeedState, find_feed, is_gone, list_cut, list_silent, mark_gone, put_feed, put_not_before, reset_adopted,
+    reset_gone,
 };
 pub use import::{ImportedItem, add_feed, add_imported, find_first_created};
+pub use listing::{Standing, count_newest, list_before, list_of_status_before};
 pub use messages::{ItemDelivery, Messages, find_messages, list_deliveries};
 pub use new::{add, find_found_since, is_announced, is_known};
 pub use transition::{
@@ -35,8 +36,9 @@ macro_rules! columns {
     };
 }
 
-// After the macro that it uses.
+// After the macro that they use.
 mod export;
+mod listing;
 
 /// That no message about the item is under way; `items` is the outer table.
 macro_rules! not_spoken_for {

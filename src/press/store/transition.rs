@@ -75,7 +75,7 @@ pub fn mark_bypass_cache(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
     Ok(())
 }
 
-/// Notes that the model has answered anew, and that this was all it was to be asked.
+/// Notes that the model has answered past the cache, which it does once.
 pub fn mark_answered(tx: &mut Tx<'_>, id: i64) -> db::Result<()> {
     tx.execute(sql!("UPDATE items SET bypass_cache = 0 WHERE id = ?1 AND bypass_cache = 1"), params![id])?;
     Ok(())

@@ -15,6 +15,13 @@ use flate2::write::GzEncoder;
 use super::route::{Access, Route};
 use crate::hash::sha256_hex;
 
+const STYLES: &str = concat!(
+    include_str!("style.css"),
+    include_str!("../pages/blocks/blocks.css"),
+    include_str!("../chart/chart.css")
+);
+const SCRIPTS: &str = concat!(include_str!("app.js"), include_str!("../pages/blocks/blocks.js"));
+
 /// One file.
 pub(super) struct Asset {
     /// Where it is: `/assets/style-0123456789ab.css`.
@@ -26,10 +33,10 @@ pub(super) struct Asset {
 
 /// The style of the dashboard.
 pub(super) static STYLE: LazyLock<Asset> =
-    LazyLock::new(|| Asset::new("style", "css", "text/css; charset=utf-8", include_str!("style.css")));
+    LazyLock::new(|| Asset::new("style", "css", "text/css; charset=utf-8", STYLES));
 /// Its script.
 pub(super) static SCRIPT: LazyLock<Asset> =
-    LazyLock::new(|| Asset::new("app", "js", "text/javascript; charset=utf-8", include_str!("app.js")));
+    LazyLock::new(|| Asset::new("app", "js", "text/javascript; charset=utf-8", SCRIPTS));
 /// The sign in the tab.
 pub(super) static ICON: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("icon", "svg", "image/svg+xml", include_str!("icon.svg")));

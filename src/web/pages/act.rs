@@ -75,5 +75,5 @@ fn confirm(
     let Some(finder) = pages.finder() else { return StatusCode::NOT_FOUND.into_response() };
     let r = visit.renderer(&finder);
     let body = ConfirmBody { r: &r, forgets: r.phrase(forgets), about, verb, next };
-    layout::respond(&finder, visit, r.say("Are you sure?", "実行しますか？"), &body)
+    layout::respond(pages, &finder, visit, r.say("Are you sure?", "実行しますか？"), &body)
 }

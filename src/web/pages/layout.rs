@@ -43,13 +43,21 @@ impl Layout<'_> {
 struct NavLink {
     path: String,
     text: String,
+    /// The letter behind `g`.
+    key: String,
     is_current: bool,
 }
 
 /// A page inside the layout.
-pub(super) fn respond(finder: &Finder, visit: &Visit, title: &str, body: &impl Template) -> Response {
+pub(super) fn respond(
+    pages: &Pages,
+    finder: &Finder,
+    visit: &Visit,
+    title: &str,
+    body: &impl Template,
+) -> Response {
     match body.render() {
-        Ok(body) => respond_html(finder, visit, StatusCode::OK, title, &body),
+        Ok(body) => respond_html(pages, finder, visit, StatusCode::OK, title, &body),
         Err(error) => broken(&error),
     }
 }
@@ -63,16 +71,23 @@ pub(super) fn message(pages: &Pages, visit: &Visit, status: StatusCode, title: &
     body.push_html("</h1><p class=\"empty\">");
     body.push_text(text);
     body.push_html("</p>");
-    respond_html(&finder, visit, status, title, body.as_str())
+    respond_html(pages, &finder, visit, status, title, body.as_str())
 }
 
-fn respond_html(finder: &Finder, visit: &Visit, status: StatusCode, title: &str, body: &str) -> Response {
+fn respond_html(
+    pages: &Pages,
+    finder: &Finder,
+    visit: &Visit,
+    status: StatusCode,
+    title: &str,
+    body: &str,
+) -> Response {
     let r = visit.renderer(finder);
     let layout = Layout {
         r: &r,
         visit,
         title,
-        links: list_links(finder, visit, &r),
+        links: list_links(pages, finder, visit, &r),
         flash: visit.flash.as_ref().map(|said| r.phrase(said)),
         body,
         style: &assets::STYLE.path,
@@ -94,12 +109,23 @@ fn respond_html(finder: &Finder, visit: &Visit, status: StatusCode, title: &str,
     }
 }
 
-fn list_links(finder: &Finder, visit: &Visit, r: &Renderer) -> Vec<NavLink> {
+fn list_links(pages: &Pages, finder: &Finder, visit: &Visit, r: &Renderer) -> Vec<NavLink> {
     let here = visit.address.split('?').next().unwrap_or_default();
-    let link = |path: String, text: String| NavLink { is_current: path == here, path, text };
-    let of_pipelines =
-        finder.pages.iter().map(|page| link(format!("/{}", page.slug), r.plain(&(page.title)())));
-    [link("/".to_owned(), r.say("Overview", "概要").to_owned())].into_iter().chain(of_pipelines).collect()
+    let link = |path: String, key: &str, text: String| NavLink {
+        is_current: path == here,
+        path,
+        key: key.to_owned(),
+        text,
+    };
+    let mut links = vec![link("/".to_owned(), "o", r.say("Overview", "概要").to_owned())];
+    let of_pipelines = finder.pages.iter().map(|page| (page.slug, page.title));
+    for (slug, title) in of_pipelines.chain(pages.extra.iter().map(|page| (page.slug, page.title))) {
+        // The first letter of the address that no link before it has.
+        let is_free = |letter: &char| links.iter().all(|link| !link.key.starts_with(*letter));
+        let key = slug.chars().find(is_free).map(String::from).unwrap_or_default();
+        links.push(link(format!("/{slug}"), &key, r.plain(&title())));
+    }
+    links
 }
 
 fn broken(error: &askama::Error) -> Response {

@@ -6,12 +6,15 @@
 
 mod act;
 mod blocks;
+mod job;
 mod layout;
 mod overview;
 mod pipeline;
 mod preferences;
 mod render;
+mod runs;
 mod visit;
+mod why;
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -25,6 +28,8 @@ use visit::Visit;
 pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/", Access::Read, overview::show),
+        Route::get("/job/{name}", Access::Read, job::show),
+        Route::get("/why/{word}/{name}", Access::Read, why::show),
         Route::get("/{slug}", Access::Read, pipeline::show),
         Route::act("/act", act::post),
         Route::post("/preferences", Access::Read, preferences::put),

@@ -11,6 +11,7 @@ use crate::phrase;
 use crate::phrase::{Phrase, Piece, Speech, Value};
 use crate::text::Language;
 use crate::time::Timestamp;
+use crate::web::chart::Drawn;
 
 /// HTML that is safe to show as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +31,11 @@ impl Markup {
         template.render().map(Self)
     }
 
+    /// What our own charts drew; they escape their words themselves.
+    pub(in crate::web) fn from_chart(drawn: Drawn) -> Self {
+        Self(drawn.svg)
+    }
+
     pub(in crate::web) fn as_str(&self) -> &str {
         &self.0
     }
@@ -37,10 +43,6 @@ impl Markup {
     /// Adds HTML of our own.
     pub(in crate::web) fn push_html(&mut self, html: &'static str) {
         self.0.push_str(html);
-    }
-
-    pub(in crate::web) fn push(&mut self, other: &Markup) {
-        self.0.push_str(&other.0);
     }
 
     /// Adds text, whatever it says.
@@ -82,6 +84,18 @@ impl Renderer {
         self.speech.language
     }
 
+    /// Whether it is English, for words that change with a number.
+    pub(in crate::web) fn is_english(&self) -> bool {
+        self.language() == Language::En
+    }
+
+    /// A phrase as a heading: its first letter is a capital.
+    pub(in crate::web) fn heading(&self, phrase: &Phrase) -> String {
+        let text = self.plain(phrase);
+        let mut chars = text.chars();
+        chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+    }
+
     /// A phrase without markup, for attributes and titles.
     pub(in crate::web) fn plain(&self, phrase: &Phrase) -> String {
         self.speech.phrase(phrase)
@@ -99,6 +113,8 @@ impl Renderer {
             match piece {
                 Piece::Words(words) => out.push_text(words),
                 Piece::Counted(counted) => out.push_text(&counted),
+                // "not due before in 5 min" is no sentence.
+                Piece::Value(Value::Moment(at)) => self.push_time(out, *at, &self.clock_time(*at)),
                 Piece::Value(value) => self.push_value(out, value),
             }
         }
@@ -159,11 +175,22 @@ impl Renderer {
     }
 
     fn push_moment(&self, out: &mut Markup, at: Timestamp) {
-        let absolute = self.speech.moment(at);
-        let shown = self.relative(at).unwrap_or_else(|| absolute.clone());
-        let _ = write!(out.0, "<time datetime=\"{}\" title=\"{absolute}\">", at.to_text());
-        out.push_text(&shown);
+        let shown = self.relative(at).unwrap_or_else(|| self.clock_time(at));
+        self.push_time(out, at, &shown);
+    }
+
+    fn push_time(&self, out: &mut Markup, at: Timestamp, shown: &str) {
+        let _ = write!(out.0, "<time datetime=\"{}\" title=\"{}\">", at.to_text(), self.speech.moment(at));
+        out.push_text(shown);
         out.push_html("</time>");
+    }
+
+    /// The time of a day, with the day if it is another than today.
+    fn clock_time(&self, at: Timestamp) -> String {
+        let Some(zone) = &self.speech.zone else { return at.to_text() };
+        let is_today = at.date_in(zone) == self.now.date_in(zone);
+        let format = if is_today { "%H:%M" } else { "%Y-%m-%d %H:%M" };
+        at.to_jiff().to_zoned(zone.clone()).strftime(format).to_string()
     }
 
     fn relative(&self, at: Timestamp) -> Option<String> {
@@ -211,13 +238,13 @@ impl Renderer {
         out.push_html(" ");
         self.push_phrase(&mut out, words);
         let mut whole = Markup::default();
-        let _ = write!(whole.0, "<span class=\"state is-{}\">{}</span>", state_class(state), out.0);
+        let _ = write!(whole.0, "<span class=\"state is-{}\">{}</span>", state.class(), out.0);
         whole
     }
 
     /// Only its mark, for places that say the word elsewhere.
     pub(in crate::web) fn mark(&self, state: &State) -> Markup {
-        let class = state_class(*state);
+        let class = state.class();
         Markup(format!("<span class=\"mark is-{class}\" aria-hidden=\"true\">{}</span>", state.mark()))
     }
 
@@ -264,13 +291,17 @@ impl Renderer {
     }
 }
 
+/// A name as one part of an address.
+pub(in crate::web) fn path_part(text: &str) -> String {
+    utf8_percent_encode(text, IN_PATH).to_string()
+}
+
 /// The page of a thing: a job has one of its own, everything else is explained.
 pub(in crate::web) fn why_path(about: &str) -> String {
-    let part = |text: &str| utf8_percent_encode(text, IN_PATH).to_string();
     match about.split_once(':') {
-        Some(("job", name)) => format!("/job/{}", part(name)),
-        Some((word, name)) => format!("/why/{}/{}", part(word), part(name)),
-        None => format!("/why/other/{}", part(about)),
+        Some(("job", name)) => format!("/job/{}", path_part(name)),
+        Some((word, name)) => format!("/why/{}/{}", path_part(word), path_part(name)),
+        None => format!("/why/other/{}", path_part(about)),
     }
 }
 
@@ -284,24 +315,6 @@ fn push_link(out: &mut Markup, href: &str, text: &str) {
     out.push_html("\">");
     out.push_foreign(text);
     out.push_html("</a>");
-}
-
-/// The word of a state in the style sheet.
-fn state_class(state: State) -> &'static str {
-    match state {
-        State::Ok => "ok",
-        State::New => "new",
-        State::Running => "running",
-        State::Due => "due",
-        State::Waiting => "waiting",
-        State::Quota => "quota",
-        State::Done => "done",
-        State::Failing => "failing",
-        State::Approval => "approval",
-        State::Paused => "paused",
-        State::Disabled => "disabled",
-        State::Setup => "setup",
-    }
 }
 
 #[cfg(test)]
@@ -342,7 +355,7 @@ mod tests {
             ("2026-01-15T00:01:11.123Z", "1 min ago", "1 分前"),
             ("2026-01-15T00:06:50.123Z", "in 4 min", "4 分後"),
             ("2026-01-14T20:01:00.000Z", "4 h ago", "4 時間前"),
-            ("2026-01-01T00:00:00.000Z", "2026-01-01 09:00 +09:00", "2026-01-01 09:00 +09:00"),
+            ("2026-01-01T00:00:00.000Z", "2026-01-01 09:00", "2026-01-01 09:00"),
         ] {
             let at: Timestamp = at.parse().unwrap();
             for (language, text) in [(Language::En, en), (Language::Ja, ja)] {
@@ -351,6 +364,17 @@ mod tests {
                 assert!(html.contains(&format!("datetime=\"{}\"", at.to_text())), "{html}");
             }
         }
+    }
+
+    #[test]
+    fn a_moment_in_a_sentence_is_a_time_of_day() {
+        let at: Timestamp = "2026-01-15T00:06:50.123Z".parse().unwrap();
+        let html =
+            renderer(Language::En).phrase(&phrase!("not before {at}", "{at} まで待機", at)).to_string();
+        assert_eq!(
+            html,
+            "not before <time datetime=\"2026-01-15T00:06:50.123Z\" title=\"2026-01-15 09:06 +09:00\">09:06</time>"
+        );
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(crate) fn config_text(job: &str, blogs: &[String]) -> String {
 
 pub(crate) fn read_config(text: &str) -> Config {
     let path = std::path::Path::new("tsuzuki.toml");
-    config::parse(text, path, app::kinds(), &Env::of_process())
+    config::parse(text, path, app::kinds(), &Env::of([]))
         .unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)))
 }
 
@@ -91,6 +91,7 @@ impl World {
             enabled: true,
             schedule: Schedule::new(&job.schedule, blogs::EVERY, job.timezone.time_zone().clone()),
             collector: Arc::new(self.blogs()),
+            ping: None,
         }
     }
 

@@ -165,7 +165,7 @@ pub(crate) fn config_text(gitlab: &str, token: &str, keys: &str) -> String {
 
 fn read_job(db: &Db, gitlab: &GitLab, token: &str, keys: &str) -> (JobEnv, Vec<Arc<GitSource>>) {
     let text = config_text(&gitlab.url(), token, keys);
-    let config = config::parse(&text, Path::new("test.toml"), app::kinds(), &Env::of_process()).unwrap();
+    let config = config::parse(&text, Path::new("test.toml"), app::kinds(), &Env::of([])).unwrap();
     let sources = config.jobs.iter().map(|job| Arc::new(GitSource::read(job).unwrap())).collect();
     (App::new(&config, db.clone()).unwrap().env, sources)
 }

@@ -126,6 +126,7 @@ impl World {
             enabled: true,
             schedule: Schedule::new(&job.schedule, 5 * MINUTE, job.timezone.time_zone().clone()),
             collector: Arc::new(self.press()),
+            ping: None,
         };
         let runner = Runner::new(self.db.clone(), Progress::default());
         runner.run(vec![job], Selection::Forced, stop).await.remove(0).1
@@ -213,7 +214,7 @@ pub(crate) fn told(item: &Item) -> String {
 
 pub(crate) fn read_config(text: &str) -> Config {
     let path = std::path::Path::new("tsuzuki.toml");
-    config::parse(text, path, app::kinds(), &Env::of_process())
+    config::parse(text, path, app::kinds(), &Env::of([]))
         .unwrap_or_else(|problems| panic!("{}", problems.render(config::Colour::Never)))
 }
 

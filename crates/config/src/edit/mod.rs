@@ -1,6 +1,6 @@
 //! Edits of the config file that leave every other byte as it was: comments, order, line endings, spacing.
 //!
-//! An edit replaces a piece of the text at a place that the parser knows; the file is never printed anew.
+//! An edit replaces a piece of the text at a place that the parser knows; the file is never rewritten as a whole.
 
 use std::ops::Range;
 

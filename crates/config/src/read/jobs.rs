@@ -86,6 +86,7 @@ impl ConfigReader {
             first_run: head.first_run,
             hold_above: head.hold_above,
             allow_private: head.allow_private,
+            ping: head.ping.or_else(|| config.app.ping.clone()),
             section,
         })
     }

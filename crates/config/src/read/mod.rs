@@ -19,6 +19,7 @@ use crate::model::{App, Quota, QuotaTable, Store, StoreTable};
 use crate::secret_url::SecretUrl;
 use crate::section::{File, Section};
 use crate::tree::{Data, TomlTable, TomlValue};
+use crate::value::Zone;
 use crate::{Config, SecretUse, overrides};
 use stdx::id::JobName;
 use stdx::text::nearest;
@@ -98,7 +99,8 @@ struct ConfigReader {
 impl ConfigReader {
     fn read_root(&mut self) -> Config {
         self.check_root_keys();
-        let app: App = self.read_table(TableKind::App).unwrap_or_default();
+        let mut app: App = self.read_table(TableKind::App).unwrap_or_default();
+        self.add_surroundings(&mut app);
         self.check_header_texts(&app);
         let store: StoreTable = self.read_table(TableKind::Store).unwrap_or_default();
         let context = &self.file.secret_context;
@@ -133,6 +135,18 @@ impl ConfigReader {
         config.has_all_jobs =
             !matches!(tables, Some(Data::Array(tables)) if tables.len() > config.jobs.len());
         config
+    }
+
+    /// What the machine says where the file does not.
+    fn add_surroundings(&self, app: &mut App) {
+        let env = &self.file.secret_context.env;
+        app.quota_zone = env.find("APP_TZ").and_then(|zone| zone.parse().ok()).unwrap_or_else(Zone::tokyo);
+        app.locale = env.find_language();
+        let is_set =
+            self.root.find_table(TableKind::App.key()).is_some_and(|app| app.find("timezone").is_some());
+        if !is_set && let Some(zone) = env.find_zone() {
+            app.timezone = zone;
+        }
     }
 
     /// What goes into a request header has to fit into one.
@@ -243,7 +257,7 @@ impl ConfigReader {
         let mut quotas = BTreeMap::new();
         for (section, table) in sections {
             if let Some(keys) = self.read_section::<QuotaTable>(&section, &table) {
-                let zone = keys.timezone.unwrap_or_else(|| app.timezone.clone());
+                let zone = keys.timezone.unwrap_or_else(|| app.quota_zone.clone());
                 let quota = Quota { per_day: keys.per_day, day_starts: keys.day_starts, zone };
                 quotas.insert(section.name, quota);
             }

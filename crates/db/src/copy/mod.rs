@@ -209,7 +209,7 @@ impl DatabaseMove {
                 match find_arrived(table, &mut source, &mut target)? {
                     Some(arrived) => (tally, after) = arrived,
                     None => {
-                        // The source has changed since: this table and those that may point at it are copied anew.
+                        // The source has changed since: this table and those that may point at it are copied again.
                         target.write(|tx| {
                             tables[number..].iter().rev().try_for_each(|table| table.clear(tx))
                         })?;

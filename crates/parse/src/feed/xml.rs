@@ -57,7 +57,7 @@ pub(super) struct Xml<'a> {
     beyond_total: usize,
     scopes: Scopes<'a>,
     pub(super) resolver: Resolver,
-    /// Bytes that may still be read in vain while we recover, and names that may be compared in vain.
+    /// Bytes read and names compared that may still be wasted while we recover.
     patience: usize,
     /// Whether anything was recovered from or left out.
     pub(super) damaged: bool,
@@ -174,7 +174,7 @@ impl<'a> Xml<'a> {
         self.start + usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
     }
 
-    /// Starts the tokenizer anew at `position`, after it read up to `seen`.
+    /// Restarts the tokenizer at `position`, after it read up to `seen`.
     pub(super) fn restart(&mut self, position: usize, seen: usize) {
         if !self.waste(seen.saturating_sub(position) + 16) {
             return;
@@ -183,7 +183,7 @@ impl<'a> Xml<'a> {
         self.reader = tokenizer(&self.text[self.start..]);
     }
 
-    /// Notes work that was done in vain; `false` when that was too much, and the document is given up.
+    /// Counts wasted work; `false` when that was too much, and the document is given up.
     fn waste(&mut self, work: usize) -> bool {
         let left = self.patience.checked_sub(work);
         self.patience = left.unwrap_or_default();

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use super::document::PdfDocument;
 use super::font::Font;
-use super::layout::{Glyph, Layout};
+use super::layout::{Glyph, TextLayout};
 use super::lexer::{Lexer, PdfToken, is_space};
 use super::matrix::Matrix;
 use super::object::{Dict, Object, Refs, read_from};
@@ -35,7 +35,7 @@ const MAX_FONT_WEIGHT: usize = 2 * MAX_KEPT_WEIGHT;
 /// Reads pages into a layout.
 pub(super) struct ContentReader<'d, 'a> {
     document: &'d PdfDocument<'a>,
-    pub(super) layout: Layout,
+    pub(super) layout: TextLayout,
     fonts: HashMap<u32, Rc<Font>>,
     unknown: Rc<Font>,
     /// Of all fonts that anybody holds.
@@ -64,7 +64,7 @@ impl<'d, 'a> ContentReader<'d, 'a> {
     pub(super) fn new(document: &'d PdfDocument<'a>, limit: usize) -> Self {
         Self {
             document,
-            layout: Layout::new(limit),
+            layout: TextLayout::new(limit),
             fonts: HashMap::new(),
             unknown: Rc::new(Font::unknown(document)),
             font_weight: Rc::default(),

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::Cut;
 use super::decode;
-use super::elements::{Element, Piece, pieces};
+use super::elements::{Element, ElementPiece, pieces};
 use super::feed;
 use super::resolver::{Resolver, is_usable_base};
 use super::url::{self, Url};
@@ -149,7 +149,7 @@ enum Root {
 
 fn root(text: &str) -> Root {
     let name = pieces(text).find_map(|piece| match piece {
-        Piece::Open(element) => Some(element.local().to_owned()),
+        ElementPiece::Open(element) => Some(element.local().to_owned()),
         _ => None,
     });
     let name = name.unwrap_or_default();
@@ -259,7 +259,7 @@ impl SitemapBuilder<'_> {
         let mut is_closed = false;
         for piece in pieces(text) {
             match piece {
-                Piece::Open(element) => match holds(element.local()) {
+                ElementPiece::Open(element) => match holds(element.local()) {
                     Some(holds) => {
                         // One that was not closed ends where the next begins.
                         self.close(entry.take());
@@ -281,14 +281,14 @@ impl SitemapBuilder<'_> {
                         }
                     }
                 },
-                Piece::Close(name) if holds(name).is_some() => self.close(entry.take()),
-                Piece::Close(name) => {
+                ElementPiece::Close(name) if holds(name).is_some() => self.close(entry.take()),
+                ElementPiece::Close(name) => {
                     is_closed |= is_root(name);
                     if let Some(entry) = &mut entry {
                         entry.field = None;
                     }
                 }
-                Piece::Text(text) => {
+                ElementPiece::Text(text) => {
                     if let Some(entry) = &mut entry {
                         entry.push(&text);
                     }

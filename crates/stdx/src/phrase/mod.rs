@@ -221,6 +221,18 @@ impl From<String> for Phrase {
     }
 }
 
+impl From<&String> for Phrase {
+    fn from(text: &String) -> Self {
+        Self::verbatim(text)
+    }
+}
+
+impl From<&Phrase> for Phrase {
+    fn from(phrase: &Phrase) -> Self {
+        phrase.clone()
+    }
+}
+
 impl From<&str> for Phrase {
     fn from(text: &str) -> Self {
         Self::verbatim(text)

@@ -23,9 +23,9 @@ const BACK_OFF: [Duration; 7] = [
     Duration::from_secs(6 * 3600),
     Duration::from_secs(12 * 3600),
 ];
-/// The longest rest that the other side can impose on a channel.
+/// The longest pause that the other side can impose on a channel.
 const MAX_PAUSE: Duration = Duration::from_secs(24 * 3600);
-/// How long a channel rests whose line cannot be encrypted, before it is tried again.
+/// How long a channel is paused when its connection cannot be encrypted.
 const UNENCRYPTED_PAUSE: Duration = Duration::from_secs(900);
 
 /// What to do with a message that may have been sent, when the channel cannot find out.
@@ -62,16 +62,15 @@ pub struct Transition {
     /// When it may be touched again.
     pub not_before: Timestamp,
     pub attempts: u32,
-    /// How many looks in a row have failed, while nobody knows whether it was sent.
+    /// How many checks in a row have failed, while nobody knows whether it was sent.
     pub resolve_attempts: u32,
     /// What the other side calls it.
     pub remote_id: Option<String>,
     pub error: Option<String>,
-    /// A rest for the whole channel.
     pub pause: Option<ChannelPause>,
 }
 
-/// A rest for the whole channel.
+/// A pause of the whole channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChannelPause {
     /// Until a moment, because the other side asked for it.
@@ -283,7 +282,7 @@ pub struct Unresolved<'a> {
     pub attempted: Attempted,
     /// Whether it was sent again already although nobody knew whether it was there.
     pub was_resent: bool,
-    /// Why it is doubted, if it is.
+    /// Why it is suspected, if it is.
     pub suspicion: Option<Suspicion>,
 }
 

@@ -203,7 +203,7 @@ fn failed_looks_are_put_off_longer_each_time_and_end_with_a_person() {
         (2, &later(), State::Held, 0, None),
         (0, &unknown, State::Unknown, 1, Some(back_off(1, "key"))),
         (2, &unknown, State::Held, 0, None),
-        // A channel that rests costs no look.
+        // A paused channel costs no attempt.
         (2, &locked, State::Unknown, 2, Some(Duration::ZERO)),
         (2, &busy, State::Unknown, 2, Some(MINUTE)),
     ] {

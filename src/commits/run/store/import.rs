@@ -37,7 +37,7 @@ pub struct ImportedResult {
     pub new_commits_count: Option<i64>,
     /// Why it failed.
     pub error_message: Option<String>,
-    /// When it was settled.
+    /// When it ended.
     pub processed_at_utc: Option<Timestamp>,
 }
 

@@ -1,0 +1,217 @@
+//! The page of blogs: what was new, day by day, what needs approval, and how each blog has been doing.
+
+mod blogs;
+
+use std::time::Duration;
+
+use super::change;
+use super::decide::Code;
+use super::events::{BLOG, change_subject, subject};
+use super::model::Detector;
+use super::store::{self, ChangeRow};
+use super::view::{self, ListedChange, message_state};
+use crate::db::{self, Tx};
+use crate::engine::Finder;
+use crate::engine::page::{
+    Block, Choice, FilterInput, Page, PageFilter, PageQuery, PageView, Timeline, TimelineEntry,
+};
+use crate::engine::things::delivery::phrase_of;
+use crate::engine::view::State;
+use crate::engine::walk::{Fit, Walk};
+use crate::phrase;
+use crate::phrase::{Phrase, Value};
+use crate::time::Timestamp;
+
+const WALK: Walk = Walk { shown: 30, searched: 2_000 };
+/// Entries of a change that are named.
+const MAX_LINKS: usize = 20;
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The page.
+pub(super) static PAGE: Page =
+    Page { slug: "changes", title: || phrase!("Changes", "更新"), load, sheet: None };
+
+fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageView> {
+    let mut view = PageView::new(phrase!("Changes", "更新"));
+    let asked = Asked::of(finder, query);
+    view.filters = asked.filters(finder);
+    let timeline = asked.find(tx, query)?;
+    let is_empty = timeline.entries.is_empty();
+    if is_empty {
+        view.blocks.push(asked.nothing());
+    }
+    if !is_empty || timeline.next.is_some() {
+        view.blocks.push(Block::Timeline(timeline));
+    }
+    if asked.before.is_none() {
+        view.blocks.extend(blogs::find(finder, tx, query, asked.job.as_deref())?);
+    }
+    Ok(view)
+}
+
+/// What the reader wants to see.
+struct Asked {
+    job: Option<String>,
+    blog: Option<String>,
+    days: Option<u32>,
+    text: String,
+    before: Option<i64>,
+    since: Timestamp,
+}
+
+impl Asked {
+    fn of(finder: &Finder, query: &PageQuery) -> Self {
+        let days = match query.find("days") {
+            Some("all") => None,
+            _ => Some(query.parse("days").unwrap_or(30)),
+        };
+        Self {
+            job: query.find("job").map(str::to_owned),
+            blog: query.find(BLOG).map(str::to_owned),
+            days,
+            text: query.find("text").unwrap_or_default().to_lowercase(),
+            before: query.parse("before"),
+            since: days.map_or(Timestamp::MIN, |days| finder.now.minus(DAY.saturating_mul(days))),
+        }
+    }
+
+    fn filters(&self, finder: &Finder) -> Vec<PageFilter> {
+        let jobs = finder.jobs.iter().filter(|job| job.kind == super::KIND);
+        let jobs = jobs.map(|job| Choice::named(job.name.as_str()));
+        let all = Choice::new("", phrase!("all jobs", "すべて"));
+        let days = [7, 30, 90, 365];
+        let days =
+            days.map(|count| Choice::new(count.to_string(), phrase!("{count day}", "{count} 日", count)));
+        let ever = Choice::new("all", phrase!("all", "全期間"));
+        vec![
+            PageFilter {
+                name: "job",
+                label: phrase!("Job", "ジョブ"),
+                input: FilterInput::One {
+                    choices: std::iter::once(all).chain(jobs).collect(),
+                    value: self.job.clone().unwrap_or_default(),
+                },
+            },
+            PageFilter {
+                name: "days",
+                label: phrase!("Last", "期間"),
+                input: FilterInput::One {
+                    choices: days.into_iter().chain([ever]).collect(),
+                    value: self.days.map_or_else(|| "all".to_owned(), |days| days.to_string()),
+                },
+            },
+            PageFilter {
+                name: BLOG,
+                label: phrase!("Blog", "ブログ"),
+                input: FilterInput::Text(self.blog.clone().unwrap_or_default()),
+            },
+            PageFilter {
+                name: "text",
+                label: phrase!("Text", "キーワード"),
+                input: FilterInput::Text(self.text.clone()),
+            },
+        ]
+    }
+
+    /// The changes that are meant, along their numbers.
+    fn find(&self, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<Timeline> {
+        let (job, blog) = (self.job.as_deref(), self.blog.as_deref());
+        let (rows, next) = WALK.list(
+            self.before,
+            |before, limit| {
+                let before = before.copied().unwrap_or(i64::MAX);
+                store::list_changes_before(tx, before, job, blog, limit)
+            },
+            |row| row.id,
+            |row| self.fit(row),
+        )?;
+        let mut entries = Vec::new();
+        for row in rows {
+            entries.push(entry(&view::with_deliveries(tx, row)?));
+        }
+        let next = next.map(|before| query.with("before", before));
+        Ok(Timeline { title: phrase!("What was new", "新着"), entries, next })
+    }
+
+    fn fit(&self, row: &ChangeRow) -> Fit {
+        // Numbers are given in the order of time.
+        if row.found_at < self.since {
+            return Fit::End;
+        }
+        let has = |text: &Option<String>| {
+            text.as_ref().is_some_and(|text| text.to_lowercase().contains(&self.text))
+        };
+        let detail = &row.detail;
+        Fit::from(
+            self.text.is_empty()
+                || row.blog_id.to_lowercase().contains(&self.text)
+                || has(&detail.error)
+                || detail.entries.iter().any(|entry| has(&entry.title) || has(&entry.url)),
+        )
+    }
+
+    fn nothing(&self) -> Block {
+        let is_narrowed = !self.text.is_empty() || self.blog.is_some() || self.job.is_some();
+        let text = match is_narrowed {
+            true => phrase!("Nothing of the sort was found.", "該当する更新はありません。"),
+            false => phrase!(
+                "Nothing new in this time. The first check of a blog records what is there and sends nothing.",
+                "この期間の新着はありません。ブログの初回の確認では、既存の記事を記録するだけで通知しません。"
+            ),
+        };
+        Block::Empty { text, command: (!is_narrowed).then(|| "run-due".to_owned()) }
+    }
+}
+
+fn entry(listed: &ListedChange) -> TimelineEntry {
+    let waits = change::needs_approval(listed);
+    let row = &listed.change;
+    let detail = &row.detail;
+    let text = match (row.code, &detail.error) {
+        (Code::New, _) => phrase!("{count} new", "新着 {count} 件", count = detail.count()),
+        (code, Some(error)) => phrase!("{what}: {error}", "{what}：{error}", what = code.phrase(), error),
+        (code, None) => code.phrase(),
+    };
+    let mut links: Vec<Value> = detail.entries.iter().take(MAX_LINKS).map(change::link).collect();
+    if let Some(count) = detail.count().checked_sub(MAX_LINKS).filter(|count| *count > 0) {
+        links.push(phrase!("and {count} more", "ほか {count} 件", count).into());
+    }
+    TimelineEntry {
+        at: row.found_at,
+        state: Some(match row.code {
+            _ if waits => State::Approval,
+            Code::New | Code::Recovered => State::Ok,
+            Code::Failing => State::Failing,
+            Code::Gone => State::Paused,
+        }),
+        subject: row.blog_id.as_str().into(),
+        text,
+        links,
+        notes: notes(listed),
+        about: Some(match row.code {
+            Code::New => change_subject(row.id).to_string(),
+            _ => subject(&row.blog_id).to_string(),
+        }),
+        actions: if waits { change::actions(row.id) } else { Vec::new() },
+    }
+}
+
+/// How it was found, and what became of it.
+fn notes(listed: &ListedChange) -> Vec<Phrase> {
+    let change = &listed.change;
+    let mut notes = Vec::new();
+    if let Some(detector) = change.detail.detector {
+        notes.push(phrase!("found in {how}", "{how}で検出", how = Detector::phrase(detector)));
+    }
+    if let Some(why) = &change.detail.held_because {
+        notes.push(phrase!("held: {why}", "保留：{why}", why));
+    }
+    for sent in &listed.deliveries {
+        let state = phrase_of(message_state(sent));
+        notes.push(phrase!("{channel}: {state}", "{channel}：{state}", channel = &sent.channel, state));
+    }
+    if listed.deliveries.is_empty() {
+        notes.push(phrase!("not sent", "通知なし"));
+    }
+    notes
+}

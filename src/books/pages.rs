@@ -1,0 +1,180 @@
+//! The page of books: covers, what was sent and what waits, and the prompt of each.
+
+use super::KIND;
+use super::events::book as subject;
+use super::model::Isbn13;
+use super::store::{self, BookRow, Place};
+use crate::db::{self, Tx};
+use crate::engine::Finder;
+use crate::engine::page::{Block, Card, Cards, Choice, FilterInput, Page, PageFilter, PageQuery, PageView};
+use crate::engine::view::State;
+use crate::engine::walk::{Fit, Walk};
+use crate::id::JobName;
+use crate::phrase;
+use crate::phrase::Value;
+
+const WALK: Walk = Walk { shown: 40, searched: 2_000 };
+
+/// The page.
+pub(super) static PAGE: Page =
+    Page { slug: "books", title: || phrase!("Books", "書籍"), load, sheet: None };
+
+fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageView> {
+    let mut page = PageView::new(phrase!("Books", "書籍"));
+    let asked = Asked::of(query);
+    page.filters = asked.filters(finder);
+    let (rows, next) = WALK.list(
+        asked.after.clone(),
+        |after, limit| store::list_books_behind(tx, after, asked.job.as_ref(), asked.sent == Sent::No, limit),
+        |row| Place { first_seen_at: row.seen_at, isbn13: row.row.book.isbn13.clone() },
+        |row| asked.fit(&row.row),
+    )?;
+    let next = next.map(|place| query.with("after", format!("{}/{}", place.first_seen_at, place.isbn13)));
+    if rows.is_empty() && next.is_none() {
+        page.blocks.push(asked.nothing());
+        return Ok(page);
+    }
+    let cards = rows.iter().map(|row| card(tx, &row.row)).collect::<db::Result<_>>()?;
+    page.blocks.push(Block::Cards(Cards { title: asked.title(), cards, next }));
+    Ok(page)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    Any,
+    Yes,
+    No,
+}
+
+/// What the reader wants to see.
+struct Asked {
+    job: Option<JobName>,
+    sent: Sent,
+    text: String,
+    after: Option<Place>,
+}
+
+impl Asked {
+    fn of(query: &PageQuery) -> Self {
+        let place = |text: &str| {
+            let (first_seen_at, isbn13) = text.split_once('/')?;
+            Some(Place { first_seen_at: first_seen_at.parse().ok()?, isbn13: isbn13.parse().ok()? })
+        };
+        Self {
+            job: query.parse("job"),
+            sent: match query.find("sent") {
+                Some("yes") => Sent::Yes,
+                Some("no") => Sent::No,
+                _ => Sent::Any,
+            },
+            text: query.find("text").unwrap_or_default().to_lowercase(),
+            after: query.find("after").and_then(place),
+        }
+    }
+
+    fn filters(&self, finder: &Finder) -> Vec<PageFilter> {
+        let jobs =
+            finder.jobs.iter().filter(|job| job.kind == KIND).map(|job| Choice::named(job.name.as_str()));
+        let all = Choice::new("", phrase!("all jobs", "すべて"));
+        let sent = match self.sent {
+            Sent::Any => "",
+            Sent::Yes => "yes",
+            Sent::No => "no",
+        };
+        vec![
+            PageFilter {
+                name: "job",
+                label: phrase!("Job", "ジョブ"),
+                input: FilterInput::One {
+                    choices: std::iter::once(all).chain(jobs).collect(),
+                    value: self.job.as_ref().map(ToString::to_string).unwrap_or_default(),
+                },
+            },
+            PageFilter {
+                name: "sent",
+                label: phrase!("Sent", "送信"),
+                input: FilterInput::One {
+                    choices: vec![
+                        Choice::new("", phrase!("all", "すべて")),
+                        Choice::new("no", phrase!("not sent yet", "未送信")),
+                        Choice::new("yes", phrase!("sent", "送信済み")),
+                    ],
+                    value: sent.to_owned(),
+                },
+            },
+            PageFilter {
+                name: "text",
+                label: phrase!("Title, author or ISBN", "書名・著者・ISBN"),
+                input: FilterInput::Text(self.text.clone()),
+            },
+        ]
+    }
+
+    fn fit(&self, row: &BookRow) -> Fit {
+        let book = &row.book;
+        let has = |text: &str| text.to_lowercase().contains(&self.text);
+        let is_sent = row.last_delivered_at.is_some();
+        let is_meant = (self.sent != Sent::Yes || is_sent)
+            && (self.text.is_empty()
+                || has(&book.title)
+                || has(book.isbn13.as_str())
+                || book.publisher.as_deref().is_some_and(has)
+                || book.authors.iter().any(|author| has(author)));
+        is_meant.into()
+    }
+
+    fn title(&self) -> crate::phrase::Phrase {
+        match self.sent {
+            Sent::Any => phrase!("Found last", "新しく見つかった順"),
+            Sent::Yes => phrase!("Sent", "送信済み"),
+            Sent::No => phrase!("Not sent yet", "未送信"),
+        }
+    }
+
+    fn nothing(&self) -> Block {
+        let is_narrowed = self.job.is_some() || self.sent != Sent::Any || !self.text.is_empty();
+        match is_narrowed {
+            true => Block::Empty {
+                text: phrase!("No such book was found.", "該当する書籍はありません。"),
+                command: None,
+            },
+            false => Block::Empty {
+                text: phrase!(
+                    "No books yet. A run of a books job finds them.",
+                    "書籍はまだありません。書籍のジョブを実行すると見つかります。"
+                ),
+                command: Some("run-due".to_owned()),
+            },
+        }
+    }
+}
+
+fn card(tx: &mut Tx<'_>, row: &BookRow) -> db::Result<Card> {
+    let book = &row.book;
+    let mut lines: Vec<Value> = Vec::new();
+    lines.extend(book.published_date.as_deref().map(Value::from));
+    lines.push(book.isbn13.as_str().into());
+    let said = match row.last_delivered_at {
+        Some(at) => phrase!("sent {at}", "送信済み（{at}）", at),
+        None => phrase!("not sent yet", "未送信"),
+    };
+    let link = |link: &super::model::BookLink| Value::Link {
+        href: link.url.clone(),
+        text: Some(link.label.clone()),
+    };
+    Ok(Card {
+        title: book.title.clone(),
+        by: book.authors.join(", "),
+        state: if row.last_delivered_at.is_some() { State::Ok } else { State::New },
+        said,
+        lines,
+        links: book.links.iter().take(2).map(link).collect(),
+        about: subject(&book.isbn13).to_string(),
+        detail: find_prompt(tx, &book.isbn13)?,
+    })
+}
+
+fn find_prompt(tx: &mut Tx<'_>, isbn13: &Isbn13) -> db::Result<Option<(crate::phrase::Phrase, String)>> {
+    let prompt = store::find_prompt(tx, isbn13)?;
+    Ok(prompt.map(|text| (phrase!("prompt", "プロンプト"), text)))
+}
