@@ -24,7 +24,7 @@ use tsuzuki::ledger::{Subject, pause};
 use tsuzuki::time::Clock;
 use tsuzuki::{params, sql};
 
-use measure::{bulk, peak_mib, reset_peak, run, verdict};
+use measure::{bulk, cpu_secs, peak_mib, reset_peak, run, verdict};
 
 mod measure;
 
@@ -41,10 +41,15 @@ const LONGEST_WAIT_MS: f64 = 1_000.0;
 #[derive(Clone, Copy, Debug)]
 struct Phase {
     secs: f64,
+    /// CPU seconds of this process; a server on its own is not in them.
+    cpu: f64,
     peak: f64,
     /// The longest that a small write waited, in milliseconds: of the same process, of another.
     waits: [f64; 2],
 }
+
+/// Stands for a file of its own.
+const SQLITE: &str = "sqlite";
 
 const PHASES: [&str; 4] = ["collect", "stats by month", "a page of ls", "rewind by half"];
 
@@ -52,26 +57,22 @@ fn main() {
     let args = measure::args();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["one", "sqlite", commits] => {
+        ["one", SQLITE, commits] => {
             let dir = tempfile::tempdir().unwrap();
             run(one(DbUrl::File(dir.path().join("tsuzuki.db")), commits.parse().unwrap()));
         }
         ["one", url, commits] => run(one(DbUrl::Server((*url).to_owned()), commits.parse().unwrap())),
         rest => {
             let commits: usize = rest.first().map_or(100_000, |text| text.parse().unwrap());
-            compare("SQLite", "sqlite", commits);
+            compare("SQLite", [SQLITE, SQLITE], commits);
             if let Ok(address) = std::env::var("TSUZUKI_TEST_POSTGRES") {
-                with_schemas(&address, |urls| compare_both("PostgreSQL", urls, commits));
+                with_schemas(&address, |urls| compare("PostgreSQL", urls, commits));
             }
         }
     }
 }
 
-fn compare(name: &str, url: &str, commits: usize) {
-    compare_both(name, [url, url], commits);
-}
-
-fn compare_both(name: &str, urls: [&str; 2], commits: usize) {
+fn compare(name: &str, urls: [&str; 2], commits: usize) {
     let [quarter, whole] =
         [(urls[0], commits / 4), (urls[1], commits)].map(|(url, commits)| measure(url, commits));
     println!("\none branch of {commits} commits on {name}, beside one of {}", commits / 4);
@@ -87,7 +88,9 @@ fn compare_both(name: &str, urls: [&str; 2], commits: usize) {
         );
     }
     for at in [0, 1, 3] {
-        let growth = whole[at].secs / quarter[at].secs / 4.0;
+        // Where the work is ours, the time of others on the machine does not count.
+        let cost = |phase: &Phase| if urls[0] == SQLITE { phase.cpu } else { phase.secs };
+        let growth = cost(&whole[at]) / cost(&quarter[at]).max(0.01) / 4.0;
         println!(
             "{}: a commit costs {growth:.2} × as much, at most {LINEAR_LIMIT}: {}",
             PHASES[at],
@@ -121,7 +124,7 @@ fn measure(url: &str, commits: usize) -> Vec<Phase> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let read = |line: &str| {
         let figures: Vec<f64> = line.split(' ').map(|figure| figure.parse().unwrap()).collect();
-        Phase { secs: figures[0], peak: figures[1], waits: [figures[2], figures[3]] }
+        Phase { secs: figures[0], cpu: figures[1], peak: figures[2], waits: [figures[3], figures[4]] }
     };
     let phases: Vec<Phase> = String::from_utf8(output.stdout).unwrap().lines().map(read).collect();
     assert_eq!(phases.len(), PHASES.len());
@@ -165,15 +168,15 @@ async fn phase<T>(db: &Db, other: &Db, work: impl AsyncFnOnce() -> T) -> T {
     let stop = CancellationToken::new();
     let writing = [db, other].map(|db| tokio::spawn(write_on(db.clone(), stop.clone())));
     reset_peak();
-    let started = Instant::now();
+    let (started, cpu) = (Instant::now(), cpu_secs());
     let done = work().await;
-    let took = started.elapsed().as_secs_f64();
+    let (took, cpu) = (started.elapsed().as_secs_f64(), cpu_secs() - cpu);
     stop.cancel();
     let mut waits = [0.0; 2];
     for (slot, writing) in writing.into_iter().enumerate() {
         waits[slot] = writing.await.unwrap();
     }
-    println!("{took} {} {} {}", peak_mib(), waits[0], waits[1]);
+    println!("{took} {cpu} {} {} {}", peak_mib(), waits[0], waits[1]);
     done
 }
 

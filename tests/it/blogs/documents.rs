@@ -55,7 +55,7 @@ on_both_databases! {
             ("addresses", sitemap_only, "/sitemap.xml", sitemap, "more than 50000 addresses"),
         ] {
             let site = site(edit).await;
-            site.edit(|content| drop(content.instead.insert(path.into(), (200, "text/plain".into(), body.clone()))));
+            site.edit(|content| drop(content.instead.insert(path.into(), (200, "text/plain".into(), body.replace("https://a.example/", site.url.as_str())))));
             let text = config_text("", &[blog(&site).replace("id = \"b\"", &format!("id = \"{id}\""))]);
             let world = World::new(&fixture, &text);
             let line = world.run().await.summary.to_string();

@@ -99,7 +99,7 @@ on_both_databases! {
 
     async fn a_server_that_asks_to_wait_for_a_page_or_a_file_is_left_alone_as_long(fixture) {
         let wait = || Some(Fault::Status(503, vec![("retry-after", "7200".to_owned())]));
-        for (slug, path) in [("page", "/menu_news/s-news/page.html"), ("file", "/main_content/file-0.pdf")] {
+        for (slug, path) in [("page", "/menu_news/s-news/page.html"), ("file", "/main_content/bessi0.pdf")] {
             let world = World::new(&fixture, &PLAIN).await;
             world.publish(slug, files(&[2000]));
             world.ministry.script(path).always(wait());
