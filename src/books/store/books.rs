@@ -7,6 +7,14 @@ use crate::time::Timestamp;
 use crate::{params, sql};
 
 /// Reads the eight columns that every query for books begins with.
+/// What [`read`] takes of `books b`.
+macro_rules! book_columns {
+    () => {
+        "b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url, b.links_json"
+    };
+}
+pub(super) use book_columns;
+
 pub(super) fn read(row: &Row<'_>) -> db::Result<Book> {
     // What another program wrote badly counts as not known.
     let list =
@@ -119,10 +127,7 @@ pub fn has_book(tx: &mut Tx<'_>, job: &JobName, isbn13: &Isbn13) -> db::Result<b
 /// A book by its key.
 pub fn find_book(tx: &mut Tx<'_>, isbn13: &Isbn13) -> db::Result<Option<Book>> {
     tx.find(
-        sql!(
-            "SELECT isbn13, title, authors_json, publisher, published_date, description, cover_url, links_json
-             FROM books WHERE isbn13 = ?1"
-        ),
+        sql!(concat!("SELECT ", book_columns!(), " FROM books b WHERE b.isbn13 = ?1")),
         params![isbn13],
         read,
     )

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::books::book_columns;
 use crate::books::deliver::{SUBJECT, TOPIC};
 use crate::books::model::{Book, Isbn13};
 use crate::db::{self, Tx};
@@ -33,10 +34,10 @@ pub struct QueuedDigest {
 /// The newest is the one found last; among those found together, the one published last.
 pub fn list_undelivered(tx: &mut Tx<'_>, job: &JobName, limit: u32, now: Timestamp) -> db::Result<Vec<Book>> {
     tx.list(
-        sql!(
-            "SELECT b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url,
-               b.links_json
-             FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
+        sql!(concat!(
+            "SELECT ",
+            book_columns!(),
+            " FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
              WHERE j.job_name = ?1 AND j.is_waiting = 1
                AND (j.rests_until IS NULL OR j.rests_until <= ?3 OR j.rests_until > ?4)
                AND NOT EXISTS (SELECT 1 FROM delivery_items d WHERE d.job_name = j.job_name AND d.isbn13 = j.isbn13)
@@ -47,7 +48,7 @@ pub fn list_undelivered(tx: &mut Tx<'_>, job: &JobName, limit: u32, now: Timesta
                    AND o.state IN ('ready', 'sending', 'unknown', 'held'))
              ORDER BY j.first_seen_at DESC, COALESCE(b.published_date, '') DESC, j.isbn13
              LIMIT ?2"
-        ),
+        )),
         // Ignore a pause that ends implausibly late: the clock was wrong when it was written.
         params![job, limit, now, now.plus(MAX_PAUSE), TOPIC, SUBJECT],
         super::books::read,
@@ -181,14 +182,14 @@ pub fn list_repeatable(
     now: Timestamp,
 ) -> db::Result<Vec<Book>> {
     tx.list(
-        sql!(
-            "SELECT b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url,
-               b.links_json
-             FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
+        sql!(concat!(
+            "SELECT ",
+            book_columns!(),
+            " FROM job_books j JOIN books b ON b.isbn13 = j.isbn13
              WHERE j.job_name = ?1 AND j.last_sent_at IS NOT NULL
                AND (j.last_sent_at <= ?3 OR j.last_sent_at > ?4)
              ORDER BY j.last_sent_at, j.isbn13 LIMIT ?2"
-        ),
+        )),
         // What was sent in the future was sent under a clock that has been set back since.
         params![job, limit, latest, now.plus(DAY)],
         super::books::read,

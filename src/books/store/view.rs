@@ -1,5 +1,6 @@
 //! Listings for people.
 
+use super::books::book_columns;
 use crate::books::model::{Book, Isbn13};
 use crate::db::{self, Tx};
 use crate::id::JobName;
@@ -55,10 +56,10 @@ pub struct SentDigest {
 /// What every listing of books shows.
 macro_rules! columns {
     () => {
-        "b.isbn13, b.title, b.authors_json, b.publisher, b.published_date, b.description, b.cover_url, b.links_json,
-           b.first_seen_at, b.last_seen_at, b.last_delivered_at"
+        concat!(book_columns!(), ", b.first_seen_at, b.last_seen_at, b.last_delivered_at")
     };
 }
+pub(super) use columns;
 
 /// The newest books first: those found last, by the job in question if there is one.
 ///
@@ -117,7 +118,7 @@ pub fn list_books(tx: &mut Tx<'_>, filter: BookQuery<'_>) -> db::Result<Vec<Book
     }
 }
 
-fn read(row: &db::Row<'_>) -> db::Result<BookRow> {
+pub(super) fn read(row: &db::Row<'_>) -> db::Result<BookRow> {
     Ok(BookRow {
         book: super::books::read(row)?,
         first_seen_at: row.get("first_seen_at")?,

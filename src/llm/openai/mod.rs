@@ -56,6 +56,7 @@ provider_config! {
     pub struct OpenAiConfig {
         /// The API key; local services often need none.
         pub api_key: Option<Secret>,
+        /// The model that screens.
         pub screen_model: String,
         /// The model that summarises; default: the one that screens.
         pub summary_model: Option<String>,

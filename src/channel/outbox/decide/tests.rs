@@ -187,7 +187,7 @@ fn failed_looks_are_put_off_longer_each_time_and_end_with_a_person() {
     let unknown = SendError::unknown("cut");
     let locked = SendError::Locked { why: String::new() };
     let busy = SendError::Busy { why: String::new(), after: MINUTE };
-    let look = |resolve_attempts, error: &SendError| {
+    let resolve = |resolve_attempts, error: &SendError| {
         let message = Unresolved { resolve_attempts, ..unresolved(1, HOUR, None) };
         match after_resolving(&message, &Finding::Later(error.clone()), None, &settings(), now()) {
             Resolved::Transition(step) => {
@@ -207,14 +207,14 @@ fn failed_looks_are_put_off_longer_each_time_and_end_with_a_person() {
         (2, &locked, State::Unknown, 2, Some(Duration::ZERO)),
         (2, &busy, State::Unknown, 2, Some(MINUTE)),
     ] {
-        let step = look(resolve_attempts, error);
+        let step = resolve(resolve_attempts, error);
         assert_eq!((step.state, step.resolve_attempts), (state, counted), "{resolve_attempts} {error:?}");
         if let Some(wait) = wait {
             assert_eq!(step.not_before.since(now()), wait, "{resolve_attempts} {error:?}");
         }
     }
-    assert_eq!(look(0, &locked).pause, Some(ChannelPause::Locked));
-    let why = look(2, &later()).error.unwrap();
+    assert_eq!(resolve(0, &locked).pause, Some(ChannelPause::Locked));
+    let why = resolve(2, &later()).error.unwrap();
     assert_eq!(why, "it may have been sent already: looking failed 3 times: down");
 }
 
