@@ -15,7 +15,7 @@ use crate::config::{self, Config, Kind, MissingAt, MissingSecret, Problem, Probl
 use crate::db::{self, Db};
 use crate::engine::alert::Announcer;
 use crate::engine::ping::Ping;
-use crate::engine::pipeline::{Document, Prune, Thing, WithoutChannel};
+use crate::engine::pipeline::{ExportDocument, Prune, Thing, WithoutChannel};
 use crate::engine::{Finder, Job, JobEnv, Pipeline, Schedule, Table, things};
 use crate::fetch::{self, AllowPrivate, ClientConfig, FetchConfig, Fetcher};
 use crate::ledger::quota::Quota;
@@ -44,7 +44,7 @@ pub fn tables() -> impl Iterator<Item = &'static Table> {
 }
 
 /// Every document that can be exported.
-pub fn documents() -> impl Iterator<Item = &'static Document> {
+pub fn documents() -> impl Iterator<Item = &'static ExportDocument> {
     PIPELINES.iter().flat_map(|pipeline| pipeline.documents)
 }
 
@@ -175,7 +175,6 @@ pub enum Error {
 
 /// Everything that a process needs, made from one config file.
 pub struct App {
-    /// The tools.
     pub env: JobEnv,
     /// The jobs, in the order of the file.
     pub jobs: Vec<Job>,
@@ -218,6 +217,9 @@ impl App {
             config: Arc::new(config.clone()),
             jobs: self.jobs.clone(),
             things: things().collect(),
+            pipelines: PIPELINES,
+            topics: topics(),
+            pages: PIPELINES.iter().flat_map(|pipeline| pipeline.pages.iter().copied()).collect(),
             words: of_pipelines.chain(things::WORDS.iter().copied()).collect(),
             needs: PIPELINES.iter().map(|pipeline| pipeline.list_needs).collect(),
             channels: Arc::clone(&self.env.channels),

@@ -1,10 +1,12 @@
 //! What a person may do: let a change go that is held, or decide against it; leave a blog alone.
 
 use super::events::{BlogEvent, subject};
-use super::view;
+use super::{config, store, view};
 use crate::channel::outbox::{self, Answer, Topics};
 use crate::db::{self, Tx};
+use crate::engine::{ActionOutcome, Deed, Finder, Verb};
 use crate::ledger::{event, pause};
+use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
@@ -28,6 +30,34 @@ pub fn pause(
 ) -> db::Result<()> {
     pause::put(tx, &subject(blog_id), until, why, now)?;
     event::record(tx, None, &subject(blog_id), &BlogEvent::Paused, now)
+}
+
+/// What the pages and the API do to a blog.
+pub(super) fn act(finder: &Finder, tx: &mut Tx<'_>, id: &str, deed: Deed) -> db::Result<ActionOutcome> {
+    if !config::list_blogs(&finder.config).any(|(_, blog)| blog.id == id) {
+        return Ok(ActionOutcome::Unknown);
+    }
+    Ok(match deed.verb {
+        Verb::Pause => {
+            pause(tx, id, None, &phrase!("by hand", "手動"), finder.now)?;
+            ActionOutcome::Done(phrase!(
+                "{id} is paused until it is resumed",
+                "{id} を再開まで一時停止しました",
+                id
+            ))
+        }
+        Verb::Resume if store::resume(tx, id, finder.now)? => ActionOutcome::Done(phrase!(
+            "`{id}` is checked again with the next run",
+            "`{id}` を次回の実行から確認します",
+            id
+        )),
+        Verb::Resume => ActionOutcome::Refused(phrase!(
+            "the blog `{id}` is not paused",
+            "ブログ `{id}` は一時停止していません",
+            id
+        )),
+        _ => ActionOutcome::Unknown,
+    })
 }
 
 /// Only messages of a held change: those of a digest tell other changes, too.

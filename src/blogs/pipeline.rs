@@ -2,11 +2,11 @@
 
 use super::events::{BLOG, BlogEvent};
 use super::store::{self, ChangeRow};
-use super::{KIND, change, config, entry, make, opml, topics, view};
+use super::{KIND, change, commands, config, entry, make, opml, topics, view};
 use crate::config::Kind;
-use crate::engine::Pipeline;
-use crate::engine::pipeline::{Document, Example, Flag, Shape, Thing, Uses, WithoutChannel};
-use crate::engine::table::{Field, Table, TablePage};
+use crate::engine::pipeline::{Example, ExportDocument, Flag, FlagShape, Thing, Uses, WithoutChannel};
+use crate::engine::table::{Cell, Table, TablePage};
+use crate::engine::{Pipeline, action};
 use crate::ledger::event;
 
 /// The descriptor.
@@ -29,7 +29,7 @@ pub static PIPELINE: Pipeline = Pipeline {
         value: "[ID=]URL",
         help: "a blog; without an id its host is the id; may be repeated",
         key: "blog",
-        shape: Shape::Made(config::from_flags),
+        shape: FlagShape::Made(config::from_flags),
     }],
     example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },
     secrets: &[],
@@ -50,6 +50,7 @@ pub static PIPELINE: Pipeline = Pipeline {
             list_stored: |_| Ok(Vec::new()),
             listed_by: "change ls",
             resume: None,
+            act: action::NOTHING,
         },
         &Thing {
             word: BLOG,
@@ -58,10 +59,12 @@ pub static PIPELINE: Pipeline = Pipeline {
             list_stored: |tx| Ok(store::list_known_blogs(tx)?.into_iter().map(|(id, ..)| id).collect()),
             listed_by: "blog ls",
             resume: Some("blog resume"),
+            act: commands::act,
         },
     ],
     tables: &[&CHANGES],
-    documents: &[Document {
+    pages: &[],
+    documents: &[ExportDocument {
         name: "opml",
         about: "The blogs of the config, as OPML",
         render: |config, db, job| Box::pin(opml::render(config, db, job)),
@@ -91,19 +94,19 @@ static CHANGES: Table = Table {
     owner: |_, job| Some(job.to_owned()),
 };
 
-fn fields(change: &ChangeRow) -> Vec<Field> {
+fn fields(change: &ChangeRow) -> Vec<Cell> {
     let entries = &change.detail.entries;
     vec![
-        Field::Int(change.id),
-        Field::text(&change.job_name),
-        Field::text(&change.blog_id),
+        Cell::Int(change.id),
+        Cell::text(&change.job_name),
+        Cell::text(&change.blog_id),
         change.found_at.into(),
-        Field::word(change.code.word()),
-        Field::Flag(change.held),
-        change.detail.detector.map_or(Field::Null, |detector| Field::word(detector.word())),
-        Field::Int(i64::try_from(change.detail.count()).unwrap_or(i64::MAX)),
-        Field::List(entries.iter().map(|entry| entry.title.clone().unwrap_or_default()).collect()),
-        Field::List(entries.iter().map(|entry| entry.url.clone().unwrap_or_default()).collect()),
+        Cell::word(change.code.word()),
+        Cell::Flag(change.held),
+        change.detail.detector.map_or(Cell::Null, |detector| Cell::word(detector.word())),
+        Cell::Int(i64::try_from(change.detail.count()).unwrap_or(i64::MAX)),
+        Cell::List(entries.iter().map(|entry| entry.title.clone().unwrap_or_default()).collect()),
+        Cell::List(entries.iter().map(|entry| entry.url.clone().unwrap_or_default()).collect()),
         change.detail.error.as_ref().into(),
     ]
 }

@@ -5,9 +5,9 @@ use super::model::GOOGLE_BOOKS;
 use super::store::{BookRow, DeliveryRow};
 use super::{KIND, REQUESTS_PER_DAY, config, make, store, topics, view};
 use crate::config::{Kind, TableKind};
-use crate::engine::Pipeline;
-use crate::engine::pipeline::{Example, Flag, Shape, Thing, Uses, WithoutChannel};
-use crate::engine::table::{Field, Table, TablePage};
+use crate::engine::pipeline::{Example, Flag, FlagShape, Thing, Uses, WithoutChannel};
+use crate::engine::table::{Cell, Table, TablePage};
+use crate::engine::{Pipeline, action};
 use crate::fetch::SecretHint;
 
 /// The descriptor.
@@ -36,14 +36,14 @@ pub static PIPELINE: Pipeline = Pipeline {
             value: "TEXT",
             help: "what to search for; may be repeated",
             key: "queries",
-            shape: Shape::List,
+            shape: FlagShape::List,
         },
         Flag {
             name: "book-lang",
             value: "LANGUAGE",
             help: "only volumes in this language, e.g. ja",
             key: "google_books.langRestrict",
-            shape: Shape::Text,
+            shape: FlagShape::Text,
         },
     ],
     example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },
@@ -66,8 +66,10 @@ pub static PIPELINE: Pipeline = Pipeline {
         list_stored: |_| Ok(Vec::new()),
         listed_by: "book ls",
         resume: None,
+        act: action::NOTHING,
     }],
     tables: &[&BOOKS, &DELIVERIES],
+    pages: &[],
     documents: &[],
     words: &[BookCode::words, SearchCode::words],
     list_busy: |_| Ok(Vec::new()),
@@ -99,17 +101,17 @@ static BOOKS: Table = Table {
     owner: |_, job| Some(job.to_owned()),
 };
 
-fn book_fields(row: &BookRow) -> Vec<Field> {
+fn book_fields(row: &BookRow) -> Vec<Cell> {
     let book = &row.book;
     vec![
-        Field::word(&book.isbn13),
-        Field::text(&book.title),
-        Field::List(book.authors.clone()),
+        Cell::word(&book.isbn13),
+        Cell::text(&book.title),
+        Cell::List(book.authors.clone()),
         book.publisher.as_ref().into(),
         book.published_date.as_ref().into(),
         book.description.as_ref().into(),
         book.cover_url.as_ref().into(),
-        Field::Json(serde_json::json!(book.links)),
+        Cell::Json(serde_json::json!(book.links)),
         row.first_seen_at.into(),
         row.last_seen_at.into(),
         row.last_delivered_at.into(),
@@ -129,11 +131,11 @@ static DELIVERIES: Table = Table {
     owner: |_, job| Some(job.to_owned()),
 };
 
-fn delivery_fields(row: &DeliveryRow) -> Vec<Field> {
+fn delivery_fields(row: &DeliveryRow) -> Vec<Cell> {
     vec![
-        Field::Int(row.id),
-        Field::text(&row.job_name),
+        Cell::Int(row.id),
+        Cell::text(&row.job_name),
         row.delivered_at.into(),
-        Field::List(row.isbn13_list.clone()),
+        Cell::List(row.isbn13_list.clone()),
     ]
 }

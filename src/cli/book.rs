@@ -67,7 +67,7 @@ async fn list(
     refuse_unknown_if_given("job", job.as_ref().map(JobName::as_str), &db, context).await?;
     let since = since.moment(context).await?;
     let mut rows =
-        db.read(move |tx| view::list(tx, store::Filter { job: job.as_ref(), undelivered, limit })).await?;
+        db.read(move |tx| view::list(tx, store::BookQuery { job: job.as_ref(), undelivered, limit })).await?;
     rows.retain(|row| row.first_seen_at >= since);
     let columns = [
         Column::left(phrase!("ISBN", "ISBN")),

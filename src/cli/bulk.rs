@@ -10,16 +10,15 @@ use super::sending::Sent;
 use super::since::SinceArgs;
 use super::table::row;
 use super::{Column, Context, Error, Exit, Result, log, progress};
-use crate::commits::events::{self, RunCode};
 use crate::commits::run::decide::{Again, Sharing};
-use crate::commits::run::{self, Bulk, Ended, Only, Outcome, Summary, TargetRow, Watch};
+use crate::commits::run::{self, Bulk, Ended, Only, Summary, TargetRow, Watch, WorkedRun};
 use crate::commits::store::projects;
-use crate::commits::{KIND, Source};
+use crate::commits::{GitSource, KIND, commands};
 use crate::config::Config;
 use crate::db::Open;
 use crate::engine::Failure;
 use crate::id::{JobName, RunId};
-use crate::ledger::{event, presence};
+use crate::ledger::presence;
 use crate::phrase;
 use crate::text::one_line;
 
@@ -101,7 +100,7 @@ fn sharing(join: bool) -> Sharing {
 }
 
 /// The `commits` jobs of the config: all, or the one of that name.
-pub(super) fn read_sources(config: &Config, job: Option<&str>) -> Result<Vec<Arc<Source>>> {
+pub(super) fn read_sources(config: &Config, job: Option<&str>) -> Result<Vec<Arc<GitSource>>> {
     let jobs: Vec<_> = config
         .jobs
         .iter()
@@ -112,7 +111,7 @@ pub(super) fn read_sources(config: &Config, job: Option<&str>) -> Result<Vec<Arc
             .hint("`tsuzuki job ls` lists the jobs")),
         (true, None) => Err(Error::new(Exit::Config, format!("the config has no job of kind `{KIND}`"))
             .hint("add a [[job]] with kind = \"commits\", gitlab, token and projects; see docs/commits.md")),
-        (false, _) => jobs.into_iter().map(|job| Ok(Arc::new(Source::read(job)?))).collect(),
+        (false, _) => jobs.into_iter().map(|job| Ok(Arc::new(GitSource::read(job)?))).collect(),
     }
 }
 
@@ -213,7 +212,7 @@ async fn conclude(ended: Result<Option<Ended>, Failure>, app: &crate::app::App, 
     Ok(sent.judge(if outcome.problems.is_empty() { Exit::Fine } else { Exit::Partly }))
 }
 
-fn tell(outcome: &Outcome, context: &Context) -> Result<()> {
+fn tell(outcome: &WorkedRun, context: &Context) -> Result<()> {
     if context.out.is_json() {
         return context.out.json(outcome);
     }
@@ -292,30 +291,7 @@ async fn status(context: &Context) -> Result {
 }
 
 async fn cancel(run_id: Option<RunId>, context: &Context) -> Result {
-    let cancelled = context
-        .db()
-        .await?
-        .write(move |tx| {
-            let run = match run_id {
-                Some(run_id) => run::find_run(tx, &run_id)?,
-                None => run::find_running(tx)?,
-            };
-            let Some(run) = run else { return Ok(None) };
-            let cancelled = run::cancel(tx, &run.run_id)?;
-            if cancelled {
-                let now = tx.now();
-                event::add(
-                    tx,
-                    None,
-                    &events::run(&run.run_id),
-                    RunCode::Cancelled,
-                    &serde_json::json!({}),
-                    now,
-                )?;
-            }
-            Ok(run::find_summary(tx, &run.run_id)?.map(|summary| (summary, cancelled)))
-        })
-        .await?;
+    let cancelled = context.db().await?.write(move |tx| commands::cancel(tx, run_id)).await?;
     match cancelled {
         None => Err(Error::failed("no run is running").hint("`tsuzuki bulk ls` lists the runs")),
         Some((summary, false)) => {
@@ -368,7 +344,7 @@ async fn list(since: &SinceArgs, limit: usize, context: &Context) -> Result {
 }
 
 #[derive(serde::Serialize)]
-struct Shown {
+struct ShownRun {
     #[serde(flatten)]
     summary: Summary,
     targets: Vec<ShownTarget>,
@@ -400,7 +376,7 @@ async fn show(run_id: Option<RunId>, context: &Context) -> Result {
                     row,
                 });
             }
-            Ok(Some(Shown { summary, targets }))
+            Ok(Some(ShownRun { summary, targets }))
         })
         .await?;
     let Some(shown) = shown else {

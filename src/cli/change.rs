@@ -8,8 +8,8 @@ use super::table::{Tone, row};
 use super::{Cell, Column, Context, Error, Exit, Result, view as shown};
 use crate::app;
 use crate::blogs::decide::Code;
-use crate::blogs::store::Filter;
-use crate::blogs::view::{self, Listed};
+use crate::blogs::store::ChangeFilter;
+use crate::blogs::view::{self, ListedChange};
 use crate::blogs::{change, commands};
 use crate::channel::outbox::Answer;
 use crate::phrase;
@@ -66,16 +66,16 @@ enum Command {
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
         Command::Ls { blog, job, all, since, limit } => {
-            list(Filter { job, blog, code: (!all).then_some(Code::New) }, &since, limit, context).await
+            list(ChangeFilter { job, blog, code: (!all).then_some(Code::New) }, &since, limit, context).await
         }
         Command::Show { id } => show(id, context).await,
-        Command::Approve { id } => decide(id, Choice::Approve, context).await,
-        Command::Skip { id } => decide(id, Choice::Skip, context).await,
+        Command::Approve { id } => decide(id, ChangeChoice::Approve, context).await,
+        Command::Skip { id } => decide(id, ChangeChoice::Skip, context).await,
         Command::Resume { blog } => super::blog::resume(&blog, context).await,
     }
 }
 
-async fn list(filter: Filter, since: &SinceArgs, limit: usize, context: &Context) -> Result {
+async fn list(filter: ChangeFilter, since: &SinceArgs, limit: usize, context: &Context) -> Result {
     let db = context.view().await?;
     refuse_unknown_if_given("blog", filter.blog.as_deref(), &db, context).await?;
     refuse_unknown_if_given("job", filter.job.as_deref(), &db, context).await?;
@@ -125,12 +125,12 @@ async fn show(id: i64, context: &Context) -> Result {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Choice {
+enum ChangeChoice {
     Approve,
     Skip,
 }
 
-async fn decide(ids: Vec<i64>, choice: Choice, context: &Context) -> Result {
+async fn decide(ids: Vec<i64>, choice: ChangeChoice, context: &Context) -> Result {
     let now = context.clock.now();
     let topics = app::topics();
     for id in ids {
@@ -139,8 +139,8 @@ async fn decide(ids: Vec<i64>, choice: Choice, context: &Context) -> Result {
             .db()
             .await?
             .write(move |tx| match choice {
-                Choice::Approve => commands::approve(tx, id, now),
-                Choice::Skip => commands::skip(tx, id, &topics, now),
+                ChangeChoice::Approve => commands::approve(tx, id, now),
+                ChangeChoice::Skip => commands::skip(tx, id, &topics, now),
             })
             .await?;
         let Some(answers) = answers else { return Err(missing(id)) };
@@ -158,10 +158,10 @@ async fn decide(ids: Vec<i64>, choice: Choice, context: &Context) -> Result {
             )));
         }
         context.out.note(match choice {
-            Choice::Approve => {
+            ChangeChoice::Approve => {
                 phrase!("change {id}: released {done message}", "変更 {id}：{done} 件を送信します", id, done)
             }
-            Choice::Skip => {
+            ChangeChoice::Skip => {
                 phrase!(
                     "change {id}: discarded {done message}",
                     "変更 {id}：{done} 件を破棄しました",
@@ -179,7 +179,7 @@ fn missing(id: i64) -> Error {
         .hint(phrase!("`tsuzuki change ls` lists them", "`tsuzuki change ls` で一覧できます"))
 }
 
-fn first_of(listed: &Listed) -> String {
+fn first_of(listed: &ListedChange) -> String {
     let detail = &listed.change.detail;
     let first = detail.entries.first();
     let told = first.and_then(|entry| entry.title.clone().or_else(|| entry.url.clone()));

@@ -17,7 +17,7 @@ use crate::commits::store::projects;
 use crate::commits::store::reading::{self, Scope};
 use crate::config::value::Zone;
 use crate::db::Db;
-use crate::export::{self, Field, Format, Style, Writer};
+use crate::export::{self, Cell, Format, Style, RowWriter};
 use crate::phrase;
 use crate::text::counted;
 
@@ -207,7 +207,7 @@ fn write(
             .map_err(|error| Error::failed(format!("the workbook cannot be written: {error}")))?,
         FormatWord::Tsv | FormatWord::Csv => {
             let format = if format == FormatWord::Tsv { Format::Tsv } else { Format::Csv };
-            let mut writer = Writer::new(Vec::new(), format, Style::default());
+            let mut writer = RowWriter::new(Vec::new(), format, Style::default());
             writer.begin(&stats.columns())?;
             rows().try_for_each(|row| writer.row(&row))?;
             writer.end()?;
@@ -242,8 +242,8 @@ fn show(stats: &Stats, context: &Context) -> Result<()> {
         .map(Column::right),
     );
     let cell = |field| match field {
-        Field::Int(number) => Cell::from(number),
-        Field::Word(text) | Field::Text(text) => text.into(),
+        Cell::Int(number) => Cell::from(number),
+        Cell::Word(text) | Cell::Text(text) => text.into(),
         _ => "".into(),
     };
     // How many there are is said below, also when there are none.

@@ -135,7 +135,7 @@ impl Context {
     /// The database of the config, opened to look only; `None` when nothing has made it yet.
     pub(super) async fn find_db(&self) -> Result<Option<&Db>> {
         let place = self.place().await?;
-        match self.db.get_or_try_init(|| Db::open(place, Open::Look, self.clock.clone())).await {
+        match self.db.get_or_try_init(|| Db::open(place, Open::ReadOnly, self.clock.clone())).await {
             Ok(db) => Ok(Some(db)),
             Err(db::Error::Missing(_)) => Ok(None),
             Err(error) => Err(error.into()),

@@ -11,7 +11,7 @@ use super::table::{Tone, row, tone_of};
 use super::{Cell, Column, Context, Error, Exit, Result, view};
 use crate::app;
 use crate::channel;
-use crate::channel::outbox::{self, Answer, ChannelWait, Filter, Row, State};
+use crate::channel::outbox::{self, Answer, ChannelWait, DeliveryFilter, Row, State};
 use crate::engine::things::delivery;
 use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
@@ -90,7 +90,7 @@ enum Command {
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct DeliveryRow {
     #[serde(flatten)]
     row: Row,
     /// What keeps its channel from sending, if it is to be sent.
@@ -98,7 +98,7 @@ struct Listed {
     wait: Option<ChannelWait>,
 }
 
-impl Listed {
+impl DeliveryRow {
     /// When it may leave; `None` for what does not by itself.
     fn next_at(&self) -> Option<Timestamp> {
         let waits = matches!(self.row.state, State::Ready | State::Unknown);
@@ -123,7 +123,7 @@ struct Shown {
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
         Command::Ls { state, job, channel, since, limit } => {
-            list(Filter { state, job, channel }, &since, limit, context).await
+            list(DeliveryFilter { state, job, channel }, &since, limit, context).await
         }
         Command::Show { id } => show(id, context).await,
         Command::Retry { channel: Some(channel), .. } => resume(channel, context).await,
@@ -146,7 +146,7 @@ fn read_state(text: &str) -> std::result::Result<State, String> {
     })
 }
 
-async fn list(filter: Filter, since: &SinceArgs, limit: usize, context: &Context) -> Result {
+async fn list(filter: DeliveryFilter, since: &SinceArgs, limit: usize, context: &Context) -> Result {
     let (app, now) = (context.look().await?, context.clock.now());
     let db = &app.env.db;
     refuse_unknown_if_given("job", filter.job.as_deref(), db, context).await?;
@@ -154,7 +154,7 @@ async fn list(filter: Filter, since: &SinceArgs, limit: usize, context: &Context
     let (channels, since) = (Arc::clone(&app.env.channels), since.moment(context).await?);
     let listed = db.read(move |tx| {
         let waits = outbox::list_waits(tx, &channels, now)?;
-        let with_wait = |row: Row| Listed { wait: find_wait(&row, &waits).cloned(), row };
+        let with_wait = |row: Row| DeliveryRow { wait: find_wait(&row, &waits).cloned(), row };
         Ok(outbox::list(tx, &filter, limit)?.into_iter().map(with_wait).collect::<Vec<_>>())
     });
     let mut listed = listed.await?;

@@ -12,9 +12,9 @@ use super::{Context, Error, Exit, Result, Stopping};
 use crate::app;
 use crate::config::value::Since;
 use crate::db::Open;
-use crate::engine::pipeline::Document;
+use crate::engine::pipeline::ExportDocument;
 use crate::engine::table::{Table, TableFilter};
-use crate::export::{self, Format, Style, Writer};
+use crate::export::{self, Format, RowWriter, Style};
 use crate::text::{self, counted};
 use crate::time::Timestamp;
 
@@ -82,17 +82,17 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
         return Err(Error::usage("--bom is for csv and tsv; JSON has none"));
     }
     let filter = filter_of(&args, table, context).await?;
-    let db = context.open_db(Open::Look).await?.clone();
+    let db = context.open_db(Open::ReadOnly).await?.clone();
     if let Some(job) = &args.job {
         refuse_unknown("job", job, &db, context).await?;
     }
     let out = Out::open(args.output.as_deref(), args.force)?;
-    let mut writer = Writer::new(out, format, Style { raw: args.raw, bom: args.bom });
+    let mut writer = RowWriter::new(out, format, Style { raw: args.raw, bom: args.bom });
     let count = export::write(&db, table, &filter, &mut writer, &context.stop).await?;
     finish(writer.into_inner(), args.output.as_deref(), &counted(count, "row"), context)
 }
 
-async fn write_document(document: &Document, args: &Args, context: &Context) -> Result {
+async fn write_document(document: &ExportDocument, args: &Args, context: &Context) -> Result {
     if args.format.is_some() || args.since.is_given() || args.until.is_some() || args.raw || args.bom {
         return Err(Error::usage(format!("{} has one format, and no times", document.name))
             .hint("only --job, --output and --force go with it"));

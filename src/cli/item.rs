@@ -8,9 +8,9 @@ use super::table::row;
 use super::{Column, Context, Error, Exit, Result, view};
 use crate::db::Db;
 use crate::phrase;
-use crate::press::commands::{self, Answer};
+use crate::press::commands::{self, ItemAnswer};
 use crate::press::events;
-use crate::press::store::{self, Filter};
+use crate::press::store::{self, ItemFilter};
 use crate::press::view::standing;
 use crate::press::{Item, Reason, Status};
 use crate::text;
@@ -74,7 +74,7 @@ fn reason(text: &str) -> std::result::Result<Reason, String> {
 pub(super) async fn run(args: Args, context: &Context) -> Result {
     match args.command {
         Command::Ls { job, state, reason, since, limit } => {
-            list(Filter { job, status: state, reason }, &since, limit, context).await
+            list(ItemFilter { job, status: state, reason }, &since, limit, context).await
         }
         Command::Show(which) => show(&which, context).await,
         Command::Retry(which) => change(&which, commands::retry, context).await,
@@ -82,7 +82,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result {
     }
 }
 
-async fn list(filter: Filter, since: &SinceArgs, limit: usize, context: &Context) -> Result {
+async fn list(filter: ItemFilter, since: &SinceArgs, limit: usize, context: &Context) -> Result {
     let db = context.view().await?;
     refuse_unknown_if_given("job", filter.job.as_deref(), &db, context).await?;
     let since = since.moment(context).await?;
@@ -108,19 +108,21 @@ async fn show(which: &Which, context: &Context) -> Result {
     Ok(Exit::Fine)
 }
 
-type Change = fn(&mut crate::db::Tx<'_>, &Item, crate::time::Timestamp) -> crate::db::Result<Answer>;
+type Change = fn(&mut crate::db::Tx<'_>, &Item, crate::time::Timestamp) -> crate::db::Result<ItemAnswer>;
 
 async fn change(which: &Which, change: Change, context: &Context) -> Result {
     let (db, now) = (context.db().await?, context.clock.now());
     let item = find(which, db).await?;
     let (title, id) = (text::one_line(&item.title), item.id);
     match db.write(move |tx| change(tx, &item, now)).await? {
-        Answer::Done { status } => {
+        ItemAnswer::Done { status } => {
             context.out.note(format!("item {id} is now {}: {title}", status.word()));
             Ok(Exit::Fine)
         }
-        Answer::NotNow { why, hint } => {
-            Err(Error::failed(format!("item {id} stays as it is: {why}")).hint(hint))
+        ItemAnswer::NotNow { why, hint } => {
+            let speech = context.speech().await?;
+            let why = speech.phrase(&why);
+            Err(Error::failed(format!("item {id} stays as it is: {why}")).hint(speech.phrase(&hint)))
         }
     }
 }

@@ -110,13 +110,13 @@ fn has_rows(tx: &mut Tx<'_>, thing: &Thing, name: &str) -> db::Result<bool> {
     let owned = || Some(name.to_owned());
     Ok(match thing.word {
         "job" => {
-            let messages = outbox::Filter { job: owned(), ..outbox::Filter::default() };
+            let messages = outbox::DeliveryFilter { job: owned(), ..outbox::DeliveryFilter::default() };
             !event::list_of_job(tx, name, 1)?.is_empty()
                 || !outbox::list(tx, &messages, 1)?.is_empty()
                 || !cursor::list(tx, Some(name))?.is_empty()
         }
         "channel" => {
-            let messages = outbox::Filter { channel: owned(), ..outbox::Filter::default() };
+            let messages = outbox::DeliveryFilter { channel: owned(), ..outbox::DeliveryFilter::default() };
             !outbox::list(tx, &messages, 1)?.is_empty()
         }
         "provider" => !quota::list_usage(tx, Some(name), 1)?.is_empty(),

@@ -44,9 +44,9 @@ enum Command {
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct QuotaRow {
     #[serde(flatten)]
-    usage: quota::Usage,
+    usage: quota::QuotaUsage,
     per_day: Option<u32>,
     is_paused: bool,
     /// Without an end, until it is resumed.
@@ -68,12 +68,12 @@ async fn list(provider: Option<String>, limit: usize, context: &Context) -> Resu
     let (usage, pauses) = db
         .read(move |tx| Ok((quota::list_usage(tx, provider.as_deref(), limit)?, pause::list(tx, now)?)))
         .await?;
-    let listed: Vec<Listed> = usage
+    let listed: Vec<QuotaRow> = usage
         .into_iter()
         .map(|usage| {
             let provider = Subject::provider(&usage.provider);
             let pause = pauses.iter().find(|pause| pause.name == provider);
-            Listed {
+            QuotaRow {
                 per_day: quotas.get(&usage.provider).map(|quota| quota.rule.per_day),
                 is_paused: pause.is_some(),
                 paused_until: pause.and_then(|pause| pause.paused_until),
@@ -121,7 +121,13 @@ async fn reset(provider: String, date: Option<String>, yes: bool, context: &Cont
     let (name, day) = (provider.clone(), date.clone());
     let forgotten = db
         .write(move |tx| {
-            pause::reset(tx, &Subject::provider(&name))?;
+            let of_models = format!("{name}/");
+            for pause in pause::list(tx, now)? {
+                let paused = pause.name.name_of("provider");
+                if paused.is_some_and(|paused| paused == name || paused.starts_with(&of_models)) {
+                    pause::reset(tx, &pause.name)?;
+                }
+            }
             quota::reset_usage(tx, &name, &day)
         })
         .await?;

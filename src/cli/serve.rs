@@ -21,7 +21,7 @@ use crate::text::counted;
 use crate::web;
 
 /// How often the config file, and the place of the database, is looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const POLL_EVERY: Duration = Duration::from_secs(5);
 
 /// How often alerts are brought up to date.
 const ANNOUNCE_EVERY: Duration = Duration::from_secs(60);
@@ -79,10 +79,12 @@ pub(super) async fn until_stopped(
 ) {
     let progress = pages.as_ref().map_or_else(Progress::default, web::Bound::progress);
     let runner = Runner::new(app.env.db.clone(), progress);
+    let asked = pages.as_ref().and_then(web::Bound::take_requests);
+    let requests = asked.unwrap_or_else(|| daemon::starter().1);
     let (jobs, list) = watch::channel(Arc::new(app.jobs.clone()));
     let (senders, sender) = watch::channel((app.sender(), app.announcer()));
     tokio::join!(
-        daemon::serve(&runner, list, &context.stop),
+        daemon::serve(&runner, list, requests, &context.stop),
         announce(sender.clone(), &context.stop),
         send(sender, &context.stop),
         follow_config(context, app, &jobs, &senders, finders),
@@ -125,7 +127,7 @@ async fn watch_place(context: &Context, db: &Db) {
         }
         tokio::select! {
             () = context.stop.cancelled() => return,
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = tokio::time::sleep(POLL_EVERY) => {}
         }
     }
 }
@@ -198,7 +200,7 @@ async fn follow_config(
     loop {
         tokio::select! {
             () = context.stop.cancelled() => return,
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = tokio::time::sleep(POLL_EVERY) => {}
         }
         let found = changed_at();
         if found.is_none() || found == known {

@@ -11,9 +11,9 @@ use super::store::branches::{self, BranchRow};
 use super::store::projects;
 use super::store::reading::Scope;
 use crate::db::{self, Tx};
-use crate::engine::Finder;
 use crate::engine::overview::Notice;
 use crate::engine::view::{Line, State, View, with_events};
+use crate::engine::{Finder, Verb};
 use crate::id::RunId;
 use crate::phrase;
 
@@ -54,12 +54,15 @@ fn branch_view(finder: &Finder, tx: &mut Tx<'_>, branch: &BranchRow) -> db::Resu
     view.fact(phrase!("last read", "最終取得"), branch.last_walk_at);
     view.fact(
         phrase!("history", "履歴"),
-        branch.closed.map(|closed| match closed {
-            true => phrase!("complete: every parent is stored", "完全（親コミットはすべて保存済み）"),
-            false => phrase!(
-                "has a gap: some parents are not stored",
-                "欠けあり（保存されていない親コミットがあります）"
-            ),
+        branch.closed.map(|closed| {
+            if closed {
+                phrase!("complete: every parent is stored", "完全（親コミットはすべて保存済み）")
+            } else {
+                phrase!(
+                    "has a gap: some parents are not stored",
+                    "欠けあり（保存されていない親コミットがあります）"
+                )
+            }
         }),
     );
     for (label, count) in [
@@ -107,7 +110,7 @@ fn project_view(finder: &Finder, tx: &mut Tx<'_>, project: &Project) -> db::Resu
     view.fact(phrase!("default branch", "既定のブランチ"), project.default_branch.as_deref());
     view.fact(phrase!("gone since", "削除"), project.removed_at);
     finder.add_events(&mut view, &events);
-    view.action(phrase!("list its branches", "ブランチを一覧する"), format!("branch ls {}", project.path));
+    view.command(phrase!("list its branches", "ブランチを一覧する"), format!("branch ls {}", project.path));
     Ok(view)
 }
 
@@ -154,9 +157,13 @@ fn run_view(finder: &Finder, tx: &mut Tx<'_>, summary: &Summary) -> db::Result<V
         ),
     );
     finder.add_events(&mut view, &events);
+    if run.status == RunStatus::Running {
+        let label = phrase!("cancel it…", "中止する…");
+        view.act(Verb::Cancel, &subject, label, format!("bulk cancel {id}"));
+    }
     if run.failed_count > 0 {
-        view.action(phrase!("show what failed", "失敗した分を表示する"), format!("bulk show {id}"));
-        view.action(
+        view.command(phrase!("show what failed", "失敗した分を表示する"), format!("bulk show {id}"));
+        view.command(
             phrase!("collect again what failed", "失敗した分を再収集する"),
             format!("bulk retry-failed {id}"),
         );
@@ -294,7 +301,7 @@ pub(super) fn list_failing(tx: &mut Tx<'_>) -> db::Result<Vec<Notice>> {
                 since = branch.since,
                 why = branch.why
             );
-            Notice { state: State::Failing, about, text, command }
+            Notice { state: State::Failing, about, text, command, actions: Vec::new() }
         })
         .collect())
 }

@@ -8,11 +8,8 @@ use serde::Serialize;
 pub struct Figures {
     /// Press releases.
     pub press: Press,
-    /// Books.
     pub books: Books,
-    /// Blogs.
     pub blogs: Blogs,
-    /// Commits.
     pub commits: Commits,
     /// Messages that are on their way.
     pub under_way: i64,
@@ -78,7 +75,6 @@ pub struct Blogs {
 pub struct Commits {
     /// Commits that are stored, each once.
     pub commits: i64,
-    /// Projects.
     pub projects: i64,
     /// Branches that were walked to their end.
     pub branches: i64,

@@ -53,7 +53,6 @@ pub enum Error {
     Taken {
         /// Who listens there.
         what: &'static str,
-        /// The port.
         port: u16,
         /// What the system said.
         why: io::Error,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -16,12 +16,51 @@ use crate::id::JobName;
 use crate::time::Timestamp;
 
 /// The longest time between two looks: another process may have paused, resumed or run a job.
-const LOOK_EVERY: Duration = Duration::from_secs(15);
+const POLL_EVERY: Duration = Duration::from_secs(15);
+/// Starts that wait to be heard at most.
+const ASKED_AT_ONCE: usize = 16;
 /// How long running jobs get to stop by themselves.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// Runs `jobs` when they are due until `stop` is cancelled; a new list in `jobs` takes effect at the next look.
-pub async fn serve(runner: &Runner, mut jobs: watch::Receiver<Arc<Vec<Job>>>, stop: &CancellationToken) {
+/// Asks the daemon of this process to run a job now. Cheap to clone.
+#[derive(Clone)]
+pub struct Starter(mpsc::Sender<StartRequest>);
+
+/// What the daemon is asked for.
+pub struct StartRequests(mpsc::Receiver<StartRequest>);
+
+struct StartRequest {
+    job: JobName,
+    answer: oneshot::Sender<Option<Skipped>>,
+}
+
+/// A way to ask the daemon, and what it hears.
+pub fn starter() -> (Starter, StartRequests) {
+    let (sender, receiver) = mpsc::channel(ASKED_AT_ONCE);
+    (Starter(sender), StartRequests(receiver))
+}
+
+/// There is no daemon in this process, or it does not know the job.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NotStarted;
+
+impl Starter {
+    /// Starts a job whatever its schedule says; answers why not, if it cannot be.
+    pub async fn start(&self, job: JobName) -> Result<Option<Skipped>, NotStarted> {
+        let (answer, answered) = oneshot::channel();
+        self.0.send(StartRequest { job, answer }).await.map_err(|_| NotStarted)?;
+        answered.await.map_err(|_| NotStarted)
+    }
+}
+
+/// Runs `jobs` when they are due, and those that are asked for, until `stop` is cancelled; a new list in `jobs` takes
+/// effect at the next look.
+pub async fn serve(
+    runner: &Runner,
+    mut jobs: watch::Receiver<Arc<Vec<Job>>>,
+    StartRequests(mut requests): StartRequests,
+    stop: &CancellationToken,
+) {
     let mut running = JoinSet::new();
     let mut names: HashSet<JobName> = HashSet::new();
     let mut seen_due: BTreeMap<JobName, Timestamp> = BTreeMap::new();
@@ -29,12 +68,7 @@ pub async fn serve(runner: &Runner, mut jobs: watch::Receiver<Arc<Vec<Job>>>, st
         let list = Arc::clone(&jobs.borrow_and_update());
         for job in due(runner, &list, &names, &mut seen_due).await {
             names.insert(job.name.clone());
-            let (runner, stop) = (runner.clone(), stop.clone());
-            running.spawn(async move {
-                let name = job.name.clone();
-                runner.run(vec![job], Selection::Due, &stop).await;
-                name
-            });
+            running.spawn(run(runner.clone(), job, Selection::Due, stop.clone()));
         }
         tokio::select! {
             () = stop.cancelled() => {}
@@ -42,6 +76,15 @@ pub async fn serve(runner: &Runner, mut jobs: watch::Receiver<Arc<Vec<Job>>>, st
                 if let Ok(name) = done {
                     names.remove(&name);
                 }
+            }
+            Some(request) = requests.recv() => {
+                let Some(job) = list.iter().find(|job| job.name == request.job) else { continue };
+                let skipped = find_obstacle(runner, job).await;
+                if skipped.is_none() {
+                    names.insert(job.name.clone());
+                    running.spawn(run(runner.clone(), job.clone(), Selection::Forced, stop.clone()));
+                }
+                let _ = request.answer.send(skipped);
             }
             changed = jobs.changed() => {
                 if changed.is_err() {
@@ -53,6 +96,24 @@ pub async fn serve(runner: &Runner, mut jobs: watch::Receiver<Arc<Vec<Job>>>, st
     }
     if tokio::time::timeout(GRACE, running.join_all()).await.is_err() {
         warn!("Some jobs did not stop in time; their leases expire and the next run continues");
+    }
+}
+
+async fn run(runner: Runner, job: Job, selection: Selection, stop: CancellationToken) -> JobName {
+    let name = job.name.clone();
+    runner.run(vec![job], selection, &stop).await;
+    name
+}
+
+/// Why a job that a person asks for is not run: it runs already, here or elsewhere.
+async fn find_obstacle(runner: &Runner, job: &Job) -> Option<Skipped> {
+    match runner.find_holder(job).await {
+        Ok(Some(holder)) => Some(Skipped::Held(holder)),
+        Ok(None) => None,
+        Err(error) => {
+            warn!("Cannot see whether {} runs: {error}", job.name);
+            None
+        }
     }
 }
 
@@ -105,7 +166,7 @@ async fn due(
 }
 
 /// Until the next point of any schedule, or the end of the small delay of a job that is due, but never longer than
-/// [`LOOK_EVERY`].
+/// [`POLL_EVERY`].
 fn pause(runner: &Runner, jobs: &[Job], seen_due: &BTreeMap<JobName, Timestamp>) -> Duration {
     let now = runner.clock().now();
     let delayed = |job: &Job| {
@@ -117,5 +178,5 @@ fn pause(runner: &Runner, jobs: &[Job], seen_due: &BTreeMap<JobName, Timestamp>)
         .filter(|job| job.enabled)
         .filter_map(|job| delayed(job).or_else(|| job.schedule.next_after(now)))
         .min();
-    next.map_or(LOOK_EVERY, |next| next.since(now)).clamp(Duration::from_millis(200), LOOK_EVERY)
+    next.map_or(POLL_EVERY, |next| next.since(now)).clamp(Duration::from_millis(200), POLL_EVERY)
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Job;
 use super::pipeline::{ListNeeds, Thing, Words};
 use super::view::{Line, View};
+use super::{Job, Page, Pipeline};
 use crate::channel::ChannelSet;
+use crate::channel::outbox::Topics;
 use crate::config::Config;
 use crate::db::{self, Tx};
 use crate::ledger::Subject;
@@ -20,17 +21,20 @@ use crate::time::Timestamp;
 /// Finds things by name. It is made by `app`, which knows all of them.
 #[derive(Clone)]
 pub struct Finder {
-    /// The config.
     pub config: Arc<Config>,
-    /// The jobs.
     pub jobs: Vec<Job>,
     /// Sorts of things, in the order in which a bare name is tried.
     pub things: Vec<&'static Thing>,
+    /// The pipelines.
+    pub pipelines: &'static [&'static Pipeline],
+    /// What follows when a message has ended.
+    pub topics: Topics,
+    /// Pages of the pipelines, in the order of the navigation.
+    pub pages: Vec<&'static Page>,
     /// What events say.
     pub words: Vec<Words>,
     /// What needs a person, by pipeline.
     pub needs: Vec<ListNeeds>,
-    /// The channels.
     pub channels: Arc<ChannelSet>,
     /// Daily limits, by provider.
     pub quotas: BTreeMap<String, Quota>,

@@ -7,15 +7,20 @@
 //!                 wait          skip                    continue next time
 //! ```
 
+pub mod action;
 pub mod alert;
 pub mod attention;
+pub mod chart;
 pub mod commands;
+pub mod cut;
 pub mod daemon;
 pub mod env;
 pub mod events;
 pub mod finder;
 pub mod job;
+pub mod newest;
 pub mod overview;
+pub mod page;
 pub mod ping;
 pub mod pipeline;
 pub mod preview;
@@ -28,15 +33,17 @@ pub mod table;
 pub mod things;
 pub mod view;
 
+pub use action::{Action, ActionOutcome, Deed, Verb};
 pub use env::JobEnv;
 pub use finder::Finder;
-pub use job::{Collector, Delivery, Failure, Job, Plan, Progress, Report, RunContext, Update};
+pub use job::{Collector, DeliveryMode, Failure, Job, Plan, Progress, Report, RunContext, Update};
 pub use overview::Overview;
+pub use page::{Block, Page, PageQuery, PageView};
 pub use pipeline::Pipeline;
 pub use preview::{Preview, PreviewItem};
 pub use runner::{Finished, Picked, Runner, Selection, Skipped};
 pub use schedule::Schedule;
 pub use standing::Standing;
-pub use store::{JobState, Outcome};
-pub use table::{Field, Table};
+pub use store::{JobState, RunOutcome};
+pub use table::{Cell, Table};
 pub use view::{State, View};

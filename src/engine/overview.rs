@@ -1,19 +1,25 @@
 //! Every job at a glance, and what needs a person: the first thing that every face shows.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
+use super::action::{Action, Verb};
 use super::alert::{self, Alert, AlertKind};
 use super::attention::{self, Waiting};
 use super::events::RunEvent;
-use super::standing::{self, Known, Standing};
+use super::standing::{self, JobFacts, Standing};
 use super::view::State;
-use super::{Finder, Job, JobState, Outcome, Pipeline, runner, store};
+use super::{Finder, Job, JobState, Pipeline, RunOutcome, commands, runner, store};
 use crate::channel::outbox::{self, ChannelWait, WaitCause};
 use crate::db::{self, MovedAway, Tx};
 use crate::ledger::{Subject, event, lease, pause};
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::time::Timestamp;
+
+/// Alerts of one kind about one kind of thing that are listed one by one.
+const MAX_ALIKE: usize = 5;
 
 /// Runs of a job that are shown.
 const RUNS: usize = 30;
@@ -38,7 +44,6 @@ pub struct Overview {
 /// A job at a glance.
 #[derive(Clone, Debug, Serialize)]
 pub struct JobOverview {
-    /// Its name.
     #[serde(rename = "job_name")]
     pub job: String,
     /// A single thing that the config of its job does not name any more, such as a blog.
@@ -49,12 +54,12 @@ pub struct JobOverview {
     /// Where it stands.
     #[serde(flatten)]
     pub standing: Standing,
-    /// When it last began.
     pub last_run_at: Option<Timestamp>,
-    /// When it last ended well.
     pub last_success_at: Option<Timestamp>,
-    /// When it starts by itself.
     pub next_run_at: Option<Timestamp>,
+    /// Whether it was paused.
+    #[serde(skip)]
+    pub is_paused: bool,
     /// What its last run said.
     pub message: Option<Phrase>,
     /// How many runs in a row have failed.
@@ -75,14 +80,20 @@ pub struct JobOverview {
 pub struct RunMark {
     /// When it ended.
     pub at: Timestamp,
-    /// When it began.
     pub began_at: Option<Timestamp>,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// What was new.
     pub new_count: u64,
     /// What it said.
     pub message: Phrase,
+}
+
+impl RunMark {
+    /// How long it took, if it is known when it began.
+    pub fn took(&self) -> Option<Duration> {
+        self.began_at.map(|began| self.at.since(began))
+    }
 }
 
 /// Something that only a person can do.
@@ -96,6 +107,8 @@ pub struct Notice {
     pub text: Phrase,
     /// The command that says more, without the name of the program.
     pub command: String,
+    /// What can be done about it at once.
+    pub actions: Vec<Action>,
 }
 
 /// What was used of a daily limit.
@@ -107,7 +120,7 @@ pub struct QuotaUse {
     pub used: i64,
     /// At most.
     pub per_day: u32,
-    /// When the count starts anew.
+    /// When the count starts again.
     pub resets_at: Timestamp,
 }
 
@@ -162,7 +175,7 @@ pub fn find_job(
     let holder = lease::find_holder(tx, &runner::lease_name(&job.name))?;
     let next_run_at = runner::next_run_at(job, state, holder.as_ref(), paused.as_ref(), now);
     let needs_setup = finder.missing.get(job.name.as_str()).cloned().unwrap_or_default();
-    let standing = standing::decide(Known {
+    let standing = standing::decide(JobFacts {
         is_configured: true,
         is_enabled: job.enabled,
         is_running: holder.is_some(),
@@ -177,6 +190,7 @@ pub fn find_job(
     Ok(JobOverview {
         kind: Some(job.kind),
         next_run_at,
+        is_paused: paused.is_some(),
         needs_setup,
         messages_held: waiting.held,
         messages_failed: waiting.failed,
@@ -186,6 +200,15 @@ pub fn find_job(
 }
 
 impl JobOverview {
+    /// What a person can do with it at once.
+    pub fn actions(&self) -> Vec<Action> {
+        let pause = match self.is_paused {
+            true => commands::resume_action(&self.job),
+            false => commands::pause_action(&self.job),
+        };
+        vec![commands::run_action(&self.job), pause]
+    }
+
     /// What is remembered of a job, and nothing else.
     fn of_state(name: &str, standing: Standing, state: Option<&JobState>) -> Self {
         Self {
@@ -196,6 +219,7 @@ impl JobOverview {
             last_run_at: state.and_then(|state| state.last_run_at),
             last_success_at: state.and_then(|state| state.last_success_at),
             next_run_at: None,
+            is_paused: false,
             message: state.and_then(|state| state.last_message.clone()),
             failures_in_a_row: state.map_or(0, |state| state.failures_in_a_row),
             needs_setup: Vec::new(),
@@ -229,7 +253,7 @@ pub fn list_left(
         .iter()
         .filter(|state| !is_there(&state.job_name))
         .map(|state| {
-            let standing = standing::decide(Known::default());
+            let standing = standing::decide(JobFacts::default());
             JobOverview::of_state(&state.job_name, standing, Some(state))
         })
         .collect();
@@ -253,6 +277,22 @@ pub fn list_left(
     Ok(left)
 }
 
+/// The first alerts of each kind and word, and how many more the last of them stands for: of a thousand blogs many are silent.
+fn shorten<'a>(alerts: &[&'a Alert]) -> Vec<(&'a Alert, usize)> {
+    let mut shown: Vec<(&Alert, usize)> = Vec::new();
+    for alert in alerts {
+        let is_like = |(other, _): &&mut (&Alert, usize)| {
+            other.kind() == alert.kind() && other.subject().word() == alert.subject().word()
+        };
+        let mut like: Vec<_> = shown.iter_mut().filter(is_like).collect();
+        match like.len() {
+            MAX_ALIKE => like[MAX_ALIKE - 1].1 += 1,
+            _ => shown.push((alert, 0)),
+        }
+    }
+    shown
+}
+
 /// What only a person can do, the worst first.
 fn list_notices(
     jobs: &[JobOverview],
@@ -260,20 +300,29 @@ fn list_notices(
     alerts: &[Alert],
     quotas: &[QuotaUse],
 ) -> Vec<Notice> {
-    let notice =
-        |state, about, text, command: &str| Notice { state, about, text, command: command.to_owned() };
+    let notice = |state, about, text, command: &str, actions| Notice {
+        state,
+        about,
+        text,
+        command: command.to_owned(),
+        actions,
+    };
     let failing = jobs.iter().filter(|job| job.standing.state == State::Failing).map(|job| {
         let how = job.standing.phrase();
         let text = match &job.message {
             Some(said) => phrase!("{how}: {said}", "{how}：{said}", how, said),
             None => how,
         };
-        notice(State::Failing, Subject::job(&job.job), text, &format!("why job:{}", job.job))
+        let actions = vec![commands::run_action(&job.job)];
+        notice(State::Failing, Subject::job(&job.job), text, &format!("why job:{}", job.job), actions)
     });
     let failed = jobs.iter().filter_map(|job| {
         let text = Waiting { held: 0, failed: job.messages_failed }.failed_phrase()?;
         let command = format!("delivery ls --state failed --job {}", job.job);
-        Some(notice(State::Failing, Subject::job(&job.job), text, &command))
+        let about = Subject::job(&job.job);
+        let label = phrase!("send again what failed", "失敗した分を再送する");
+        let retry = Action::new(Verb::Retry, &about, label, "delivery retry ID");
+        Some(notice(State::Failing, about, text, &command, vec![retry]))
     });
     let channels = |is_locked: bool| {
         let waits = waits.iter().filter(move |wait| (wait.cause == WaitCause::Locked) == is_locked);
@@ -281,7 +330,14 @@ fn list_notices(
             let listing = format!("delivery ls --channel {}", wait.channel);
             let (state, command) =
                 if is_locked { (State::Setup, "doctor") } else { (State::Waiting, listing.as_str()) };
-            notice(state, Subject::channel(&wait.channel), wait.phrase(), command)
+            let (about, name) = (Subject::channel(&wait.channel), &wait.channel);
+            let resume = Action::new(
+                Verb::Resume,
+                &about,
+                phrase!("resume {name}", "{name} を再開する", name),
+                format!("delivery retry --channel {name}"),
+            );
+            notice(state, about, wait.phrase(), command, vec![resume])
         })
     };
     // What fails, what is held and what keeps a channel is told of jobs and channels.
@@ -289,10 +345,15 @@ fn list_notices(
         Some(AlertKind::Paused) => alert.subject().name_of("channel").is_none(),
         kind => kind == Some(AlertKind::Silent),
     };
-    let sources = alerts.iter().filter(is_other).map(|alert| {
+    let others: Vec<&Alert> = alerts.iter().filter(is_other).collect();
+    let sources = shorten(&others).into_iter().map(|(alert, more)| {
         let about = alert.subject();
-        let command = format!("why {about}");
-        notice(State::Paused, about, alert.message.clone(), &command)
+        let (message, command) = (&alert.message, format!("why {about}"));
+        let text = match more {
+            0 => message.clone(),
+            more => phrase!("{message} (and {more} more)", "{message}（ほか {more} 件）", message, more),
+        };
+        notice(State::Paused, about, text, &command, Vec::new())
     });
     // One secret may be missing in many jobs, and a channel that says so is enough.
     let is_said = |why: &str| waits.iter().any(|wait| wait.why == *why);
@@ -305,12 +366,13 @@ fn list_notices(
     missing.dedup_by_key(|(why, _)| *why);
     let setup = missing.into_iter().map(|(why, job)| {
         let text = phrase!("needs setup: {why}", "設定不足：{why}", why);
-        notice(State::Setup, Subject::job(job), text, "doctor")
+        notice(State::Setup, Subject::job(job), text, "doctor", Vec::new())
     });
     let held = jobs.iter().filter_map(|job| {
         let text = Waiting { held: job.messages_held, failed: 0 }.held_phrase()?;
         let command = format!("delivery ls --state held --job {}", job.job);
-        Some(notice(State::Approval, Subject::job(&job.job), text, &command))
+        let actions = commands::held_actions(&job.job).into();
+        Some(notice(State::Approval, Subject::job(&job.job), text, &command, actions))
     });
     let used_up = quotas.iter().filter(|quota| quota.used >= i64::from(quota.per_day)).map(|quota| {
         let text = phrase!(
@@ -320,7 +382,7 @@ fn list_notices(
             per_day = quota.per_day,
             at = quota.resets_at
         );
-        notice(State::Quota, Subject::provider(&quota.provider), text, "quota ls")
+        notice(State::Quota, Subject::provider(&quota.provider), text, "quota ls", Vec::new())
     });
     let done =
         jobs.iter().filter(|job| job.standing.state == State::Done && job.standing.needs_you).map(|job| {
@@ -329,6 +391,7 @@ fn list_notices(
                 Subject::job(&job.job),
                 job.standing.phrase(),
                 &format!("job cursor show {}", job.job),
+                vec![commands::reset_action(&job.job)],
             )
         });
     let worst = failing.chain(failed).chain(channels(true)).chain(setup).chain(sources);

@@ -5,9 +5,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::action::Act;
 use super::job::Boxed;
 use super::overview::Notice;
-use super::{Collector, Finder, JobEnv, Table, View};
+use super::{Collector, Finder, JobEnv, Page, Table, View};
 use crate::channel::outbox::Topics;
 use crate::config::{self, Config, Kind, Problems, Section};
 use crate::db::{self, Db, Tx};
@@ -56,10 +57,11 @@ pub struct Pipeline {
     pub lacks: fn(&Section) -> Option<(&'static str, &'static str)>,
     /// What `why` and the pages can show of it.
     pub things: &'static [&'static Thing],
-    /// Its rows.
     pub tables: &'static [&'static Table],
+    /// Its pages on the dashboard.
+    pub pages: &'static [&'static Page],
     /// What can be exported of it that is not rows.
-    pub documents: &'static [Document],
+    pub documents: &'static [ExportDocument],
     /// What its events say.
     pub words: &'static [Words],
     /// What other processes are doing for it beside runs of jobs.
@@ -110,13 +112,12 @@ pub struct Flag {
     /// The key that it writes.
     pub key: &'static str,
     /// What it writes there.
-    pub shape: Shape,
+    pub shape: FlagShape,
 }
 
 /// How the value of a flag is written.
 #[derive(Clone, Copy)]
-pub enum Shape {
-    /// As text.
+pub enum FlagShape {
     Text,
     /// As a list of texts; the flag may be repeated.
     List,
@@ -158,10 +159,12 @@ pub struct Thing {
     pub listed_by: &'static str,
     /// The command that resumes one that is paused.
     pub resume: Option<&'static str>,
+    /// Does something to the one of that name.
+    pub act: Act,
 }
 
 /// A document that `export` writes.
-pub struct Document {
+pub struct ExportDocument {
     /// Its name behind `export`.
     pub name: &'static str,
     /// What it holds, for the help text.
@@ -175,7 +178,6 @@ pub type Render = for<'a> fn(&'a Config, Option<&'a Db>, Option<&'a str>) -> Box
 
 /// A document that was made.
 pub struct Rendered {
-    /// Its text.
     pub text: String,
     /// How many things it holds.
     pub count: usize,
@@ -189,8 +191,6 @@ pub struct Left {
     pub job: String,
     /// The word of its sort.
     pub word: &'static str,
-    /// Its name.
     pub name: String,
-    /// When it was last at work.
     pub last_at: Timestamp,
 }

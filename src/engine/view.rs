@@ -5,6 +5,10 @@
 use serde::Serialize;
 use serde_json::Value as Json;
 
+pub use super::action::Action;
+
+use super::action::Verb;
+use crate::ledger::Subject;
 use crate::ledger::event::Event;
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
@@ -45,7 +49,6 @@ pub struct Fact {
 pub struct Section {
     /// What they have in common.
     pub title: Phrase,
-    /// The lines.
     pub lines: Vec<Line>,
 }
 
@@ -54,17 +57,7 @@ pub struct Section {
 pub struct Line {
     /// When, if it is about a moment.
     pub at: Option<Timestamp>,
-    /// What.
     pub text: Phrase,
-}
-
-/// What a person can do, with the command that does it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Action {
-    /// What it does, in a few words.
-    pub label: Phrase,
-    /// The command without the name of the program.
-    pub command: String,
 }
 
 impl View {
@@ -99,8 +92,13 @@ impl View {
     }
 
     /// Adds something that a person can do.
-    pub fn action(&mut self, label: Phrase, command: impl Into<String>) {
-        self.actions.push(Action { label, command: command.into() });
+    pub fn act(&mut self, verb: Verb, about: &Subject, label: Phrase, command: impl Into<String>) {
+        self.actions.push(Action::new(verb, about, label, command));
+    }
+
+    /// Adds a command that shows more.
+    pub fn command(&mut self, label: Phrase, command: impl Into<String>) {
+        self.actions.push(Action::command(label, command));
     }
 }
 
@@ -146,7 +144,6 @@ pub enum State {
     Failing,
     /// A person has to decide.
     Approval,
-    /// It was paused.
     Paused,
     /// It is switched off in the config.
     Disabled,
@@ -170,6 +167,24 @@ impl State {
             State::Paused => "∥",
             State::Disabled => "–",
             State::Setup => "✕",
+        }
+    }
+
+    /// Its key: in JSON, and in the style sheet.
+    pub fn class(self) -> &'static str {
+        match self {
+            State::Ok => "ok",
+            State::New => "new",
+            State::Running => "running",
+            State::Due => "due",
+            State::Waiting => "waiting",
+            State::Quota => "quota",
+            State::Done => "done",
+            State::Failing => "failing",
+            State::Approval => "approval",
+            State::Paused => "paused",
+            State::Disabled => "disabled",
+            State::Setup => "setup",
         }
     }
 

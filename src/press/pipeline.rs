@@ -1,11 +1,12 @@
 //! What the rest of the program has to know of press releases.
 
 use super::events::{FEED, FeedCode, ITEM, ItemCode};
-use super::{Item, KIND, Keys, gone, make, store, topics, view};
+use super::{Item, KIND, Keys, commands, gone, make, store, topics, view};
 use crate::config::{Kind, TableKind};
-use crate::engine::Pipeline;
-use crate::engine::pipeline::{Example, Flag, Shape, Thing, Uses, WithoutChannel};
-use crate::engine::table::{Field, Table, TablePage};
+use crate::engine::pipeline::{Example, Flag, FlagShape, Thing, Uses, WithoutChannel};
+use crate::engine::table::{Cell, Table, TablePage};
+use crate::engine::{ActionOutcome, Pipeline, Verb};
+use crate::ledger::Subject;
 
 /// The descriptor.
 pub static PIPELINE: Pipeline = Pipeline {
@@ -26,8 +27,14 @@ pub static PIPELINE: Pipeline = Pipeline {
     steps: &["collect", "screen", "post"],
     resume: gone::resume,
     flags: &[
-        Flag { name: "feed", value: "URL", help: "the feed", key: "feed", shape: Shape::Text },
-        Flag { name: "llm", value: "NAME", help: "the [llm.NAME] to ask", key: "llm", shape: Shape::Text },
+        Flag { name: "feed", value: "URL", help: "the feed", key: "feed", shape: FlagShape::Text },
+        Flag {
+            name: "llm",
+            value: "NAME",
+            help: "the [llm.NAME] to ask",
+            key: "llm",
+            shape: FlagShape::Text,
+        },
     ],
     example: Example { en: include_str!("init/en.toml"), ja: include_str!("init/ja.toml") },
     secrets: &[],
@@ -35,9 +42,20 @@ pub static PIPELINE: Pipeline = Pipeline {
     things: &[
         &Thing { find: view::find_by_number, ..ITEM_AT },
         &ITEM_AT,
-        &Thing { word: FEED, find: |_, _, _| Ok(Vec::new()), resume: Some("job resume"), ..ITEM_AT },
+        &Thing {
+            word: FEED,
+            find: |_, _, _| Ok(Vec::new()),
+            resume: Some("job resume"),
+            // A feed has the name of its job, which is resumed with it.
+            act: |finder, tx, name, deed| match deed.verb {
+                Verb::Resume => finder.act(tx, Subject::job(name).as_str(), deed),
+                _ => Ok(ActionOutcome::Unknown),
+            },
+            ..ITEM_AT
+        },
     ],
     tables: &[&ITEMS],
+    pages: &[],
     documents: &[],
     words: &[ItemCode::words, FeedCode::words],
     list_busy: |_| Ok(Vec::new()),
@@ -52,6 +70,7 @@ const ITEM_AT: Thing = Thing {
     list_stored: |_| Ok(Vec::new()),
     listed_by: "item ls",
     resume: None,
+    act: commands::act,
 };
 
 static ITEMS: Table = Table {
@@ -81,20 +100,20 @@ static ITEMS: Table = Table {
     owner: |_, job| Some(job.to_owned()),
 };
 
-fn fields(item: &Item) -> Vec<Field> {
+fn fields(item: &Item) -> Vec<Cell> {
     vec![
-        Field::Int(item.id),
-        Field::text(&item.job_name),
-        Field::text(&item.url),
-        Field::text(&item.title),
+        Cell::Int(item.id),
+        Cell::text(&item.job_name),
+        Cell::text(&item.url),
+        Cell::text(&item.title),
         item.published_at.into(),
-        Field::word(item.status.word()),
-        item.reason.map_or(Field::Null, |reason| Field::word(reason.word())),
-        Field::Int(item.retry_count.into()),
+        Cell::word(item.status.word()),
+        item.reason.map_or(Cell::Null, |reason| Cell::word(reason.word())),
+        Cell::Int(item.retry_count.into()),
         item.created_at.into(),
         item.last_checked_at.into(),
         item.not_before.into(),
-        Field::Flag(item.is_held),
+        Cell::Flag(item.is_held),
         item.summary.as_ref().into(),
         item.verdict.as_ref().into(),
     ]

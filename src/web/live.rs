@@ -12,7 +12,7 @@
 //! | `reset` | `{}`: more happened than can be told; look again |
 //!
 //! Every message has an `id`. A listener that comes back with `Last-Event-ID` is told what it has missed, or `reset`.
-//! A comment is sent every five seconds: who hears nothing for longer is no longer connected.
+//! `beat` is sent every five seconds, without an `id`: who hears nothing for longer is no longer connected.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Pages;
 use super::route::{Access, Route};
-use crate::channel::outbox::{self, Tally};
+use crate::channel::outbox::{self, DeliveryCount};
 use crate::db::{self, Db, Tx};
 use crate::engine::{JobState, Progress, Update, store};
 use crate::id::JobName;
@@ -98,7 +98,7 @@ struct Run {
 struct Seen {
     event: i64,
     states: Vec<JobState>,
-    tallies: Vec<Tally>,
+    tallies: Vec<DeliveryCount>,
 }
 
 impl Hub {
@@ -297,7 +297,7 @@ impl Listener {
         }
         tokio::select! {
             () = self.closed.cancelled() => None,
-            () = tokio::time::sleep(HEARTBEAT) => Some(Bytes::from_static(b":\n\n")),
+            () = tokio::time::sleep(HEARTBEAT) => Some(Bytes::from_static(b"event: beat\ndata:\n\n")),
             message = self.receiver.recv() => match message {
                 Ok(message) => Some(message.text),
                 Err(broadcast::error::RecvError::Lagged(_)) => {
@@ -387,7 +387,7 @@ mod tests {
         }
         let grown = resident_kb().saturating_sub(resident);
         assert!(grown < 50_000, "499 listeners cost {grown} kB");
-        read_until(&mut first, ":\n\n").await;
+        read_until(&mut first, "event: beat\ndata:\n\n").await;
         let now = site.clock.now();
         let before = site.pages.hub.polls.load(Ordering::Relaxed);
         let marked = site.pages.db.write(move |tx| store::mark_begun(tx, "feeds", now)).await;

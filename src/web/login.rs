@@ -8,14 +8,14 @@ use axum::http::header::{COOKIE, RETRY_AFTER, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::{Extension, Form};
-use minijinja::context;
 use serde::Deserialize;
 
 use super::client::Client;
 use super::guard::{Attempt, Guard};
 use super::route::{Access, Route};
+use super::small::{self, LoginPage};
 use super::token::{self, NewSecret};
-use super::{Pages, html, language, store};
+use super::{Pages, language, store};
 use crate::text::Language;
 
 /// Where the form is.
@@ -23,7 +23,7 @@ pub(super) const PATH: &str = "/login";
 /// How long a session lasts.
 const SESSION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| html::policy("", "'self'"));
+static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| small::policy("", "'self'"));
 
 /// The way in and the way out.
 pub(super) fn routes() -> Vec<Route> {
@@ -40,10 +40,15 @@ fn cookie_name(is_https: bool) -> &'static str {
 }
 
 /// What the cookie of a session holds.
-pub(super) fn find_cookie(headers: &HeaderMap, is_https: bool) -> Option<&str> {
+pub(super) fn find_session_cookie(headers: &HeaderMap, is_https: bool) -> Option<&str> {
+    find_cookie(headers, cookie_name(is_https))
+}
+
+/// What the cookie of that name holds.
+pub(super) fn find_cookie<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
     let lines = headers.get_all(COOKIE).into_iter().filter_map(|line| line.to_str().ok());
     let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, _)| *name == cookie_name(is_https)).map(|(_, value)| value)
+    pairs.find(|(name, _)| *name == wanted).map(|(_, value)| value)
 }
 
 fn set_cookie(value: &str, is_https: bool, lasts: Duration) -> [(axum::http::HeaderName, String); 1] {
@@ -69,7 +74,7 @@ struct Given {
 }
 
 /// A page of ours, or the first one: nobody is led elsewhere.
-fn checked(next: &str) -> &str {
+pub(super) fn checked(next: &str) -> &str {
     let is_ours = next.starts_with('/')
         && !next.starts_with("//")
         && !next.contains('\\')
@@ -132,7 +137,7 @@ async fn log_out(
     headers: HeaderMap,
 ) -> Response {
     let is_https = guard.is_https(client, &headers);
-    if let Some(hash) = find_cookie(&headers, is_https).map(token::hash)
+    if let Some(hash) = find_session_cookie(&headers, is_https).map(token::hash)
         && let Err(error) = pages.db.write(move |tx| store::delete_session(tx, &hash)).await
     {
         tracing::error!("A session cannot be ended: {error}");
@@ -147,30 +152,29 @@ fn form(status: StatusCode, next: &str, language: Language) -> Response {
         Language::Ja => ja,
     };
     let problem = match status {
-        StatusCode::OK => "",
+        StatusCode::OK => None,
         StatusCode::UNAUTHORIZED => {
-            say("The user name or the password is wrong.", "ユーザー名またはパスワードが違います。")
+            Some(say("The user name or the password is wrong.", "ユーザー名またはパスワードが違います。"))
         }
-        StatusCode::TOO_MANY_REQUESTS => say(
+        StatusCode::TOO_MANY_REQUESTS => Some(say(
             "Too many wrong passwords. Try again in a moment.",
             "失敗が続きました。少し時間をおいてください。",
-        ),
-        _ => say(
+        )),
+        _ => Some(say(
             "The database does not answer. Try again in a moment.",
             "データベースが応答しません。少し時間をおいてください。",
-        ),
+        )),
     };
-    let values = context! {
-        lang => language.code(),
-        style => html::STYLE,
-        next => checked(next),
-        problem => problem,
-        heading => say("Log in", "ログイン"),
-        user => say("User name", "ユーザー名"),
-        password => say("Password", "パスワード"),
-        button => say("Log in", "ログイン"),
+    let page = LoginPage {
+        lang: language.code(),
+        next: checked(next),
+        problem,
+        heading: say("Log in", "ログイン"),
+        user: say("User name", "ユーザー名"),
+        password: say("Password", "パスワード"),
+        button: say("Log in", "ログイン"),
     };
-    html::render(status, "login.html", values, &POLICY)
+    small::respond(status, &page, &POLICY)
 }
 
 #[cfg(test)]

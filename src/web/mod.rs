@@ -5,24 +5,28 @@
 //! prompt_listen  ──▶ /p/{token} and nothing else            (may be public)
 //! ```
 
+mod act;
 mod api;
+mod assets;
 mod badge;
+mod chart;
 mod client;
 mod guard;
 mod headers;
 mod health;
 mod hosts;
-mod html;
 mod language;
 mod listener;
 mod live;
 mod login;
 mod metrics;
 mod misses;
+mod pages;
 pub mod password;
 mod problem;
 mod prompt;
 mod route;
+mod small;
 pub mod store;
 pub mod token;
 
@@ -38,6 +42,7 @@ use axum::http::StatusCode;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::serve::IncomingStream;
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -47,6 +52,8 @@ use tracing::{error, info, warn};
 
 use crate::config::{MissingSecret, Web};
 use crate::db::Db;
+use crate::engine::daemon::{self, StartRequests, Starter};
+use crate::engine::page::ExtraPage;
 use crate::engine::{Finder, Progress};
 use crate::text::Language;
 use crate::time::Clock;
@@ -72,7 +79,9 @@ pub struct Pages {
     finders: Option<watch::Receiver<Arc<Finder>>>,
     hub: Arc<Hub>,
     metrics: Arc<Metrics>,
-    more: Router,
+    starter: Starter,
+    requests: Arc<Mutex<Option<StartRequests>>>,
+    extra: Option<ExtraPage>,
 }
 
 impl Pages {
@@ -80,6 +89,7 @@ impl Pages {
     pub fn new(db: Db, language: Language) -> Self {
         let clock = db.clock().clone();
         let hub = Arc::new(Hub::new(clock.now().as_millis().unsigned_abs()));
+        let (starter, requests) = daemon::starter();
         Self {
             db,
             clock,
@@ -88,7 +98,9 @@ impl Pages {
             finders: None,
             hub,
             metrics: Arc::default(),
-            more: Router::new(),
+            starter,
+            requests: Arc::new(Mutex::new(Some(requests))),
+            extra: None,
         }
     }
 
@@ -103,9 +115,9 @@ impl Pages {
         Some(Finder { now: self.clock.now(), ..finder })
     }
 
-    /// The same and pages that this room does not know, behind the same password and headers.
-    pub fn join(self, more: Router) -> Self {
-        Self { more, ..self }
+    /// The same and a page of this process alone.
+    pub fn with_page(self, page: ExtraPage) -> Self {
+        Self { extra: Some(page), ..self }
     }
 }
 
@@ -155,6 +167,8 @@ fn routes() -> Vec<Route> {
         live::routes(),
         metrics::routes(),
         badge::routes(),
+        assets::routes(),
+        pages::routes(),
     ];
     rooms.into_iter().flatten().collect()
 }
@@ -170,7 +184,7 @@ fn prompt_router(web: &Web, pages: &Pages) -> Router {
 fn router(web: &Web, pages: &Pages) -> Result<Router, Error> {
     let routes = routes();
     let guard = Arc::new(Guard::new(web, AccessTable::new(&routes), pages.db.clone())?);
-    let router = route::build(routes).fallback(not_found).with_state(pages.clone()).merge(pages.more.clone());
+    let router = route::build(routes).fallback(not_found).with_state(pages.clone());
     let same_origin = CsrfLayer::new().with_rejection_response(|_| {
         (StatusCode::FORBIDDEN, "this was asked for by another site\n").into_response()
     });
@@ -236,6 +250,11 @@ impl Bound {
         self.pages.hub.progress()
     }
 
+    /// What readers ask the daemon for; once.
+    pub fn take_requests(&self) -> Option<StartRequests> {
+        self.pages.requests.lock().take()
+    }
+
     /// Where it listens, the dashboard first; useful when the port was 0.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         let all = [Some(&self.dashboard), self.prompts.as_ref()];
@@ -244,8 +263,9 @@ impl Bound {
 
     /// Serves until `stop` is cancelled; requests under way get a few seconds to end.
     pub async fn serve(self, stop: &CancellationToken) {
-        for address in self.addresses() {
-            info!("Prompt pages at http://{address}/p/…");
+        if let [dashboard, prompts @ ..] = self.addresses().as_slice() {
+            info!("Dashboard at http://{dashboard}/");
+            prompts.iter().for_each(|address| info!("Prompt pages at http://{address}/p/…"));
         }
         let (listener, router) = self.dashboard;
         let dashboard = serve_router(Limited::new(listener, Limits::DASHBOARD), router, stop);

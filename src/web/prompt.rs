@@ -8,17 +8,16 @@ use axum::extract::{Path, State};
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use minijinja::context;
 
+use super::Pages;
 use super::client::Client;
 use super::route::{Access, Route};
-use super::{Pages, html};
+use super::small::{self, MessagePage, PromptPage};
 use crate::books::token::{self, Lookup};
 use crate::text::Language;
 
-const SCRIPT: &str = include_str!("prompt.js");
 /// Exactly our script and our style may run; nothing may be loaded or sent.
-static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| html::policy(SCRIPT, "'none'"));
+static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| small::policy(small::SCRIPT, "'none'"));
 
 /// The way to a prompt.
 pub(super) fn routes() -> Vec<Route> {
@@ -38,19 +37,17 @@ async fn show(
         Ok(Lookup::Works(found)) => {
             let title = found.title.unwrap_or_default();
             let words = words(language);
-            let values = context! {
-                lang => language.code(),
-                heading => words.heading,
-                title => title,
-                prompt => found.prompt_text,
-                copy => words.copy,
-                copied => words.copied,
-                selected => words.selected,
-                how => words.how,
-                style => html::STYLE,
-                script => SCRIPT,
+            let page = PromptPage {
+                lang: language.code(),
+                heading: words.heading,
+                title: &title,
+                prompt: &found.prompt_text,
+                copy: words.copy,
+                copied: words.copied,
+                selected: words.selected,
+                how: words.how,
             };
-            html::render(StatusCode::OK, "prompt.html", values, &POLICY)
+            small::respond(StatusCode::OK, &page, &POLICY)
         }
         Ok(Lookup::Gone) => message(StatusCode::GONE, language),
         // Only misses are slowed down: behind a proxy all readers have one address, and links that work must work.
@@ -120,6 +117,5 @@ fn message(status: StatusCode, language: Language) -> Response {
         (Language::Ja, _) => ("ただいま表示できません", "少し時間をおいてから、もう一度お試しください。"),
         (Language::En, _) => ("This page cannot be shown now", "Try again in a moment."),
     };
-    let values = context! { lang => language.code(), heading => heading, text => text, style => html::STYLE };
-    html::render(status, "message.html", values, &POLICY)
+    small::respond(status, &MessagePage { lang: language.code(), heading, text }, &POLICY)
 }

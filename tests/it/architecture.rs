@@ -11,8 +11,8 @@ const FLOORS: &[&[&str]] = &[
     &["llm", "channel"],
     &["engine"],
     &["press", "books", "blogs", "commits"],
-    &["app"],
-    &["web", "demo", "import", "export"],
+    &["app", "export"],
+    &["web", "demo", "import"],
     &["cli"],
 ];
 

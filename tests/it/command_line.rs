@@ -299,7 +299,7 @@ fn the_limit_that_books_have_by_themselves_is_listed() {
 fn checksums(dir: &Path) -> std::collections::BTreeMap<String, tsuzuki::db::TableSurvey> {
     let place = DbUrl::File(dir.join("tsuzuki.db"));
     tokio::runtime::Runtime::new().unwrap().block_on(async {
-        let db = Db::open(place, Open::Look, Clock::system()).await.unwrap();
+        let db = Db::open(place, Open::ReadOnly, Clock::system()).await.unwrap();
         let mut survey = tsuzuki::db::survey(&db).await.unwrap();
         db.close().await;
         survey.remove("restores").unwrap();
@@ -385,7 +385,7 @@ async fn times_are_local_for_people_and_utc_as_json() {
         let why = "long ".repeat(40);
         let said = tsuzuki::phrase!("waiting until {at}: {why}", "{at} まで待機：{why}", at, why);
         tsuzuki::engine::store::mark_begun(tx, "blogs", at)?;
-        tsuzuki::engine::store::mark_ended(tx, "blogs", tsuzuki::engine::Outcome::Success, &said, None, at)?;
+        tsuzuki::engine::store::mark_ended(tx, "blogs", tsuzuki::engine::RunOutcome::Success, &said, None, at)?;
         tsuzuki::ledger::pause::put(tx, &Subject::provider("p"), Some(at), &"x".into(), at)?;
         tx.execute(
             sql!("INSERT INTO projects (project_id, host, remote_id, path, name, first_seen_at, last_seen_at, removed_at) VALUES (1, 'h', 1, 'a/b', 'b', ?1, ?1, ?1)"),

@@ -135,13 +135,18 @@ on_both_databases! {
         let ann = &series.people[0];
         assert_eq!((ann.name.as_str(), ann.months[0].additions, ann.months[1].additions), ("Ann", 510, 0));
         assert_eq!(cumulative(ann.months.iter().map(|month| month.additions)), [510, 510]);
-        assert_eq!(series.days.len(), 6);
-        assert_eq!(series.week_hours.iter().flatten().sum::<i64>(), 6, "merges are activity, robots are not");
-        assert_eq!((series.week_hours[0][0], series.week_hours[1][16]), (2, 1), "two on Mondays at 0, one on Tuesday at 16");
+        assert_eq!(series.days().len(), 6);
+        let hours = series.week_hours();
+        assert_eq!((hours.iter().flatten().sum::<i64>(), series.commits()), (6, 6), "merges are activity, robots are not");
+        assert_eq!((hours[0][0], hours[1][16]), (2, 1), "two on Mondays at 0, one on Tuesday at 16");
+        assert_eq!(series.years(), [2026]);
+        let year = series.in_year(2026);
+        assert_eq!((year.months.len(), year.people[0].total().additions, year.week_hours()), (12, 510, hours));
+        assert_eq!((series.in_year(2025).people.len(), series.in_year(2025).commits()), (0, 0));
         counting.zone = "Asia/Tokyo".parse().unwrap();
         let tokyo = read(counting).await.unwrap();
-        assert_eq!((tokyo.week_hours[0][9], tokyo.week_hours[2][1]), (2, 1), "the next day in Tokyo");
-        assert_eq!(tokyo.days.last().unwrap(), &("2026-02-04".to_owned(), 1));
+        assert_eq!((tokyo.week_hours()[0][9], tokyo.week_hours()[2][1]), (2, 1), "the next day in Tokyo");
+        assert_eq!(tokyo.days().last().unwrap(), &("2026-02-04".parse().unwrap(), 1));
     }
 
     async fn a_page_that_comes_again_brings_the_lines_that_were_missing(fixture) {

@@ -5,9 +5,9 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
-use tsuzuki::channel::outbox::{self, Filter};
+use tsuzuki::channel::outbox::{self, DeliveryFilter};
 use tsuzuki::commits::run::decide::Sharing;
-use tsuzuki::commits::run::{Only, Step};
+use tsuzuki::commits::run::{Only, RunProgress};
 use tsuzuki::commits::store::projects;
 use tsuzuki::demo::gitlab::{Fault, GitLab};
 
@@ -99,7 +99,7 @@ on_both_databases! {
         let world = World::new(&fixture.db, "projects = [\"big/app\"]").await;
         world.gitlab.add_synthetic(1, "big/app", 450);
         world.gitlab.set_fault(|asked| asked.is_for_commits().then(|| Fault::Headers(vec![("x-total", Some("450".into()))])));
-        let steps: Arc<Mutex<Vec<Step>>> = Arc::default();
+        let steps: Arc<Mutex<Vec<RunProgress>>> = Arc::default();
         let heard = Arc::clone(&steps);
         let bulk = world.bulk(&CancellationToken::new()).watched(Arc::new(move |step| heard.lock().unwrap().push(step.clone())));
         bulk.start(None, Sharing::Alone).await.unwrap();
@@ -120,7 +120,7 @@ on_both_databases! {
             let is_one = asked.segments.get(1).is_some_and(|id| id == "1") && asked.segments.len() > 2;
             is_one.then(|| Fault::Status(403, vec![], message))
         });
-        let messages = || async { fixture.db.read(|tx| outbox::list(tx, &Filter::default(), 50)).await.unwrap().len() };
+        let messages = || async { fixture.db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 50)).await.unwrap().len() };
         let needs = || async {
             let needs = fixture.db.read(|tx| (tsuzuki::commits::pipeline::PIPELINE.list_needs)(tx)).await.unwrap();
             needs.iter().map(|need| need.text.to_string()).collect::<Vec<_>>()

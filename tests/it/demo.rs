@@ -113,7 +113,7 @@ async fn a_second_run_goes_on_and_repeats_nothing() {
     assert!(letters.iter().all(|letter| !letter.text.contains("elsewhere.invalid")));
 
     let place = DbUrl::File(directory.join("tsuzuki.db"));
-    let db = Db::open(place, Open::Look, Clock::system()).await.unwrap();
+    let db = Db::open(place, Open::ReadOnly, Clock::system()).await.unwrap();
     let figures = db.read(store::count_figures).await.unwrap();
     db.close().await;
     let mut stats = Command::new(env!("CARGO_BIN_EXE_tsuzuki"));

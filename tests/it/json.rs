@@ -79,10 +79,7 @@ const ARGUMENTS: &[(&str, &str)] = &[
 fn leaves(command: &clap::Command, above: &str, found: &mut Vec<String>) {
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
         let path = format!("{above} {}", sub.get_name()).trim().to_owned();
-        match sub.has_subcommands() {
-            true => leaves(sub, &path, found),
-            false => found.push(path),
-        }
+        if sub.has_subcommands() { leaves(sub, &path, found) } else { found.push(path) }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use tsuzuki::channel::outbox::{self, Filter};
+use tsuzuki::channel::outbox::{self, DeliveryFilter};
 use tsuzuki::demo::gemini::{self, Gemini};
 use tsuzuki::demo::gitlab::GitLab;
 use tsuzuki::demo::google_books::{GoogleBooks, volumes};
@@ -80,7 +80,7 @@ async fn run(fixture: &Fixture, at: Timestamp, args: &[&str]) -> String {
 
 /// How many messages each job has, in whatever state.
 async fn messages(fixture: &Fixture) -> BTreeMap<String, usize> {
-    let rows = fixture.db.read(|tx| outbox::list(tx, &Filter::default(), 100)).await.unwrap();
+    let rows = fixture.db.read(|tx| outbox::list(tx, &DeliveryFilter::default(), 100)).await.unwrap();
     let mut counts = BTreeMap::new();
     for row in rows {
         *counts.entry(row.job_name.to_string()).or_default() += 1;

@@ -88,7 +88,6 @@ pub(super) struct StoreTable {
 /// `[store]`: where everything is kept.
 #[derive(Clone, Debug)]
 pub struct Store {
-    /// The database.
     pub url: SecretUrl,
     /// The directory of the config file, which a relative `sqlite:` path starts from.
     pub directory: PathBuf,
@@ -133,7 +132,7 @@ impl Quota {
         local.checked_sub(into_day).map_or(local.date(), jiff::civil::DateTime::date)
     }
 
-    /// The moment at which the day of `now` is over and the count starts anew.
+    /// The moment at which the day of `now` is over and the count starts again.
     pub fn next_day_at(&self, now: Timestamp) -> Timestamp {
         let start = |date: Date| -> Option<Zoned> {
             date.to_datetime(self.day_starts.time()).to_zoned(self.zone.time_zone().clone()).ok()
@@ -245,7 +244,6 @@ pub enum ScheduleSpec {
 /// One `[[job]]`: what is common to all kinds, and the table with the kind's own keys.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Its name.
     pub name: JobName,
     /// What it does.
     pub kind: String,

@@ -33,7 +33,6 @@ pub enum BackupError {
     /// The file to put back is none that we can use.
     #[error("{} is no backup that can be used: {why}", .path.display())]
     NotABackup {
-        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         why: Error,
@@ -119,7 +118,7 @@ pub async fn restore(from: &Path, to: &DbUrl, clock: &Clock) -> BackupResult<Bac
         return Err(BackupError::Itself(from));
     }
     // Opening it says at once whether it is a sound database of ours; an older one is brought up to date later.
-    match Db::open(DbUrl::File(from.clone()), Open::Look, clock.clone()).await {
+    match Db::open(DbUrl::File(from.clone()), Open::ReadOnly, clock.clone()).await {
         Ok(opened) => opened.close().await,
         Err(Error::Outdated { found: 1.., .. }) => {}
         Err(why) => return Err(BackupError::NotABackup { path: from, why }),
@@ -242,7 +241,7 @@ enum Made {
 fn copy_checked(from: &Path, to: &Path, made: Made) -> Result<Copied> {
     let source = Connection::open_with_flags(from, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     source.busy_timeout(Duration::from_secs(60))?;
-    // One state of the source from the first page to the last: without it the copy would begin anew whenever somebody
+    // One state of the source from the first page to the last: without it the copy would start over whenever somebody
     // commits, and never end beside a busy writer.
     source.execute_batch("BEGIN")?;
     source.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?;

@@ -1,6 +1,6 @@
 //! Books and the jobs that found them.
 
-use crate::books::model::{Book, GOOGLE_BOOKS, Isbn13, Link};
+use crate::books::model::{Book, BookLink, GOOGLE_BOOKS, Isbn13};
 use crate::db::{self, Row, Tx};
 use crate::id::JobName;
 use crate::time::Timestamp;
@@ -11,7 +11,7 @@ pub(super) fn read(row: &Row<'_>) -> db::Result<Book> {
     // What another program wrote badly counts as not known.
     let list =
         |text: Option<String>| text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-    let links = |text: Option<String>| -> Vec<Link> {
+    let links = |text: Option<String>| -> Vec<BookLink> {
         text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
     };
     Ok(Book {
@@ -81,21 +81,22 @@ pub fn add_job_book(
 
 /// Marks a book that a job has found and does not want to hear of, or that it wants to hear of after all.
 pub fn mark_unwanted(tx: &mut Tx<'_>, job: &JobName, isbn13: &Isbn13, is_unwanted: bool) -> db::Result<bool> {
-    let marked = match is_unwanted {
-        true => tx.execute(
+    let marked = if is_unwanted {
+        tx.execute(
             sql!(
                 "UPDATE job_books SET is_waiting = 0, is_unwanted = 1
-                 WHERE job_name = ?1 AND isbn13 = ?2 AND is_waiting = 1"
+             WHERE job_name = ?1 AND isbn13 = ?2 AND is_waiting = 1"
             ),
             params![job, isbn13],
-        )?,
-        false => tx.execute(
+        )?
+    } else {
+        tx.execute(
             sql!(
                 "UPDATE job_books SET is_waiting = 1, is_unwanted = 0
-                 WHERE job_name = ?1 AND isbn13 = ?2 AND is_unwanted = 1"
+             WHERE job_name = ?1 AND isbn13 = ?2 AND is_unwanted = 1"
             ),
             params![job, isbn13],
-        )?,
+        )?
     };
     Ok(marked == 1)
 }

@@ -8,13 +8,9 @@ use crate::{params, sql};
 /// A delivery as it was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct DeliveryRow {
-    /// Its number.
     pub id: i64,
-    /// The job.
     pub job_name: String,
-    /// When it was accepted.
     pub delivered_at: Timestamp,
-    /// Its books, by ISBN.
     pub isbn13_list: Vec<String>,
 }
 

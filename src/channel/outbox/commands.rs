@@ -1,11 +1,13 @@
-//! What a person may do with a message: retry, approve, skip, confirm; and wake a channel that rests.
+//! What a person may do with a message: retry, approve, skip, confirm; and resume a paused channel.
 
 use super::events::DeliveryCode;
-use super::model::{Outcome, Row, State};
+use super::model::{DeliveryOutcome, Row, State};
 use super::topics::{self, Topics};
 use super::{claim, store};
 use crate::db::{self, Tx};
 use crate::ledger::{Subject, pause};
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::time::Timestamp;
 
 /// The answer to a person.
@@ -16,36 +18,43 @@ pub enum Answer {
     Done {
         /// Its number; a repeat has a number of its own.
         id: i64,
-        /// Where it stands.
         state: State,
     },
     /// There is no such message.
     Missing,
     /// In this state that cannot be done.
     NotNow {
-        /// Where it stands.
         state: State,
         /// Why not, and what can be done.
-        why: &'static str,
+        why: Phrase,
     },
 }
 
 /// Sends a message that failed, was skipped or waits; one that was sent only as a repeat, when `again` says so.
 pub fn retry(tx: &mut Tx<'_>, id: i64, again: bool, now: Timestamp) -> db::Result<Answer> {
     let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
-    let not_now = |why| Answer::NotNow { state: row.state, why };
+    let not_now = |why: Phrase| Answer::NotNow { state: row.state, why };
     match row.state {
         State::Failed | State::Skipped | State::Ready => ready_again(tx, &row, DeliveryCode::Retried, now),
-        State::Held => Ok(not_now("it waits for a decision: approve or skip it")),
-        State::Sending => Ok(not_now("it is being sent at this moment")),
-        State::Unknown => Ok(not_now("it may have been sent; the sender checks it by itself")),
-        State::Sent if !again => Ok(not_now("it was sent; `--again` sends a second one")),
+        State::Held => Ok(not_now(phrase!(
+            "it waits for a decision: approve or skip it",
+            "判断待ちです。承認するか、送信しないことにしてください"
+        ))),
+        State::Sending => Ok(not_now(phrase!("it is being sent at this moment", "現在送信中です"))),
+        State::Unknown => Ok(not_now(phrase!(
+            "it may have been sent; the sender checks it by itself",
+            "送信済みの可能性があり、自動で確認します"
+        ))),
+        State::Sent if !again => Ok(not_now(phrase!(
+            "it was sent; `--again` sends a second one",
+            "送信済みです（`--again` でもう一度送信できます）"
+        ))),
         State::Sent => match store::add_repeat(tx, &row, now)? {
             Some(id) => {
                 topics::note(tx, &row, DeliveryCode::Repeated, None, now)?;
                 Ok(Answer::Done { id, state: State::Ready })
             }
-            None => Ok(not_now("a repeat of it exists already")),
+            None => Ok(not_now(phrase!("a repeat of it exists already", "再送分がすでにあります"))),
         },
     }
 }
@@ -55,7 +64,10 @@ pub fn approve(tx: &mut Tx<'_>, id: i64, now: Timestamp) -> db::Result<Answer> {
     let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
     match row.state {
         State::Held => ready_again(tx, &row, DeliveryCode::Approved, now),
-        state => Ok(Answer::NotNow { state, why: "only a held message needs approval" }),
+        state => Ok(Answer::NotNow {
+            state,
+            why: phrase!("only a held message needs approval", "承認が必要なのは保留中のメッセージだけです"),
+        }),
     }
 }
 
@@ -65,12 +77,16 @@ pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Re
     match row.state {
         State::Held | State::Ready | State::Failed => {
             let why = row.last_error.clone();
-            end(tx, row, (State::Skipped, Outcome::Skipped, DeliveryCode::Skipped), why, topics, now)
+            end(tx, row, (State::Skipped, DeliveryOutcome::Skipped, DeliveryCode::Skipped), why, topics, now)
         }
-        State::Sending | State::Unknown => {
-            Ok(Answer::NotNow { state: row.state, why: "it may have been sent already" })
-        }
-        State::Sent | State::Skipped => Ok(Answer::NotNow { state: row.state, why: "it is over" }),
+        State::Sending | State::Unknown => Ok(Answer::NotNow {
+            state: row.state,
+            why: phrase!("it may have been sent already", "送信済みの可能性があります"),
+        }),
+        State::Sent | State::Skipped => Ok(Answer::NotNow {
+            state: row.state,
+            why: phrase!("it is over", "すでに終わっています"),
+        }),
     }
 }
 
@@ -79,15 +95,21 @@ pub fn skip(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Re
 /// Whoever looks into it at this moment loses it by its fence, so that it is not sent again afterwards.
 pub fn confirm(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db::Result<Answer> {
     let Some(row) = store::find(tx, id)? else { return Ok(Answer::Missing) };
-    let not_now = |why| Ok(Answer::NotNow { state: row.state, why });
+    let not_now = |why: Phrase| Ok(Answer::NotNow { state: row.state, why });
     match row.state {
         State::Held | State::Unknown => {
-            end(tx, row, (State::Sent, Outcome::Sent, DeliveryCode::Confirmed), None, topics, now)
+            end(tx, row, (State::Sent, DeliveryOutcome::Sent, DeliveryCode::Confirmed), None, topics, now)
         }
-        State::Sending => not_now("it is being sent at this moment"),
-        State::Ready => not_now("it has not been sent yet; skip it if it is not to be sent"),
-        State::Failed => not_now("it was certainly not sent: retry or skip it"),
-        State::Sent | State::Skipped => not_now("it is over"),
+        State::Sending => not_now(phrase!("it is being sent at this moment", "現在送信中です")),
+        State::Ready => not_now(phrase!(
+            "it has not been sent yet; skip it if it is not to be sent",
+            "まだ送信されていません。送らない場合は「送信しない」を選んでください"
+        )),
+        State::Failed => not_now(phrase!(
+            "it was certainly not sent: retry or skip it",
+            "確実に送信されていません。再送するか、送信しないことにしてください"
+        )),
+        State::Sent | State::Skipped => not_now(phrase!("it is over", "すでに終わっています")),
     }
 }
 
@@ -95,7 +117,7 @@ pub fn confirm(tx: &mut Tx<'_>, id: i64, topics: &Topics, now: Timestamp) -> db:
 fn end(
     tx: &mut Tx<'_>,
     row: Row,
-    (state, outcome, code): (State, Outcome, DeliveryCode),
+    (state, outcome, code): (State, DeliveryOutcome, DeliveryCode),
     error: Option<String>,
     topics: &Topics,
     now: Timestamp,
@@ -105,12 +127,18 @@ fn end(
     }
     topics::note(tx, &row, code, None, now)?;
     let id = row.id;
-    topics.tell(tx, &Row { state, last_error: error, suspicion: None, ..row }, outcome, now)?;
+    topics.notify_owner(tx, &Row { state, last_error: error, suspicion: None, ..row }, outcome, now)?;
     Ok(Answer::Done { id, state })
 }
 
 fn changed(row: &Row) -> Answer {
-    Answer::NotNow { state: row.state, why: "it changed at this very moment; look again" }
+    Answer::NotNow {
+        state: row.state,
+        why: phrase!(
+            "it changed at this very moment; look again",
+            "ちょうど変化しました。もう一度確認してください"
+        ),
+    }
 }
 
 /// Lets every held message of a job go; answers how many.
@@ -131,11 +159,11 @@ pub fn skip_job(tx: &mut Tx<'_>, job: &str, topics: &Topics, now: Timestamp) -> 
     Ok(done)
 }
 
-/// Ends the rest of a channel and makes what waits for it due; answers whether it rested, and how much is due.
+/// Resumes a channel and makes what waits for it due; answers whether it was paused, and how much is due.
 pub fn resume_channel(tx: &mut Tx<'_>, channel: &str, now: Timestamp) -> db::Result<(bool, u64)> {
-    let rested = pause::reset(tx, &Subject::channel(channel))?;
+    let was_paused = pause::reset(tx, &Subject::channel(channel))?;
     claim::put_locked_with(tx, channel, None)?;
-    Ok((rested, store::put_due(tx, channel, now)?))
+    Ok((was_paused, store::put_due(tx, channel, now)?))
 }
 
 /// What nobody has looked into although it may have been sent is looked into first.

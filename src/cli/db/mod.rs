@@ -99,7 +99,7 @@ struct Info {
 }
 
 async fn info(context: &Context) -> Result {
-    let database = context.open_db(Open::Look).await?;
+    let database = context.open_db(Open::ReadOnly).await?;
     let schema = database.read(SchemaState::find).await?;
     let info = Info {
         place: database.place().to_string(),
@@ -268,7 +268,7 @@ async fn reset(yes: bool, context: &Context) -> Result {
 
 /// Refuses a file that is not ours; one that only has another version of our schema is worth a copy.
 async fn refuse_strangers(context: &Context) -> Result<()> {
-    match Db::open(context.place().await?, Open::Look, context.clock.clone()).await {
+    match Db::open(context.place().await?, Open::ReadOnly, context.clock.clone()).await {
         Ok(db) => db.close().await,
         Err(error @ (db::Error::NotOurs { .. } | db::Error::NotADatabase(_))) => return Err(error.into()),
         Err(_) => {}

@@ -93,7 +93,7 @@ async fn play(args: &Args, context: &Context, place: &DemoDirectory, world: Arc<
         true => None,
         false => {
             let pages = web::Pages::new(app.env.db.clone(), language).with_dashboard(finders.subscribe());
-            let pages = pages.join(page::router(Arc::clone(&world), language));
+            let pages = pages.with_page(page::page(Arc::clone(&world)));
             Some(web::bind(&app.env.web, &pages).await?)
         }
     };
@@ -108,6 +108,7 @@ async fn play(args: &Args, context: &Context, place: &DemoDirectory, world: Arc<
     };
     let listening = pages.addresses();
     let Some(address) = listening.first() else { return Ok(round.exit) };
+    demo.say(format!("Dashboard:    http://{address}/"))?;
     demo.say(format!("Read them at http://{address}{}", page::PATH))?;
     demo.say(format!("Look inside:  tsuzuki -c {} status", place.path().join(FILE_NAME).display()))?;
     match args.world {

@@ -127,7 +127,7 @@ async fn examine(context: &Context) -> Vec<Finding> {
             Verdict::Warning,
             phrase!("not there yet; the first run creates it", "まだありません（初回の実行で作成されます）"),
         )),
-        Ok(true) => match context.app(Open::Look).await {
+        Ok(true) => match context.app(Open::ReadOnly).await {
             Ok(app) => {
                 let db = &app.env.db;
                 findings.push(Finding::new(

@@ -224,7 +224,7 @@ async fn open_db(how: &How, context: &Context) -> Result<(Db, Option<tempfile::T
         return Ok((Db::open(place, Open::Create, context.clock.clone()).await?, Some(dir)));
     }
     // An outdated schema is refused here, so that opening it for the rehearsal changes nothing.
-    Db::open(context.place().await?, Open::Look, context.clock.clone()).await?.close().await;
+    Db::open(context.place().await?, Open::ReadOnly, context.clock.clone()).await?.close().await;
     Ok((context.open_db(Open::Existing).await?.clone(), None))
 }
 

@@ -7,7 +7,7 @@ use super::edit::key_and_value;
 use crate::app;
 use crate::config::ConfigFile;
 use crate::config::value::Span;
-use crate::engine::pipeline::{Flag, Shape};
+use crate::engine::pipeline::{Flag, FlagShape};
 use crate::text::nearest;
 
 /// Options of `job add`.
@@ -139,10 +139,10 @@ impl KindFlags {
             }
             let last = values.last().cloned().unwrap_or_default();
             let value = match flag.shape {
-                Shape::Text => toml::Value::from(last),
-                Shape::List => toml::Value::from(values.clone()),
-                Shape::Variable => toml::Value::from(format!("${{{last}}}")),
-                Shape::Made(make) => make(values).map_err(Error::usage)?,
+                FlagShape::Text => toml::Value::from(last),
+                FlagShape::List => toml::Value::from(values.clone()),
+                FlagShape::Variable => toml::Value::from(format!("${{{last}}}")),
+                FlagShape::Made(make) => make(values).map_err(Error::usage)?,
             };
             keys.push((flag.key.to_owned(), value));
         }
@@ -167,7 +167,7 @@ impl clap::FromArgMatches for KindFlags {
 impl clap::Args for KindFlags {
     fn augment_args(command: clap::Command) -> clap::Command {
         list_flags().fold(command, |command, (kind, flag)| {
-            let is_many = !matches!(flag.shape, Shape::Text | Shape::Variable);
+            let is_many = !matches!(flag.shape, FlagShape::Text | FlagShape::Variable);
             let action = if is_many { ArgAction::Append } else { ArgAction::Set };
             let help = format!("{kind}: {}", flag.help);
             command.arg(Arg::new(flag.name).long(flag.name).value_name(flag.value).help(help).action(action))

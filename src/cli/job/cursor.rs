@@ -5,6 +5,7 @@ use clap::Subcommand;
 use super::super::names::refuse_unknown_if_given;
 use super::super::table::row;
 use super::super::{Cell, Column, Context, Error, Exit, Result};
+use crate::engine::commands;
 use crate::hash;
 use crate::ledger::cursor::{self, Cursor};
 use crate::phrase;
@@ -73,7 +74,8 @@ async fn reset(name: String, yes: bool, context: &Context) -> Result {
         });
     }
     if !yes {
-        return Err(Error::usage(format!("resetting the cursor of `{name}` forgets {}", forgets(&of_job)))
+        let of_job: Vec<Cursor> = of_job.into_iter().cloned().collect();
+        return Err(Error::usage(commands::forgets(&name, &of_job).to_string())
             .hint(format!("run `tsuzuki job cursor reset {name} --yes` if that is what you want")));
     }
     let job_name = name.clone();
@@ -83,15 +85,4 @@ async fn reset(name: String, yes: bool, context: &Context) -> Result {
         false => context.out.line(format!("Reset {count} cursor(s) for job: {name}"))?,
     }
     Ok(Exit::Fine)
-}
-
-fn forgets(cursors: &[&Cursor]) -> String {
-    if cursors.is_empty() {
-        return "nothing: it has none".into();
-    }
-    let position = |cursor: &&Cursor| {
-        let state = if cursor.is_exhausted { "all collected" } else { "not finished" };
-        format!("position {} ({state})", cursor.start_index)
-    };
-    cursors.iter().map(position).collect::<Vec<_>>().join(", ")
 }

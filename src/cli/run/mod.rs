@@ -13,7 +13,7 @@ use super::waiting::Before;
 use super::{Context, Error, Exit, Result, log};
 use crate::app::{self, App};
 use crate::db::Open;
-use crate::engine::{Delivery, Finished, Job, Runner, Selection, Skipped, runner, store};
+use crate::engine::{DeliveryMode, Finished, Job, Runner, Selection, Skipped, runner, store};
 use crate::fail;
 use crate::id::JobName;
 use crate::phrase;
@@ -125,8 +125,8 @@ fn choose_named(app: &App, names: &[String]) -> Result<Vec<Job>> {
         .collect()
 }
 
-fn delivery(no_deliver: bool) -> Delivery {
-    if no_deliver { Delivery::NoDeliver } else { Delivery::Queue }
+fn delivery(no_deliver: bool) -> DeliveryMode {
+    if no_deliver { DeliveryMode::NoDeliver } else { DeliveryMode::Queue }
 }
 
 /// Runs the jobs and sends beside them, then says what came of it. A reader that has gone ends nothing.
@@ -135,7 +135,7 @@ fn delivery(no_deliver: bool) -> Delivery {
 async fn run_jobs(
     context: &Context,
     selection: Selection,
-    delivery: Delivery,
+    delivery: DeliveryMode,
     report: &RunReporter<'_>,
     choose: impl FnOnce(&App) -> Result<Vec<Job>>,
 ) -> Result {
@@ -154,7 +154,7 @@ async fn run_jobs(
     let mut told = Ok(());
     let running = async {
         let finished = runner
-            .run_telling(chosen, selection, &context.stop, |job, finished| {
+            .run_reporting(chosen, selection, &context.stop, |job, finished| {
                 let line = bars.end(job, || report.tell(job, finished));
                 if told.is_ok() {
                     told = line;
@@ -168,7 +168,7 @@ async fn run_jobs(
     let sender = app.sender();
     let sending = async {
         match delivery {
-            Delivery::Queue => {
+            DeliveryMode::Queue => {
                 let mut sent = sending::send_beside(&jobs, &sender, &context.stop).await?;
                 // Sending may have shown what is wrong with a channel.
                 if app.announcer().update_if_possible().await > 0 {
@@ -176,7 +176,7 @@ async fn run_jobs(
                 }
                 sent.with_waits(&app, began_at).await
             }
-            Delivery::NoDeliver => Ok(Sent::default()),
+            DeliveryMode::NoDeliver => Ok(Sent::default()),
         }
     };
     let (finished, sent) = tokio::join!(running, sending);

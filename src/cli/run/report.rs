@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::super::{Context, Exit, Result};
-use crate::engine::{Failure, Finished, Outcome, Skipped};
+use crate::engine::{Failure, Finished, RunOutcome, Skipped};
 use crate::id::JobName;
 use crate::phrase;
 use crate::phrase::{Phrase, Speech, Value};
@@ -60,7 +60,7 @@ impl<'a> RunReporter<'a> {
             Finished::Skipped(_) => !out.is_quiet() && self.held == Held::IsAnError,
             Finished::Ran(report) if report.is_held && self.held == Held::IsAnError => true,
             Finished::Ran(report) => {
-                !out.is_quiet() || matches!(report.outcome(), Outcome::Partly | Outcome::Failed)
+                !out.is_quiet() || matches!(report.outcome(), RunOutcome::Partly | RunOutcome::Failed)
             }
             Finished::Failed(_) => true,
         };
@@ -139,7 +139,7 @@ fn summary(finished: &[(JobName, Finished)]) -> Option<Phrase> {
     if finished.len() < 2 {
         return None;
     }
-    let words = Outcome::ALL.iter().map(|outcome| outcome.word()).chain(["skipped"]);
+    let words = RunOutcome::ALL.iter().map(|outcome| outcome.word()).chain(["skipped"]);
     let counts: Vec<Value> = words
         .map(|word| (word, count(word)))
         .filter(|(_, count)| *count > 0)
@@ -167,9 +167,9 @@ fn exit_code(finished: &[(JobName, Finished)], held: Held) -> Exit {
             Finished::Failed(failure) => failures.push(failure),
             Finished::Ran(report) if report.is_held => is_held = true,
             Finished::Ran(report) => match report.outcome() {
-                Outcome::Failed => all_failed += 1,
-                Outcome::Partly => partly += 1,
-                Outcome::Success | Outcome::Waiting | Outcome::Interrupted => ran_well += 1,
+                RunOutcome::Failed => all_failed += 1,
+                RunOutcome::Partly => partly += 1,
+                RunOutcome::Success | RunOutcome::Waiting | RunOutcome::Interrupted => ran_well += 1,
             },
             Finished::Skipped(Skipped::Held(_)) => is_held = true,
             Finished::Skipped(_) => {}

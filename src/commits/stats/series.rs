@@ -1,6 +1,6 @@
-//! The statistics as series for charts: months per person, days, and the hours of the week.
+//! The statistics as series for charts: months, days and hours of the week, of each person.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::ToSpan;
 use jiff::civil::Date;
@@ -13,7 +13,7 @@ use crate::db::{self, Tx};
 use crate::time::Timestamp;
 
 /// Everything that charts of commits are drawn from.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
     /// The time zone in which days begin.
     pub timezone: String,
@@ -21,21 +21,80 @@ pub struct Series {
     pub months: Vec<String>,
     /// A series for each person, by name.
     pub people: Vec<PersonSeries>,
-    /// Commits and merges on each day that has any.
-    pub days: Vec<(String, i64)>,
-    /// Commits and merges by weekday, Monday first, and hour.
-    pub week_hours: [[i64; 24]; 7],
     /// Commits that do not count.
     pub left_out: LeftOut,
 }
 
-/// One person's months.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+/// One person's commits. Days and hours count merges, too: they are activity.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PersonSeries {
-    /// The name.
     pub name: String,
     /// The figures of each month of the series.
     pub months: Vec<Sum>,
+    /// Days with a commit, in order.
+    days: Vec<(Date, u32)>,
+    /// Commits by year and hour of the week, which is counted from Monday at midnight.
+    hours: Vec<(i16, u8, u32)>,
+}
+
+impl PersonSeries {
+    /// All months together.
+    pub fn total(&self) -> Sum {
+        let mut total = Sum::default();
+        self.months.iter().for_each(|month| total.extend(month));
+        total
+    }
+}
+
+impl Series {
+    /// Commits and merges on each day that has any.
+    pub fn days(&self) -> Vec<(Date, i64)> {
+        let mut days: BTreeMap<Date, i64> = BTreeMap::new();
+        for (day, commits) in self.people.iter().flat_map(|person| &person.days) {
+            *days.entry(*day).or_default() += i64::from(*commits);
+        }
+        days.into_iter().collect()
+    }
+
+    /// Commits and merges by weekday, Monday first, and hour.
+    pub fn week_hours(&self) -> [[i64; 24]; 7] {
+        let mut counts = [[0; 24]; 7];
+        for (_, slot, commits) in self.people.iter().flat_map(|person| &person.hours) {
+            let slot = usize::from(*slot);
+            counts[slot / 24 % 7][slot % 24] += i64::from(*commits);
+        }
+        counts
+    }
+
+    /// The years that have commits, newest first.
+    pub fn years(&self) -> Vec<i16> {
+        let mut years: Vec<i16> =
+            self.people.iter().flat_map(|person| person.hours.iter().map(|(year, ..)| *year)).collect();
+        years.sort_unstable_by(|a, b| b.cmp(a));
+        years.dedup();
+        years
+    }
+
+    /// The same for one year, with all of its months.
+    pub fn in_year(&self, year: i16) -> Self {
+        let months: Vec<String> = (1..=12).map(|month| format!("{year:04}-{month:02}")).collect();
+        let places: Vec<Option<usize>> =
+            months.iter().map(|month| self.months.iter().position(|known| known == month)).collect();
+        let narrow = |person: &PersonSeries| PersonSeries {
+            name: person.name.clone(),
+            months: places.iter().map(|at| at.map_or_else(Sum::default, |at| person.months[at])).collect(),
+            days: person.days.iter().copied().filter(|(day, _)| day.year() == year).collect(),
+            hours: person.hours.iter().copied().filter(|(of, ..)| *of == year).collect(),
+        };
+        let mut people: Vec<PersonSeries> = self.people.iter().map(narrow).collect();
+        people.retain(|person| !person.days.is_empty());
+        Self { timezone: self.timezone.clone(), months, people, left_out: self.left_out }
+    }
+
+    /// How many commits and merges it is made of.
+    pub fn commits(&self) -> i64 {
+        self.people.iter().flat_map(|person| &person.hours).map(|(.., commits)| i64::from(*commits)).sum()
+    }
 }
 
 /// The sum of everything up to each value.
@@ -52,41 +111,47 @@ pub fn find_series(tx: &mut Tx<'_>, counting: &Counting) -> db::Result<Series> {
     let zone = counting.zone.time_zone();
     let mut tally =
         Tally::new(Periods::new(By::Month, &counting.zone), &counting.people, counting.with_merges);
-    let mut days: BTreeMap<Date, i64> = BTreeMap::new();
-    let mut week_hours = [[0; 24]; 7];
+    let mut days: HashMap<(u32, Date), u32> = HashMap::new();
+    let mut hours: HashMap<(u32, i16, u8), u32> = HashMap::new();
     // Some zones are half an hour apart from UTC.
     let length = if counting.zone.name() == "UTC" { "2026-01-15T00".len() } else { "2026-01-15T00:02".len() };
     each_once(tx, counting, Grain { at_turns: length, within: length }, |commit| {
-        if tally.add(commit)?.is_none() {
-            return Ok(());
-        }
+        let Some(person) = tally.add(commit)? else { return Ok(()) };
         if let Ok(at) = commit.committed_date_utc()?.parse::<Timestamp>() {
             let local = at.to_jiff().to_zoned(zone.clone());
-            let weekday = usize::try_from(local.weekday().to_monday_zero_offset()).unwrap_or(0);
-            let hour = usize::try_from(local.hour()).unwrap_or(0);
-            week_hours[weekday][hour] += commit.commits()?;
-            *days.entry(local.date()).or_default() += commit.commits()?;
+            let slot = local.weekday().to_monday_zero_offset() * 24 + local.hour();
+            let commits = u32::try_from(commit.commits()?).unwrap_or(u32::MAX);
+            *hours.entry((person, local.year(), slot.unsigned_abs())).or_default() += commits;
+            *days.entry((person, local.date())).or_default() += commits;
         }
         Ok(())
     })?;
-    let months = list_months(days.keys());
-    let names = tally.contributors.list_names();
-    let mut people: Vec<PersonSeries> = names
-        .into_iter()
-        .map(|name| PersonSeries { name, months: vec![Sum::default(); months.len()] })
-        .collect();
+    let mut met: Vec<Date> = days.keys().map(|(_, day)| *day).collect();
+    met.sort_unstable();
+    let months = list_months(met.iter());
+    let new_person =
+        |name| PersonSeries { name, months: vec![Sum::default(); months.len()], ..PersonSeries::default() };
+    let mut people: Vec<PersonSeries> = tally.contributors.list_names().into_iter().map(new_person).collect();
     for (label, person, sum) in tally.list() {
         if let Ok(month) = months.binary_search_by(|month| month.as_str().cmp(label)) {
             people[person as usize].months[month] = sum;
         }
+    }
+    for ((person, day), commits) in days {
+        people[person as usize].days.push((day, commits));
+    }
+    for ((person, year, slot), commits) in hours {
+        people[person as usize].hours.push((year, slot, commits));
+    }
+    for person in &mut people {
+        person.days.sort_unstable();
+        person.hours.sort_unstable();
     }
     people.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(Series {
         timezone: counting.zone.name().to_owned(),
         months,
         people,
-        days: days.into_iter().map(|(day, commits)| (day.to_string(), commits)).collect(),
-        week_hours,
         left_out: tally.contributors.left_out,
     })
 }

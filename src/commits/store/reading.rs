@@ -216,6 +216,28 @@ pub fn list_pairs(tx: &mut Tx<'_>) -> db::Result<Vec<(i64, String)>> {
     )
 }
 
+/// A text that changes when a branch or a run has moved on: then what was counted before may not be so any more.
+pub fn find_stamp(tx: &mut Tx<'_>) -> db::Result<String> {
+    let mut stamp = String::new();
+    tx.each(
+        sql!(
+            "SELECT complete_head, walking_head, walking_page, walking_lost, last_walk_at FROM branches
+             ORDER BY project_id, branch_name"
+        ),
+        params![],
+        |row| {
+            for column in [0, 1, 2, 4] {
+                stamp.push_str(row.get::<Option<String>>(column)?.as_deref().unwrap_or("-"));
+                stamp.push(' ');
+            }
+            stamp.push_str(&row.get::<i64>(3)?.to_string());
+            stamp.push('\n');
+            Ok(())
+        },
+    )?;
+    Ok(crate::hash::sha256_hex(&stamp))
+}
+
 /// The commits without parents of every project: projects that share one share history.
 pub fn list_roots(tx: &mut Tx<'_>) -> db::Result<Vec<(i64, String)>> {
     tx.list(sql!("SELECT project_id, sha FROM commit_roots"), params![], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -226,13 +248,10 @@ pub fn list_roots(tx: &mut Tx<'_>) -> db::Result<Vec<(i64, String)>> {
 pub struct CommitRow {
     /// The project's path.
     pub project: String,
-    /// The branch.
     pub branch_name: String,
-    /// Its SHA.
     pub sha: String,
     /// Its author's name.
     pub author_name: String,
-    /// When it was committed.
     pub committed_date_utc: Timestamp,
     /// Lines added.
     pub additions: i64,

@@ -1,10 +1,10 @@
 //! A message in the outbox: what it is about, where it stands, and what a person can do about it.
 
-use crate::channel::outbox::{self, Row, State};
+use crate::channel::outbox::{self, Answer, Row, State};
 use crate::db::{self, Tx};
 use crate::engine::pipeline::Thing;
 use crate::engine::view::{self, Line, View};
-use crate::engine::{Finder, table};
+use crate::engine::{ActionOutcome, Deed, Finder, Verb, table};
 use crate::ledger::Subject;
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -17,6 +17,7 @@ pub const DELIVERY: Thing = Thing {
     list_stored: |_| Ok(Vec::new()),
     listed_by: "delivery ls",
     resume: None,
+    act,
 };
 
 fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
@@ -31,6 +32,34 @@ fn find(finder: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<View>> {
     finder.add_events(&mut view, &events);
     add_actions(&mut view, row.id, row.state);
     Ok(vec![view])
+}
+
+fn act(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> db::Result<ActionOutcome> {
+    let Ok(id) = name.parse::<i64>() else { return Ok(ActionOutcome::Unknown) };
+    let (topics, now) = (&finder.topics, finder.now);
+    let answer = match deed.verb {
+        Verb::Retry => outbox::retry(tx, id, false, now)?,
+        Verb::Approve => outbox::approve(tx, id, now)?,
+        Verb::Confirm => outbox::confirm(tx, id, topics, now)?,
+        Verb::Skip => outbox::skip(tx, id, topics, now)?,
+        _ => return Ok(ActionOutcome::Unknown),
+    };
+    Ok(match answer {
+        Answer::Missing => ActionOutcome::Unknown,
+        Answer::Done { id, state } => ActionOutcome::Done(phrase!(
+            "Delivery {id}: {state}",
+            "配信 {id}：{state}",
+            id,
+            state = phrase_of(state)
+        )),
+        Answer::NotNow { state, why } => ActionOutcome::Refused(phrase!(
+            "delivery {id} stays as it is ({state}): {why}",
+            "配信 {id} は変わりません（{state}）：{why}",
+            id,
+            state = phrase_of(state),
+            why
+        )),
+    })
 }
 
 fn add_facts(view: &mut View, row: &Row) {
@@ -80,16 +109,16 @@ pub fn line(id: i64, channel: &str, state: State, why: Option<&str>) -> Line {
 
 /// Adds what a person can do about a message.
 pub fn add_actions(view: &mut View, id: i64, state: State) {
+    let mut act =
+        |verb: Verb, label| view.act(verb, &Subject::delivery(id), label, format!("delivery {verb} {id}"));
     match state {
         State::Held => {
-            view.action(phrase!("send it", "送信する"), format!("delivery approve {id}"));
-            view.action(phrase!("it has arrived", "届いている"), format!("delivery confirm {id}"));
-            view.action(phrase!("discard it", "送信しない"), format!("delivery skip {id}"));
+            act(Verb::Approve, phrase!("send it", "送信する"));
+            act(Verb::Confirm, phrase!("it has arrived", "届いている"));
+            act(Verb::Skip, phrase!("discard it", "送信しない"));
         }
-        State::Unknown => {
-            view.action(phrase!("it has arrived", "届いている"), format!("delivery confirm {id}"));
-        }
-        State::Failed => view.action(phrase!("try again", "再送する"), format!("delivery retry {id}")),
+        State::Unknown => act(Verb::Confirm, phrase!("it has arrived", "届いている")),
+        State::Failed => act(Verb::Retry, phrase!("try again", "再送する")),
         State::Ready | State::Sending | State::Sent | State::Skipped => {}
     }
 }
@@ -151,27 +180,27 @@ pub static MESSAGES: table::Table = table::Table {
     owner: |_, job| Some(job.to_owned()),
 };
 
-fn fields(row: &Row) -> Vec<table::Field> {
-    use table::Field;
+fn fields(row: &Row) -> Vec<table::Cell> {
+    use table::Cell;
     vec![
-        Field::Int(row.id),
-        Field::text(row.job_name.as_str()),
-        Field::word(&row.topic),
-        Field::text(&row.subject),
-        Field::Int(row.generation.into()),
-        Field::text(&row.channel),
-        Field::text(&row.recipient),
-        Field::word(row.state.as_str()),
+        Cell::Int(row.id),
+        Cell::text(row.job_name.as_str()),
+        Cell::word(&row.topic),
+        Cell::text(&row.subject),
+        Cell::Int(row.generation.into()),
+        Cell::text(&row.channel),
+        Cell::text(&row.recipient),
+        Cell::word(row.state.as_str()),
         row.created_at.into(),
         row.not_before.into(),
-        Field::Int(row.attempts.into()),
+        Cell::Int(row.attempts.into()),
         row.first_attempt_at.into(),
         row.last_attempt_at.into(),
         row.settled_at.into(),
         row.remote_id.as_ref().into(),
         row.last_error
             .as_deref()
-            .map(|error| Field::Text(Phrase::from_stored(error).to_string()))
-            .unwrap_or(Field::Null),
+            .map(|error| Cell::Text(Phrase::from_stored(error).to_string()))
+            .unwrap_or(Cell::Null),
     ]
 }

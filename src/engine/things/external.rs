@@ -1,8 +1,10 @@
 //! A channel or a provider: whether it is in use, and why not.
 
+use crate::channel::outbox;
 use crate::config::Config;
 use crate::db::{self, Tx};
 use crate::engine::Finder;
+use crate::engine::action::{self, ActionOutcome, Deed, Verb};
 use crate::engine::pipeline::Thing;
 use crate::engine::view::{self, State, View};
 use crate::ledger::pause::{self, Pause};
@@ -22,6 +24,7 @@ pub(super) const CHANNEL: Thing = Thing {
     list_stored: |_| Ok(Vec::new()),
     listed_by: "delivery ls",
     resume: Some("delivery retry --channel"),
+    act: act_on_channel,
 };
 
 /// A provider, by its name: a model, or a search that has a quota.
@@ -39,7 +42,33 @@ pub(super) const PROVIDER: Thing = Thing {
     list_stored: quota::list_providers,
     listed_by: "quota ls",
     resume: None,
+    act: action::NOTHING,
 };
+
+/// Ends the pause of a channel and makes everything due that waits for it.
+fn act_on_channel(finder: &Finder, tx: &mut Tx<'_>, name: &str, deed: Deed) -> db::Result<ActionOutcome> {
+    let is_known = list_channels(&finder.config).iter().any(|known| known == name);
+    if deed.verb != Verb::Resume || !is_known {
+        return Ok(ActionOutcome::Unknown);
+    }
+    let (was_paused, due) = outbox::resume_channel(tx, name, finder.now)?;
+    Ok(ActionOutcome::Done(resumed_phrase(name, was_paused, due)))
+}
+
+/// What is said of a channel that was resumed.
+fn resumed_phrase(name: &str, was_paused: bool, due: u64) -> Phrase {
+    let said = match was_paused {
+        true => phrase!("was resumed", "を再開しました"),
+        false => phrase!("was not paused", "は一時停止していません"),
+    };
+    phrase!(
+        "{name} {said}; {due message} became due",
+        "{name} {said}（{due} 件を送信します）",
+        name,
+        said,
+        due
+    )
+}
 
 fn list_channels(config: &Config) -> Vec<String> {
     config.channels.iter().map(|section| section.name.clone()).collect()
@@ -98,6 +127,7 @@ pub(super) fn add_pause(view: &mut View, pause: &Pause, finder: &Finder) {
     let thing = finder.things.iter().find(|thing| thing.word == pause.name.word());
     if let Some(command) = thing.and_then(|thing| thing.resume) {
         let target = pause.name.as_str().split_once(':').map_or("", |(_, name)| name);
-        view.action(phrase!("resume {name}", "{name} を再開する", name), format!("{command} {target}"));
+        let label = phrase!("resume {name}", "{name} を再開する", name);
+        view.act(Verb::Resume, &pause.name, label, format!("{command} {target}"));
     }
 }

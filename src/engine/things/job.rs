@@ -4,18 +4,20 @@ use serde::Serialize;
 
 use super::delivery::phrase_of;
 use super::external::add_pause;
-use crate::channel::outbox::{self, Filter, State as MessageState};
+use crate::channel::outbox::{self, DeliveryFilter, State as MessageState};
 use crate::db::{self, Tx};
 use crate::engine::attention::Waiting;
 use crate::engine::events::RunEvent;
 use crate::engine::pipeline::Thing;
-use crate::engine::standing::{self, Known};
+use crate::engine::standing::{self, JobFacts};
 use crate::engine::view::{Line, View};
-use crate::engine::{Finder, Job, JobState, Selection, Skipped, Standing, overview, runner, store};
+use crate::engine::{
+    Finder, Job, JobState, Selection, Skipped, Standing, Verb, commands, overview, runner, store,
+};
 use crate::id::Owner;
-use crate::ledger::Subject;
 use crate::ledger::event::{self, Event};
 use crate::ledger::pause::{self, Pause};
+use crate::ledger::{Subject, cursor};
 use crate::phrase;
 use crate::phrase::{Phrase, Value};
 use crate::time::Timestamp;
@@ -31,6 +33,7 @@ pub const JOB: Thing = Thing {
     list_stored: |tx| Ok(store::list_states(tx)?.into_iter().map(|state| state.job_name).collect()),
     listed_by: "status --all",
     resume: Some("job resume"),
+    act: commands::act,
 };
 
 /// Everything that is known about a job.
@@ -43,6 +46,9 @@ struct JobDetails {
     /// Why it would not run at this moment; `None` when it would.
     skipped: Option<Skipped>,
     next_run_at: Option<Timestamp>,
+    /// Whether it remembers a position that can be reset.
+    #[serde(skip)]
+    has_cursor: bool,
     /// What is paused that it needs: itself, its channels, its providers, its sources.
     pauses: Vec<Pause>,
     /// Its newest runs, oldest first.
@@ -145,6 +151,7 @@ fn find_details(
             deliver,
         }),
         next_run_at,
+        has_cursor: !cursor::list(tx, Some(name))?.is_empty(),
         state,
         skipped,
         pauses,
@@ -167,7 +174,7 @@ fn list_waiting(tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<WaitingMessages>>
     for tally in outbox::tally(tx)?.into_iter().filter(|tally| tally.job_name == name) {
         let Some(state) = MessageState::parse(&tally.state) else { continue };
         let channel = Some(tally.channel.clone());
-        let filter = Filter { state: Some(state), job: Some(name.to_owned()), channel };
+        let filter = DeliveryFilter { state: Some(state), job: Some(name.to_owned()), channel };
         let ids = outbox::list(tx, &filter, SHOWN)?.into_iter().map(|row| row.id).collect();
         waiting.push(WaitingMessages { channel: tally.channel, state, count: tally.count, ids });
     }
@@ -180,7 +187,7 @@ fn find_standing(
     job: Option<&Job>,
     details: &JobDetails,
 ) -> db::Result<Standing> {
-    let Some(job) = job else { return Ok(standing::decide(Known::default())) };
+    let Some(job) = job else { return Ok(standing::decide(JobFacts::default())) };
     let held = details.waiting.iter().filter(|waiting| waiting.state == MessageState::Held);
     let waiting = Waiting { held: held.map(|waiting| waiting.count).sum(), failed: 0 };
     let moved = db::find_moved_away(tx)?;
@@ -242,7 +249,13 @@ fn add_state(view: &mut View, details: &JobDetails) {
         view.fact(phrase!("next run", "次回"), details.next_run_at);
     }
     if details.config.is_some() {
-        view.action(phrase!("run it now", "今すぐ実行する"), format!("run {name}"));
+        view.actions.push(commands::run_action(name));
+        if !details.pauses.iter().any(|pause| pause.name == Subject::job(name)) {
+            view.actions.push(commands::pause_action(name));
+        }
+        if details.has_cursor {
+            view.actions.push(commands::reset_action(name));
+        }
     }
 }
 
@@ -275,18 +288,13 @@ fn waiting_line(waiting: &WaitingMessages) -> Line {
 fn add_message_actions(view: &mut View, details: &JobDetails) {
     let name = &details.name;
     if details.waiting.iter().any(|waiting| waiting.state == MessageState::Held) {
-        view.action(
-            phrase!("send what needs approval", "確認待ちを送信する"),
-            format!("delivery approve --job {name}"),
-        );
-        view.action(
-            phrase!("discard what needs approval", "確認待ちを送信しない"),
-            format!("delivery skip --job {name}"),
-        );
+        view.actions.extend(commands::held_actions(name));
     }
     for waiting in details.waiting.iter().filter(|waiting| waiting.state == MessageState::Failed) {
         let ids = waiting.ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        view.action(
+        view.act(
+            Verb::Retry,
+            &Subject::job(name),
             phrase!("send again what failed", "失敗した分を再送する"),
             format!("delivery retry {ids}"),
         );

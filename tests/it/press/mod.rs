@@ -30,7 +30,7 @@ use tsuzuki::demo::ministry::{Ministry, Shape};
 use tsuzuki::engine::{Failure, Finished, Job, JobEnv, Progress, Report, Runner, Schedule, Selection};
 use tsuzuki::fetch::{FetchConfig, Fetcher, Manners};
 use tsuzuki::ledger::{Subject, event};
-use tsuzuki::press::store::{self, Filter};
+use tsuzuki::press::store::{self, ItemFilter};
 use tsuzuki::press::{Item, Press};
 use tsuzuki::time::{Clock, Timestamp};
 
@@ -174,7 +174,7 @@ impl World {
     }
 
     pub(crate) async fn items(&self) -> Vec<Item> {
-        self.db.read(|tx| store::list(tx, &Filter::default(), 1000)).await.unwrap()
+        self.db.read(|tx| store::list(tx, &ItemFilter::default(), 1000)).await.unwrap()
     }
 
     /// `status/reason/tries` of an item, as the seed's numbers.

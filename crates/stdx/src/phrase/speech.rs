@@ -15,10 +15,20 @@ const UNITS: [(u64, &str, &str); 4] =
 /// How to speak to somebody.
 #[derive(Clone, Debug)]
 pub struct Speech {
-    /// The language.
     pub language: Language,
     /// The zone of moments; without one they are shown as they are stored, in UTC.
     pub zone: Option<TimeZone>,
+}
+
+/// A part of a phrase.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Piece<'a> {
+    /// Words of ours.
+    Words(&'a str),
+    /// A number of things, in words.
+    Counted(String),
+    /// A value that belongs there.
+    Value(&'a Value),
 }
 
 /// English, with moments as they are stored: for logs and programs.
@@ -40,25 +50,36 @@ impl Speech {
     /// A phrase as text.
     pub fn phrase(&self, phrase: &Phrase) -> String {
         let mut text = String::new();
+        for piece in self.pieces(phrase) {
+            match piece {
+                Piece::Words(words) => text.push_str(words),
+                Piece::Counted(counted) => text.push_str(&counted),
+                Piece::Value(value) => text.push_str(&self.value(value)),
+            }
+        }
+        text
+    }
+
+    /// A phrase as its words and values in the order of this language: a face that can do more than text shows each value
+    /// as it likes.
+    pub fn pieces<'a>(&self, phrase: &'a Phrase) -> Vec<Piece<'a>> {
+        let mut pieces = Vec::new();
         let mut words = phrase.words(self.language);
-        while let Some((before, behind)) = words.split_once('{') {
-            text.push_str(before);
-            let Some((place, after)) = behind.split_once('}') else {
-                text.push('{');
-                words = behind;
-                continue;
-            };
+        while let Some(start) = words.find('{') {
+            let Some(length) = words[start..].find('}') else { break };
+            let place = &words[start + 1..start + length];
             let (name, thing) =
                 place.split_once(' ').map_or((place, None), |(name, thing)| (name, Some(thing)));
-            match (phrase.find(name), thing) {
-                (Some(value), Some(thing)) => text.push_str(&counted(self.value(value), thing)),
-                (Some(value), None) => text.push_str(&self.value(value)),
-                (None, _) => text.extend(["{", place, "}"]),
-            }
-            words = after;
+            pieces.push(Piece::Words(&words[..start]));
+            pieces.push(match (phrase.find(name), thing) {
+                (Some(value), Some(thing)) => Piece::Counted(counted(self.value(value), thing)),
+                (Some(value), None) => Piece::Value(value),
+                (None, _) => Piece::Words(&words[start..=start + length]),
+            });
+            words = &words[start + length + 1..];
         }
-        text.push_str(words);
-        text
+        pieces.push(Piece::Words(words));
+        pieces
     }
 
     /// A value as text.
@@ -121,9 +142,10 @@ impl Speech {
                 left %= secs;
             }
         }
-        match parts.is_empty() {
-            true => format!("{} {}", duration.as_millis(), self.choose("ms", "ミリ秒")),
-            false => parts.join(" "),
+        if parts.is_empty() {
+            format!("{} {}", duration.as_millis(), self.choose("ms", "ミリ秒"))
+        } else {
+            parts.join(" ")
         }
     }
 }

@@ -74,6 +74,23 @@ pub fn list_runs(tx: &mut Tx<'_>, limit: usize) -> db::Result<Vec<RunRow>> {
     )
 }
 
+/// The newest runs before a position, newest first.
+pub fn list_runs_before(
+    tx: &mut Tx<'_>,
+    before: Option<(Timestamp, RunId)>,
+    limit: usize,
+) -> db::Result<Vec<RunRow>> {
+    let Some((started_at, run_id)) = before else { return list_runs(tx, limit) };
+    tx.list(
+        sql!(concat!(
+            run_columns!(),
+            "WHERE (started_at_utc, run_id) < (?1, ?2) ORDER BY started_at_utc DESC, run_id DESC LIMIT ?3"
+        )),
+        params![started_at, run_id, limit],
+        read_run,
+    )
+}
+
 /// The seed's summary of a run.
 pub fn find_summary(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Option<Summary>> {
     let Some(run) = find_run(tx, run_id)? else { return Ok(None) };
@@ -114,7 +131,7 @@ pub fn list_workers(tx: &mut Tx<'_>, run: &RunRow) -> db::Result<Vec<Holder>> {
     Ok(workers)
 }
 
-/// How many targets of a run are not settled, counted from its rows.
+/// How many targets of a run have not ended, counted from its rows.
 pub fn count_pending(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<i64> {
     tx.count(
         sql!("SELECT COUNT(*) FROM bulk_collection_results WHERE run_id = ?1 AND status = 'pending'"),
@@ -145,6 +162,23 @@ pub fn list_results(tx: &mut Tx<'_>, run_id: &RunId) -> db::Result<Vec<TargetRow
              ORDER BY CASE status WHEN 'failed' THEN 0 WHEN 'pending' THEN 1 ELSE 2 END, project_id, branch_name")
         ),
         params![run_id],
+        read_target,
+    )
+}
+
+/// Up to `limit` targets of a run that are in `status`.
+pub fn list_some_results(
+    tx: &mut Tx<'_>,
+    run_id: &RunId,
+    status: TargetStatus,
+    limit: usize,
+) -> db::Result<Vec<TargetRow>> {
+    tx.list(
+        sql!(concat!(
+            target_columns!(),
+            "WHERE run_id = ?1 AND status = ?2 ORDER BY project_id, branch_name LIMIT ?3"
+        )),
+        params![run_id, status.word(), limit],
         read_target,
     )
 }

@@ -1,0 +1,201 @@
+//! The charts and the table of the page, made of one series.
+
+use jiff::ToSpan;
+use jiff::civil::Date;
+
+use crate::commits::stats::{PersonSeries, Series, Sum, cumulative};
+use crate::engine::chart::{Bars, Calendar, Chart, Figure, Mirror, Scale, Series as Drawn};
+use crate::engine::page::{Block, Sheet};
+use crate::engine::table::Cell;
+use crate::phrase;
+use crate::phrase::Phrase;
+
+/// People with a colour of their own; the others are one series together.
+const MAX_DRAWN: usize = 7;
+/// More months than that are shown as years.
+const MAX_MONTHS: usize = 24;
+
+/// What the bars and the table count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Measure {
+    Lines,
+    Commits,
+}
+
+impl Measure {
+    pub(super) fn of(self, sum: &Sum) -> i64 {
+        match self {
+            Measure::Lines => sum.additions + sum.deletions,
+            Measure::Commits => sum.commits + sum.merges,
+        }
+    }
+
+    pub(super) fn phrase(self) -> Phrase {
+        match self {
+            Measure::Lines => phrase!("changed lines", "変更行数"),
+            Measure::Commits => phrase!("commits", "コミット数"),
+        }
+    }
+}
+
+/// Everything that is drawn.
+pub(super) struct Figures {
+    pub(super) series: Series,
+    pub(super) year: Option<i16>,
+    pub(super) measure: Measure,
+    pub(super) scale: Scale,
+}
+
+impl Figures {
+    pub(super) fn blocks(&self) -> Vec<Block> {
+        vec![
+            Block::Charts(vec![self.bars()]),
+            Block::Charts(vec![self.mirror(), self.calendar(), self.punch_card()]),
+            Block::Sheet(self.sheet()),
+        ]
+    }
+
+    /// Months, or years where there are many months.
+    fn periods(&self) -> Vec<String> {
+        if self.series.months.len() <= MAX_MONTHS {
+            return self.series.months.clone();
+        }
+        let mut years: Vec<String> = self.series.months.iter().map(|month| year_of(month)).collect();
+        years.dedup();
+        years
+    }
+
+    /// A value for each period.
+    fn values(&self, person: &PersonSeries, value: impl Fn(&Sum) -> i64) -> Vec<i64> {
+        let months = person.months.iter().map(value);
+        if self.series.months.len() <= MAX_MONTHS {
+            return months.collect();
+        }
+        let mut sums: Vec<(String, i64)> = Vec::new();
+        for (month, value) in self.series.months.iter().zip(months) {
+            let year = year_of(month);
+            match sums.last_mut() {
+                Some((last, sum)) if *last == year => *sum += value,
+                _ => sums.push((year, value)),
+            }
+        }
+        sums.into_iter().map(|(_, sum)| sum).collect()
+    }
+
+    /// Everybody, those who did most first.
+    fn ranked(&self) -> Vec<(&PersonSeries, Vec<i64>)> {
+        let values = |person| (person, self.values(person, |sum| self.measure.of(sum)));
+        let mut ranked: Vec<_> = self.series.people.iter().map(values).collect();
+        ranked.sort_by_key(|(_, values)| std::cmp::Reverse(values.iter().sum::<i64>()));
+        ranked
+    }
+
+    fn bars(&self) -> Chart {
+        let ranked = self.ranked();
+        let (drawn, others) = ranked.split_at(ranked.len().min(MAX_DRAWN));
+        let mut series: Vec<Drawn> = drawn
+            .iter()
+            .map(|(person, values)| Drawn { name: person.name.as_str().into(), values: values.clone() })
+            .collect();
+        if !others.is_empty() {
+            let mut sums = vec![0; self.periods().len()];
+            for values in others.iter().map(|(_, values)| values) {
+                sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+            }
+            let count = others.len();
+            series.push(Drawn {
+                name: phrase!("{count other person}", "ほか {count} 人", count),
+                values: sums,
+            });
+        }
+        let what = self.measure.phrase();
+        Chart {
+            title: phrase!("Per person: {what}", "メンバー別：{what}", what = &what),
+            about: phrase!(
+                "Bars for each person in each period: {what}",
+                "期間ごと・メンバーごとの棒グラフ：{what}",
+                what
+            ),
+            figure: Figure::Bars(Bars { labels: self.periods(), series, scale: self.scale }),
+        }
+    }
+
+    fn mirror(&self) -> Chart {
+        let sum = |value: fn(&Sum) -> i64| {
+            let mut sums = vec![0; self.series.months.len()];
+            for person in &self.series.people {
+                sums.iter_mut().zip(&person.months).for_each(|(sum, month)| *sum += value(month));
+            }
+            cumulative(sums)
+        };
+        Chart {
+            title: phrase!("Lines added and deleted, added up", "追加・削除行数の累計"),
+            about: phrase!(
+                "Lines added so far upwards, lines deleted so far downwards, month by month",
+                "上が追加行数、下が削除行数の累計（月ごと）"
+            ),
+            figure: Figure::Mirror(Mirror {
+                labels: self.series.months.clone(),
+                up: Drawn { name: phrase!("added", "追加"), values: sum(|month| month.additions) },
+                down: Drawn { name: phrase!("deleted", "削除"), values: sum(|month| month.deletions) },
+            }),
+        }
+    }
+
+    fn calendar(&self) -> Chart {
+        let mut days = self.series.days();
+        let bounds = |year| Some((Date::new(year, 1, 1).ok()?, Date::new(year, 12, 31).ok()?));
+        // Of all years the last is drawn.
+        let newest = || days.last().map(|(last, _)| (last.saturating_sub(1.year()), *last));
+        let (first, last) = self.year.and_then(bounds).or_else(newest).unwrap_or((Date::ZERO, Date::ZERO));
+        days.retain(|(day, _)| *day >= first);
+        Chart {
+            title: phrase!("Commits per day", "日ごとのコミット数"),
+            about: phrase!(
+                "A square for each day, darker the more commits it has",
+                "1 日 1 マス。コミットが多いほど濃い色です"
+            ),
+            figure: Figure::Calendar(Calendar { first, last, days }),
+        }
+    }
+
+    fn punch_card(&self) -> Chart {
+        let zone = self.series.timezone.as_str();
+        Chart {
+            title: phrase!("Weekday and hour ({zone})", "曜日と時刻（{zone}）", zone),
+            about: phrase!(
+                "A dot for each hour of the week, larger the more commits it has",
+                "曜日・時刻ごとの点。コミットが多いほど大きくなります"
+            ),
+            figure: Figure::PunchCard(self.series.week_hours()),
+        }
+    }
+
+    /// Name, periods and total, those who did most first, and the sum of all.
+    pub(super) fn sheet(&self) -> Sheet {
+        let what = self.measure.phrase();
+        let mut columns = vec![phrase!("name", "名前")];
+        columns.extend(self.periods().into_iter().map(Phrase::from));
+        columns.push(phrase!("total", "合計"));
+        let row = |name: Cell, values: &[i64]| {
+            let numbers = values.iter().copied().chain([values.iter().sum()]);
+            std::iter::once(name).chain(numbers.map(Cell::Int)).collect::<Vec<_>>()
+        };
+        let ranked = self.ranked();
+        let mut rows: Vec<_> =
+            ranked.iter().map(|(person, values)| row(Cell::text(&person.name), values)).collect();
+        if ranked.len() > 1 {
+            let mut sums = vec![0; self.periods().len()];
+            for (_, values) in &ranked {
+                sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+            }
+            rows.push(row(Cell::Null, &sums));
+        }
+        let title = phrase!("Table: {what}", "一覧：{what}", what);
+        Sheet { name: "commits", title, columns, rows }
+    }
+}
+
+fn year_of(month: &str) -> String {
+    month.split('-').next().unwrap_or(month).to_owned()
+}

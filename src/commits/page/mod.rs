@@ -1,0 +1,248 @@
+//! The page of commits: who wrote how much when, and the runs that collected it.
+
+mod figures;
+mod kept;
+mod runs;
+
+use std::sync::Arc;
+
+use self::figures::{Figures, Measure};
+use super::people::People;
+use super::stats::{Counting, Series};
+use super::store::projects;
+use super::store::reading::{self, Scope};
+use crate::db::{self, Tx};
+use crate::engine::Finder;
+use crate::engine::chart::Scale;
+use crate::engine::page::{Block, Choice, FilterInput, Page, PageFilter, PageQuery, PageView, Sheet};
+use crate::phrase;
+use crate::phrase::Phrase;
+
+/// People that can be chosen one by one.
+const MAX_CHOICES: usize = 40;
+
+/// The page.
+pub(super) static PAGE: Page =
+    Page { slug: "commits", title: || phrase!("Commits", "コミット"), load, sheet: Some(load_sheet) };
+
+fn load(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<PageView> {
+    let selected = Selected::find(finder, tx, query)?;
+    let mut view = PageView::new(phrase!("Commits", "コミット"));
+    let runs = runs::find(tx, query)?;
+    if selected.all.people.is_empty() {
+        view.blocks.extend(runs);
+        view.blocks.push(Block::Empty {
+            text: phrase!(
+                "No commits yet. A run collects them.",
+                "コミットはまだありません。収集を実行すると表示されます。"
+            ),
+            command: Some("bulk start".to_owned()),
+        });
+        return Ok(view);
+    }
+    view.filters = selected.filters();
+    view.blocks.extend(selected.figures().blocks());
+    view.blocks.push(Block::Notes(selected.notes()));
+    view.blocks.extend(runs);
+    Ok(view)
+}
+
+fn load_sheet(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<Sheet> {
+    Ok(Selected::find(finder, tx, query)?.figures().sheet())
+}
+
+/// What is chosen, and everything that it is chosen from.
+struct Selected {
+    projects: Vec<(i64, String)>,
+    branches: Vec<String>,
+    project_id: Option<i64>,
+    branch_name: Option<String>,
+    /// All years and everybody.
+    all: Arc<Series>,
+    year: Option<i16>,
+    people: Vec<String>,
+    measure: Measure,
+    scale: Scale,
+    with_merges: bool,
+}
+
+impl Selected {
+    fn find(finder: &Finder, tx: &mut Tx<'_>, query: &PageQuery) -> db::Result<Self> {
+        let pairs = reading::list_pairs(tx)?;
+        let mut projects: Vec<(i64, String)> = Vec::new();
+        for (project_id, _) in &pairs {
+            if projects.last().is_none_or(|(last, _)| last != project_id) {
+                let path = projects::find(tx, *project_id)?.map(|project| project.path);
+                projects.push((*project_id, path.unwrap_or_else(|| project_id.to_string())));
+            }
+        }
+        let wanted: Option<i64> = query.parse("project");
+        let project_id = wanted.filter(|wanted| projects.iter().any(|(id, _)| id == wanted));
+        let mut branches: Vec<String> = pairs
+            .into_iter()
+            .filter(|(of, _)| project_id.is_none_or(|project_id| project_id == *of))
+            .map(|(_, branch)| branch)
+            .collect();
+        branches.sort();
+        branches.dedup();
+        let branch_name = query.find("branch").map(str::to_owned).filter(|name| branches.contains(name));
+        // A mailmap that cannot be read was told when the jobs were made.
+        let people = Arc::new(People::of(&finder.config).unwrap_or_default());
+        let scope = Scope { project_id, branch_name: branch_name.clone(), ..Scope::default() };
+        let with_merges = query.find("merges") == Some("yes");
+        let zone = finder.config.app.timezone.clone();
+        let counting = Counting { with_merges, ..Counting::new(scope, zone, people) };
+        let all = kept::find(finder, tx, &counting)?;
+        let year = match query.find("year") {
+            Some("all") => None,
+            _ => query.parse("year").or_else(|| all.years().first().copied()),
+        };
+        Ok(Self {
+            projects,
+            branches,
+            project_id,
+            branch_name,
+            year,
+            people: query.list("person").map(str::to_owned).collect(),
+            measure: if query.find("show") == Some("commits") { Measure::Commits } else { Measure::Lines },
+            scale: if query.find("scale") == Some("log") { Scale::Log } else { Scale::Linear },
+            with_merges,
+            all,
+        })
+    }
+
+    /// The year, with everybody.
+    fn of_year(&self) -> Series {
+        self.year.map_or_else(|| Series::clone(&self.all), |year| self.all.in_year(year))
+    }
+
+    fn figures(&self) -> Figures {
+        let mut series = self.of_year();
+        if !self.people.is_empty() {
+            series.people.retain(|person| self.people.contains(&person.name));
+        }
+        Figures { series, year: self.year, measure: self.measure, scale: self.scale }
+    }
+
+    fn filters(&self) -> Vec<PageFilter> {
+        let one = |name, label, choices, value: Option<String>| PageFilter {
+            name,
+            label,
+            input: FilterInput::One { choices, value: value.unwrap_or_default() },
+        };
+        let every = |label| std::iter::once(Choice::new("", label));
+        let projects =
+            self.projects.iter().map(|(id, path)| Choice::new(id.to_string(), path.as_str().into()));
+        let branches = self.branches.iter().map(Choice::named);
+        let years = self.all.years().into_iter().map(|year| Choice::named(year.to_string()));
+        let mut filters = vec![
+            one(
+                "project",
+                phrase!("Project", "プロジェクト"),
+                every(phrase!("all projects", "すべて")).chain(projects).collect(),
+                self.project_id.map(|id| id.to_string()),
+            ),
+            one(
+                "branch",
+                phrase!("Branch", "ブランチ"),
+                every(phrase!("all branches", "すべて")).chain(branches).collect(),
+                self.branch_name.clone(),
+            ),
+            one(
+                "year",
+                phrase!("Year", "年"),
+                years.chain([Choice::new("all", phrase!("all years", "全期間"))]).collect(),
+                Some(self.year.map_or_else(|| "all".to_owned(), |year| year.to_string())),
+            ),
+            one(
+                "show",
+                phrase!("Count", "集計"),
+                vec![
+                    Choice::new("", Measure::Lines.phrase()),
+                    Choice::new("commits", Measure::Commits.phrase()),
+                ],
+                (self.measure == Measure::Commits).then(|| "commits".to_owned()),
+            ),
+            one(
+                "scale",
+                phrase!("Scale", "目盛り"),
+                vec![
+                    Choice::new("", phrase!("linear", "均等")),
+                    Choice::new("log", phrase!("logarithmic", "対数")),
+                ],
+                (self.scale == Scale::Log).then(|| "log".to_owned()),
+            ),
+            one(
+                "merges",
+                phrase!("Lines of merges", "マージの行数"),
+                vec![
+                    Choice::new("", phrase!("left out", "含めない")),
+                    Choice::new("yes", phrase!("counted", "含める")),
+                ],
+                self.with_merges.then(|| "yes".to_owned()),
+            ),
+        ];
+        filters.push(PageFilter {
+            name: "person",
+            label: phrase!("People", "メンバー"),
+            input: FilterInput::Many { choices: self.people_choices(), values: self.people.clone() },
+        });
+        filters
+    }
+
+    /// Those who did most, and those who are chosen.
+    fn people_choices(&self) -> Vec<Choice> {
+        let year = self.of_year();
+        let mut people: Vec<(i64, &str)> = year
+            .people
+            .iter()
+            .map(|person| (self.measure.of(&person.total()), person.name.as_str()))
+            .collect();
+        people.sort_by(|a, b| b.cmp(a));
+        let chosen = |name: &str| self.people.iter().any(|chosen| chosen == name);
+        let mut names: Vec<&str> = people
+            .into_iter()
+            .enumerate()
+            .filter(|(index, (_, name))| *index < MAX_CHOICES || chosen(name))
+            .map(|(_, (_, name))| name)
+            .collect();
+        names.sort_unstable();
+        names.into_iter().map(Choice::named).collect()
+    }
+
+    /// What has to be known to read the numbers right.
+    fn notes(&self) -> Vec<Phrase> {
+        let series = self.of_year();
+        let zone = self.all.timezone.as_str();
+        let mut notes =
+            vec![phrase!("Months and days begin as in {zone}.", "月・日の区切りは {zone} です。", zone)];
+        notes.push(match self.with_merges {
+            true => phrase!(
+                "Lines of merges are counted, though they repeat those of the merged branch.",
+                "マージの行数を含みます（マージ元のブランチの行数と重複します）。"
+            ),
+            false => phrase!(
+                "Merges count as commits; their lines are left out.",
+                "マージはコミット数に含め、行数には含めません。"
+            ),
+        });
+        let missing: i64 = series.people.iter().map(|person| person.total().stats_missing).sum();
+        if missing > 0 {
+            notes.push(phrase!(
+                "{missing commit} without line counts: the host gave none.",
+                "行数のないコミット：{missing} 件（ホストから取得できません）。",
+                missing
+            ));
+        }
+        let left_out = self.all.left_out;
+        if left_out.authors + left_out.titles > 0 {
+            notes.push(phrase!(
+                "Left out by the config, of all years: {authors} by author, {titles} by title.",
+                "設定による除外（全期間）：作者 {authors} 件、タイトル {titles} 件。",
+                authors = left_out.authors,
+                titles = left_out.titles
+            ));
+        }
+        notes
+    }
+}

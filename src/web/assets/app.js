@@ -1,0 +1,97 @@
+// What pages can do beyond links and forms: stay up to date, and be used by keyboard. Everything works without it, too.
+"use strict";
+
+const $ = (selector, root = document) => root.querySelector(selector);
+const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+/* Live: the parts of this page that have changed are read again and put in their place. */
+let heard = Date.now(), waiting = null, reading = false;
+
+async function refresh() {
+  if (reading || document.hidden) return;
+  reading = true;
+  try {
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    if (answer.redirected || !answer.ok) return;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const part of $$("[data-part]")) {
+      const other = fresh.getElementById(part.id);
+      const isBusy = part.contains(document.activeElement) && document.activeElement.matches("input, select, textarea");
+      if (!other || isBusy || other.innerHTML === part.dataset.seen) continue;
+      const focused = $$("a, button, summary", part).indexOf(document.activeElement);
+      const open = $$("details", part).map((details) => details.open);
+      const chosen = rows().indexOf($("[data-row].is-chosen"));
+      part.dataset.seen = other.innerHTML;
+      part.replaceChildren(...other.childNodes);
+      $$("details", part).forEach((details, index) => { details.open = open[index] ?? details.open; });
+      if (focused >= 0) $$("a, button, summary", part)[focused]?.focus();
+      if (chosen >= 0) rows()[chosen]?.classList.add("is-chosen");
+    }
+  } catch { /* The note about the connection says it. */ } finally { reading = false; }
+}
+
+function soon() {
+  clearTimeout(waiting);
+  waiting = setTimeout(refresh, 400);
+}
+
+function showProgress({ job, done, total, now }) {
+  for (const bar of $$("progress[data-progress]").filter((bar) => bar.dataset.progress === job)) {
+    bar.hidden = false;
+    if (total > 0) { bar.max = total; bar.value = done; } else bar.removeAttribute("value");
+    bar.title = now ? `${done}/${total || "?"} ${now}` : `${done}/${total || "?"}`;
+  }
+}
+
+function listen() {
+  const live = new EventSource("/live");
+  const hear = (act) => (message) => { heard = Date.now(); act(message); };
+  for (const name of ["event", "job", "outbox", "reset"]) live.addEventListener(name, hear(soon));
+  live.addEventListener("progress", hear((message) => showProgress(JSON.parse(message.data))));
+  live.addEventListener("open", hear(() => {}));
+  live.addEventListener("beat", hear(() => {}));
+  setInterval(() => { $("#offline").hidden = Date.now() - heard < 10000; }, 1000);
+  setInterval(refresh, 60000);
+  document.addEventListener("visibilitychange", soon);
+  addEventListener("pagehide", () => live.close());
+}
+if ($("[data-part]")) listen();
+
+/* Keyboard: one letter does what a click does. */
+const rows = () => $$("[data-row]").filter((row) => row.offsetParent);
+
+function move(by) {
+  const all = rows(), at = all.findIndex((row) => row.classList.contains("is-chosen"));
+  const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.max(0, Math.min(all.length - 1, at + by))];
+  all[at]?.classList.remove("is-chosen");
+  if (!next) return;
+  next.classList.add("is-chosen");
+  next.scrollIntoView({ block: "nearest" });
+  ($("a", next) ?? next).focus({ preventScroll: true });
+}
+
+const act = (verb) => $(`button[data-verb="${verb}"]`, $("[data-row].is-chosen") ?? $("article") ?? document.createElement("i"))?.click();
+const help = $("#keys");
+let going = false;
+
+document.addEventListener("keydown", (press) => {
+  if (press.ctrlKey || press.metaKey || press.altKey || press.target.matches("input, select, textarea, dialog *")) return;
+  const key = press.key;
+  if (going) {
+    going = false;
+    const link = $$("header nav a").find((link) => link.dataset.key === key);
+    if (link) { press.preventDefault(); link.click(); }
+    return;
+  }
+  const does = {
+    "/": () => $("input[type=search]")?.focus(),
+    j: () => move(1), k: () => move(-1),
+    r: () => act("run"), p: () => act("pause") ?? act("resume"),
+    g: () => { going = true; setTimeout(() => { going = false; }, 1500); },
+    "?": () => help?.showModal(),
+    Enter: press.target === document.body ? () => $("[data-row].is-chosen a")?.click() : null,
+  }[key];
+  if (does) { press.preventDefault(); does(); }
+});
+$("#keys-button")?.addEventListener("click", () => help?.showModal());
+if ($("#keys-button")) $("#keys-button").hidden = false;

@@ -1,0 +1,79 @@
+//! `POST /act`: a button does what the command beside it does, and says so on the page it leads back to.
+
+use askama::Template;
+use axum::Form;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+
+use super::render::{Markup, Renderer};
+use super::{Visit, layout, missing, unavailable, visit};
+use crate::engine::{ActionOutcome, Deed, Verb};
+use crate::phrase;
+use crate::phrase::Phrase;
+use crate::web::login::checked;
+use crate::web::{Pages, act};
+
+/// Things that one click may do something to.
+const MAX_THINGS: usize = 100;
+
+/// Asks once more before something is forgotten.
+#[derive(Template)]
+#[template(path = "pages/confirm.html")]
+struct ConfirmBody<'a> {
+    r: &'a Renderer,
+    forgets: Markup,
+    about: &'a str,
+    verb: Verb,
+    next: &'a str,
+}
+
+/// Does it to each thing that the form names.
+pub(super) async fn post(
+    State(pages): State<Pages>,
+    visit: Visit,
+    Form(fields): Form<Vec<(String, String)>>,
+) -> Response {
+    let find = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    let next = checked(find("next").unwrap_or_default());
+    let Some(verb) = find("verb").and_then(|verb| verb.parse::<Verb>().ok()) else {
+        return missing(&pages, &visit);
+    };
+    let deed = Deed { verb, is_confirmed: find("yes").is_some() };
+    let mut said = Vec::new();
+    for (_, about) in fields.iter().filter(|(name, _)| name == "about").take(MAX_THINGS) {
+        match act::perform(&pages, about, deed).await {
+            Ok(ActionOutcome::Done(done)) => said.push(done),
+            Ok(ActionOutcome::Refused(why)) => said.push(why),
+            Ok(ActionOutcome::Unconfirmed(forgets)) => {
+                return confirm(&pages, &visit, &forgets, (verb, about), next);
+            }
+            Ok(ActionOutcome::Start(_) | ActionOutcome::Unknown) => {
+                said.push(phrase!(
+                    "{about}: nothing there to {verb}",
+                    "{about} には「{verb}」できるものがありません",
+                    about,
+                    verb = verb.to_string()
+                ));
+            }
+            Err(error) => return unavailable(&pages, &visit, &error),
+        }
+    }
+    match said.is_empty() {
+        true => missing(&pages, &visit),
+        false => ([visit::set_flash(&Phrase::list(said))], Redirect::to(next)).into_response(),
+    }
+}
+
+fn confirm(
+    pages: &Pages,
+    visit: &Visit,
+    forgets: &Phrase,
+    (verb, about): (Verb, &str),
+    next: &str,
+) -> Response {
+    let Some(finder) = pages.finder() else { return StatusCode::NOT_FOUND.into_response() };
+    let r = visit.renderer(&finder);
+    let body = ConfirmBody { r: &r, forgets: r.phrase(forgets), about, verb, next };
+    layout::respond(pages, &finder, visit, r.say("Are you sure?", "実行しますか？"), &body)
+}

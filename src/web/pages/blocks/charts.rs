@@ -1,0 +1,24 @@
+//! Charts with their tables behind them.
+
+use askama::Template;
+
+use crate::engine::chart::Chart;
+use crate::phrase::Phrase;
+use crate::web::chart::{self, Drawn};
+use crate::web::pages::render::Renderer;
+
+#[derive(Template)]
+#[template(path = "pages/blocks/charts.html")]
+pub(super) struct ChartsPart<'a> {
+    r: &'a Renderer,
+    charts: Vec<(&'a Phrase, Drawn)>,
+}
+
+impl<'a> ChartsPart<'a> {
+    pub(super) fn new(r: &'a Renderer, index: usize, charts: &'a [Chart]) -> Self {
+        let draw = |(number, chart): (usize, &'a Chart)| {
+            (&chart.title, chart::draw(chart, &format!("c{index}-{number}"), &r.speech))
+        };
+        Self { r, charts: charts.iter().enumerate().map(draw).collect() }
+    }
+}

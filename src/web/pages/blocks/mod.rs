@@ -1,0 +1,120 @@
+//! Blocks of pages as HTML: a template for each sort, filled with what its pipeline loaded.
+
+mod cards;
+mod charts;
+mod sheet;
+mod table;
+mod timeline;
+
+use askama::Template;
+
+use self::cards::CardsPart;
+use self::charts::ChartsPart;
+use self::sheet::SheetPart;
+use self::table::{ProgressPart, TablePart};
+use self::timeline::TimelinePart;
+use super::render::{Markup, Renderer};
+use crate::engine::page::{Block, FilterInput, PageFilter, PageQuery, PageView};
+use crate::engine::view::{Action, Fact};
+use crate::phrase::Phrase;
+
+pub(super) use self::sheet::download;
+
+/// A heading, the filters and the blocks of a page.
+#[derive(Template)]
+#[template(path = "pages/blocks/page.html")]
+pub(in crate::web) struct PageBody<'a> {
+    r: &'a Renderer,
+    view: &'a PageView,
+    parts: Vec<Markup>,
+    /// Whether the reader narrowed it down.
+    is_narrowed: bool,
+}
+
+impl<'a> PageBody<'a> {
+    pub(in crate::web) fn new(r: &'a Renderer, view: &'a PageView, query: &PageQuery) -> Self {
+        let parts = render_all(r, &view.blocks, query);
+        let is_narrowed = view.filters.iter().any(|filter| query.find(filter.name).is_some());
+        Self { r, view, parts, is_narrowed }
+    }
+
+    fn is_chosen(filter: &PageFilter, value: &str) -> bool {
+        match &filter.input {
+            FilterInput::Text(_) => false,
+            FilterInput::One { value: chosen, .. } => chosen == value,
+            FilterInput::Many { values, .. } => values.iter().any(|chosen| chosen == value),
+        }
+    }
+}
+
+/// Every block, from top to bottom.
+pub(super) fn render_all(r: &Renderer, blocks: &[Block], query: &PageQuery) -> Vec<Markup> {
+    let context = Context { r, query };
+    blocks.iter().enumerate().map(|(index, block)| context.render(index, block)).collect()
+}
+
+/// What every block is rendered with.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) r: &'a Renderer,
+    pub(super) query: &'a PageQuery,
+}
+
+impl Context<'_> {
+    fn render(&self, index: usize, block: &Block) -> Markup {
+        let r = self.r;
+        let rendered = match block {
+            Block::Facts { title, facts } => Markup::from_template(&FactsPart { r, title, facts }),
+            Block::Table(table) => Markup::from_template(&TablePart::new(self, index, table)),
+            Block::Charts(charts) => Markup::from_template(&ChartsPart::new(r, index, charts)),
+            Block::Notes(notes) => Markup::from_template(&NotesPart { r, notes }),
+            Block::Sheet(sheet) => Markup::from_template(&SheetPart::new(self, sheet)),
+            Block::Progress(progress) => Markup::from_template(&ProgressPart::new(self, index, progress)),
+            Block::Timeline(timeline) => Markup::from_template(&TimelinePart::new(self, timeline)),
+            Block::Cards(cards) => Markup::from_template(&CardsPart::new(self, cards)),
+            Block::Empty { text, command } => Markup::from_template(&EmptyPart { r, text, command }),
+        };
+        rendered.unwrap_or_else(|error| {
+            tracing::error!("A part of a page cannot be rendered: {error}");
+            Markup::default()
+        })
+    }
+
+    /// Buttons for what can be done; nothing for whoever may only read.
+    fn actions(&self, actions: &[Action]) -> Markup {
+        if actions.is_empty() || !self.r.may_act {
+            return Markup::default();
+        }
+        Markup::from_template(&ActionsPart { r: self.r, actions }).unwrap_or_default()
+    }
+}
+
+#[derive(Template)]
+#[template(path = "pages/blocks/facts.html")]
+struct FactsPart<'a> {
+    r: &'a Renderer,
+    title: &'a Phrase,
+    facts: &'a [Fact],
+}
+
+#[derive(Template)]
+#[template(path = "pages/blocks/notes.html")]
+struct NotesPart<'a> {
+    r: &'a Renderer,
+    notes: &'a [Phrase],
+}
+
+#[derive(Template)]
+#[template(path = "pages/blocks/empty.html")]
+struct EmptyPart<'a> {
+    r: &'a Renderer,
+    text: &'a Phrase,
+    command: &'a Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "pages/blocks/actions.html")]
+struct ActionsPart<'a> {
+    r: &'a Renderer,
+    actions: &'a [Action],
+}

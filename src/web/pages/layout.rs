@@ -1,0 +1,134 @@
+//! What stands around every page, and how a page becomes an answer.
+
+use askama::Template;
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+
+use super::render::{Markup, Renderer};
+use super::visit::{self, Visit};
+use crate::engine::Finder;
+use crate::text::Language;
+use crate::web::{Pages, assets};
+
+/// Our own style, script and requests; forms come back to us; nothing else.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+                      form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+#[derive(Template)]
+#[template(path = "pages/layout.html")]
+struct Layout<'a> {
+    r: &'a Renderer,
+    visit: &'a Visit,
+    title: &'a str,
+    links: Vec<NavLink>,
+    flash: Option<Markup>,
+    body: &'a str,
+    style: &'a str,
+    script: &'a str,
+    icon: &'a str,
+}
+
+impl Layout<'_> {
+    /// The code of the language and of the other one.
+    fn codes(&self) -> (&'static str, &'static str) {
+        match self.r.language() {
+            Language::En => ("en", "ja"),
+            Language::Ja => ("ja", "en"),
+        }
+    }
+}
+
+/// A link of the navigation.
+struct NavLink {
+    path: String,
+    text: String,
+    /// The letter behind `g`.
+    key: String,
+    is_current: bool,
+}
+
+/// A page inside the layout.
+pub(super) fn respond(
+    pages: &Pages,
+    finder: &Finder,
+    visit: &Visit,
+    title: &str,
+    body: &impl Template,
+) -> Response {
+    match body.render() {
+        Ok(body) => respond_html(pages, finder, visit, StatusCode::OK, title, &body),
+        Err(error) => broken(&error),
+    }
+}
+
+/// A page that says a few words.
+pub(super) fn message(pages: &Pages, visit: &Visit, status: StatusCode, title: &str, text: &str) -> Response {
+    let Some(finder) = pages.finder() else { return (status, "not found\n").into_response() };
+    let mut body = Markup::default();
+    body.push_html("<h1>");
+    body.push_text(title);
+    body.push_html("</h1><p class=\"empty\">");
+    body.push_text(text);
+    body.push_html("</p>");
+    respond_html(pages, &finder, visit, status, title, body.as_str())
+}
+
+fn respond_html(
+    pages: &Pages,
+    finder: &Finder,
+    visit: &Visit,
+    status: StatusCode,
+    title: &str,
+    body: &str,
+) -> Response {
+    let r = visit.renderer(finder);
+    let layout = Layout {
+        r: &r,
+        visit,
+        title,
+        links: list_links(pages, finder, visit, &r),
+        flash: visit.flash.as_ref().map(|said| r.phrase(said)),
+        body,
+        style: &assets::STYLE.path,
+        script: &assets::SCRIPT.path,
+        icon: &assets::ICON.path,
+    };
+    let html = match layout.render() {
+        Ok(html) => html,
+        Err(error) => return broken(&error),
+    };
+    let mut headers = HeaderMap::new();
+    for (name, value) in [(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, POLICY)] {
+        headers.insert(name, axum::http::HeaderValue::from_static(value));
+    }
+    let response = (status, headers, html);
+    match visit.flash {
+        Some(_) => ([visit::clear_flash()], response).into_response(),
+        None => response.into_response(),
+    }
+}
+
+fn list_links(pages: &Pages, finder: &Finder, visit: &Visit, r: &Renderer) -> Vec<NavLink> {
+    let here = visit.address.split('?').next().unwrap_or_default();
+    let link = |path: String, key: &str, text: String| NavLink {
+        is_current: path == here,
+        path,
+        key: key.to_owned(),
+        text,
+    };
+    let mut links = vec![link("/".to_owned(), "o", r.say("Overview", "概要").to_owned())];
+    let of_pipelines = finder.pages.iter().map(|page| (page.slug, page.title));
+    for (slug, title) in of_pipelines.chain(pages.extra.iter().map(|page| (page.slug, page.title))) {
+        // The first letter of the address that no link before it has.
+        let is_free = |letter: &char| links.iter().all(|link| !link.key.starts_with(*letter));
+        let key = slug.chars().find(is_free).map(String::from).unwrap_or_default();
+        links.push(link(format!("/{slug}"), &key, r.plain(&title())));
+    }
+    links
+}
+
+fn broken(error: &askama::Error) -> Response {
+    tracing::error!("A page cannot be rendered: {error}");
+    StatusCode::INTERNAL_SERVER_ERROR.into_response()
+}

@@ -1,0 +1,369 @@
+//! Phrases, values, moments and states as HTML: everything is escaped, and what others wrote cannot turn the text around it.
+
+use std::fmt::{self, Write as _};
+use std::time::Duration;
+
+use askama::filters::{Escaper as _, Html, HtmlSafe};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::engine::{Action, Standing, State};
+use crate::phrase;
+use crate::phrase::{Phrase, Piece, Speech, Value};
+use crate::text::Language;
+use crate::time::Timestamp;
+use crate::web::chart::Drawn;
+
+/// HTML that is safe to show as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::web) struct Markup(String);
+
+impl fmt::Display for Markup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl HtmlSafe for Markup {}
+
+impl Markup {
+    /// HTML that our own templates made.
+    pub(in crate::web) fn from_template(template: &impl askama::Template) -> askama::Result<Self> {
+        template.render().map(Self)
+    }
+
+    /// What our own charts drew; they escape their words themselves.
+    pub(in crate::web) fn from_chart(drawn: Drawn) -> Self {
+        Self(drawn.svg)
+    }
+
+    pub(in crate::web) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Adds HTML of our own.
+    pub(in crate::web) fn push_html(&mut self, html: &'static str) {
+        self.0.push_str(html);
+    }
+
+    /// Adds text, whatever it says.
+    pub(in crate::web) fn push_text(&mut self, text: &str) {
+        // Writing into a string cannot fail.
+        let _ = Html.write_escaped_str(&mut self.0, text);
+    }
+
+    /// Adds text of others: signs in it that turn the direction of reading end with it.
+    fn push_foreign(&mut self, text: &str) {
+        self.push_html("<bdi>");
+        self.push_text(text);
+        self.push_html("</bdi>");
+    }
+}
+
+/// Moments nearer than this are told by how far away they are.
+const NEAR: Duration = Duration::from_secs(48 * 60 * 60);
+/// What may stand in a part of an address as it is.
+const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
+
+/// Writes what one reader reads. Templates hand over references, so that is what it takes.
+pub(in crate::web) struct Renderer {
+    pub(in crate::web) speech: Speech,
+    pub(in crate::web) now: Timestamp,
+    /// The page that an action leads back to.
+    pub(in crate::web) address: String,
+    /// Whether the reader is offered actions.
+    pub(in crate::web) may_act: bool,
+}
+
+impl Renderer {
+    /// Words of ours.
+    pub(in crate::web) fn say<'a>(&self, en: &'a str, ja: &'a str) -> &'a str {
+        self.speech.choose(en, ja)
+    }
+
+    pub(in crate::web) fn language(&self) -> Language {
+        self.speech.language
+    }
+
+    /// Whether it is English, for words that change with a number.
+    pub(in crate::web) fn is_english(&self) -> bool {
+        self.language() == Language::En
+    }
+
+    /// A phrase as a heading: its first letter is a capital.
+    pub(in crate::web) fn heading(&self, phrase: &Phrase) -> String {
+        let text = self.plain(phrase);
+        let mut chars = text.chars();
+        chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+    }
+
+    /// A phrase without markup, for attributes and titles.
+    pub(in crate::web) fn plain(&self, phrase: &Phrase) -> String {
+        self.speech.phrase(phrase)
+    }
+
+    /// A phrase; moments and links in it are elements of their own.
+    pub(in crate::web) fn phrase(&self, phrase: &Phrase) -> Markup {
+        let mut out = Markup::default();
+        self.push_phrase(&mut out, phrase);
+        out
+    }
+
+    fn push_phrase(&self, out: &mut Markup, phrase: &Phrase) {
+        for piece in self.speech.pieces(phrase) {
+            match piece {
+                Piece::Words(words) => out.push_text(words),
+                Piece::Counted(counted) => out.push_text(&counted),
+                Piece::Value(value) => self.push_value(out, value),
+            }
+        }
+    }
+
+    /// A value as an element that fits it.
+    pub(in crate::web) fn value(&self, value: &Value) -> Markup {
+        let mut out = Markup::default();
+        self.push_value(&mut out, value);
+        out
+    }
+
+    fn push_value(&self, out: &mut Markup, value: &Value) {
+        match value {
+            Value::Text(text) => out.push_foreign(text),
+            Value::Moment(at) => self.push_moment(out, *at),
+            Value::Link { href, text } => push_link(out, href, text.as_deref().unwrap_or(href)),
+            Value::Phrase(phrase) => self.push_phrase(out, phrase),
+            Value::List(values) => self.push_list(out, values, self.say(", ", "、")),
+            Value::Sentences(values) => self.push_list(out, values, self.say("; ", "。")),
+            Value::Count(count) => out.push_text(&self.count(count)),
+            Value::Nothing | Value::Duration(_) | Value::Bytes(_) => {
+                out.push_text(&self.speech.value(value));
+            }
+        }
+    }
+
+    fn push_list(&self, out: &mut Markup, values: &[Value], between: &str) {
+        for (index, value) in values.iter().enumerate() {
+            if index > 0 {
+                out.push_text(between);
+            }
+            self.push_value(out, value);
+        }
+    }
+
+    /// A number as people write it; a year or the number of an issue stays whole.
+    pub(in crate::web) fn count(&self, count: &i64) -> String {
+        let digits = count.unsigned_abs().to_string();
+        if digits.len() <= 4 {
+            return count.to_string();
+        }
+        let mut text = String::from(if *count < 0 { "-" } else { "" });
+        for (index, digit) in digits.chars().enumerate() {
+            if index > 0 && (digits.len() - index).is_multiple_of(3) {
+                text.push(',');
+            }
+            text.push(digit);
+        }
+        text
+    }
+
+    /// A moment: how far away it is if it is near, with the moment itself behind it.
+    pub(in crate::web) fn moment(&self, at: &Timestamp) -> Markup {
+        let mut out = Markup::default();
+        self.push_moment(&mut out, *at);
+        out
+    }
+
+    fn push_moment(&self, out: &mut Markup, at: Timestamp) {
+        let absolute = self.speech.moment(at);
+        let shown = self.relative(at).unwrap_or_else(|| absolute.clone());
+        let _ = write!(out.0, "<time datetime=\"{}\" title=\"{absolute}\">", at.to_text());
+        out.push_text(&shown);
+        out.push_html("</time>");
+    }
+
+    fn relative(&self, at: Timestamp) -> Option<String> {
+        let is_past = at <= self.now;
+        let span = if is_past { self.now.since(at) } else { at.since(self.now) };
+        let secs = span.as_secs();
+        if span > NEAR {
+            return None;
+        }
+        if secs < 5 {
+            return Some(self.say("now", "今").to_owned());
+        }
+        // One unit is enough to know how old something is.
+        let rounded = match secs {
+            0..60 => secs,
+            60..3_600 => secs / 60 * 60,
+            _ => secs / 3_600 * 3_600,
+        };
+        let span = self.speech.duration(Duration::from_secs(rounded));
+        Some(match (self.language(), is_past) {
+            (Language::En, true) => format!("{span} ago"),
+            (Language::En, false) => format!("in {span}"),
+            (Language::Ja, true) => format!("{span}前"),
+            (Language::Ja, false) => format!("{span}後"),
+        })
+    }
+
+    /// How long something takes.
+    pub(in crate::web) fn duration(&self, span: &Duration) -> String {
+        self.speech.duration(*span)
+    }
+
+    /// Where something stands: a mark, a word and a colour.
+    pub(in crate::web) fn state(&self, state: &State) -> Markup {
+        self.state_with(*state, &state.phrase())
+    }
+
+    /// The same with what is to be said about it.
+    pub(in crate::web) fn standing(&self, standing: &Standing) -> Markup {
+        self.state_with(standing.state, &standing.phrase())
+    }
+
+    fn state_with(&self, state: State, words: &Phrase) -> Markup {
+        let mut out = self.mark(&state);
+        out.push_html(" ");
+        self.push_phrase(&mut out, words);
+        let mut whole = Markup::default();
+        let _ = write!(whole.0, "<span class=\"state is-{}\">{}</span>", state.class(), out.0);
+        whole
+    }
+
+    /// Only its mark, for places that say the word elsewhere.
+    pub(in crate::web) fn mark(&self, state: &State) -> Markup {
+        let class = state.class();
+        Markup(format!("<span class=\"mark is-{class}\" aria-hidden=\"true\">{}</span>", state.mark()))
+    }
+
+    /// A button that does it, or the command that shows more; nothing that the reader may not do.
+    pub(in crate::web) fn action(&self, action: &Action) -> Markup {
+        let mut out = Markup::default();
+        let Some((verb, about)) = &action.deed else {
+            out.push_html("<code>tsuzuki ");
+            out.push_text(&action.command);
+            out.push_html("</code>");
+            return out;
+        };
+        if !self.may_act {
+            return out;
+        }
+        let same =
+            phrase!("same as `tsuzuki {command}`", "`tsuzuki {command}` と同じ", command = &action.command);
+        out.push_html("<form class=\"act\" method=\"post\" action=\"/act\">");
+        for (name, value) in [("about", about.as_str()), ("verb", (*verb).into()), ("next", &self.address)] {
+            let _ = write!(out.0, "<input type=\"hidden\" name=\"{name}\" value=\"");
+            out.push_text(value);
+            out.push_html("\">");
+        }
+        let _ = write!(out.0, "<button data-verb=\"{verb}\" title=\"");
+        out.push_text(&self.plain(&same));
+        out.push_html("\">");
+        self.push_phrase(&mut out, &action.label);
+        out.push_html("</button></form>");
+        out
+    }
+
+    /// Where a thing is shown: `about` is a word and a name behind a colon.
+    pub(in crate::web) fn path(&self, about: &str) -> String {
+        why_path(about)
+    }
+
+    /// A link to it.
+    pub(in crate::web) fn about(&self, about: &str, text: &str) -> Markup {
+        let mut out = Markup::default();
+        let _ = write!(out.0, "<a href=\"{}\">", why_path(about));
+        out.push_foreign(text);
+        out.push_html("</a>");
+        out
+    }
+}
+
+/// A name as one part of an address.
+pub(in crate::web) fn path_part(text: &str) -> String {
+    utf8_percent_encode(text, IN_PATH).to_string()
+}
+
+/// The page of a thing: a job has one of its own, everything else is explained.
+pub(in crate::web) fn why_path(about: &str) -> String {
+    match about.split_once(':') {
+        Some(("job", name)) => format!("/job/{}", path_part(name)),
+        Some((word, name)) => format!("/why/{}/{}", path_part(word), path_part(name)),
+        None => format!("/why/other/{}", path_part(about)),
+    }
+}
+
+/// Only addresses of the web become links; anything else stays text.
+fn push_link(out: &mut Markup, href: &str, text: &str) {
+    if !(href.starts_with("https://") || href.starts_with("http://")) {
+        return out.push_foreign(text);
+    }
+    out.push_html("<a rel=\"noreferrer noopener\" href=\"");
+    out.push_text(href);
+    out.push_html("\">");
+    out.push_foreign(text);
+    out.push_html("</a>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn renderer(language: Language) -> Renderer {
+        let zone = Some(jiff::tz::TimeZone::get("Asia/Tokyo").unwrap());
+        Renderer {
+            speech: Speech { language, zone },
+            now: "2026-01-15T00:02:11.123Z".parse().unwrap(),
+            address: "/".to_owned(),
+            may_act: true,
+        }
+    }
+
+    #[test]
+    fn what_others_wrote_is_inert() {
+        let hostile = "<script>alert(1)</script>\u{202e}{{ 7*7 }}\"'&";
+        let said = phrase!("found {title}", "{title} を発見", title = hostile);
+        let html = renderer(Language::En).phrase(&said).to_string();
+        assert_eq!(
+            html,
+            "found <bdi>&#60;script&#62;alert(1)&#60;/script&#62;\u{202e}{{ 7*7 }}&#34;&#39;&#38;</bdi>"
+        );
+        for href in ["javascript:alert(1)", "data:text/html,x", " https://a.example", "//a.example"] {
+            let html = renderer(Language::En).value(&Value::link(href)).to_string();
+            assert!(!html.contains("<a"), "{html}");
+        }
+        let html = renderer(Language::En).value(&Value::link("https://a.example/?a=\"b")).to_string();
+        assert!(html.contains("href=\"https://a.example/?a=&#34;b\""), "{html}");
+    }
+
+    #[test]
+    fn near_moments_are_told_by_how_far_away_they_are() {
+        for (at, en, ja) in [
+            ("2026-01-15T00:02:10.000Z", "now", "今"),
+            ("2026-01-15T00:01:11.123Z", "1 min ago", "1 分前"),
+            ("2026-01-15T00:06:50.123Z", "in 4 min", "4 分後"),
+            ("2026-01-14T20:01:00.000Z", "4 h ago", "4 時間前"),
+            ("2026-01-01T00:00:00.000Z", "2026-01-01 09:00 +09:00", "2026-01-01 09:00 +09:00"),
+        ] {
+            let at: Timestamp = at.parse().unwrap();
+            for (language, text) in [(Language::En, en), (Language::Ja, ja)] {
+                let html = renderer(language).moment(&at).to_string();
+                assert!(html.ends_with(&format!(">{text}</time>")), "{html}");
+                assert!(html.contains(&format!("datetime=\"{}\"", at.to_text())), "{html}");
+            }
+        }
+    }
+
+    #[test]
+    fn things_have_addresses_whatever_they_are_called() {
+        assert_eq!(why_path("job:日報"), "/job/%E6%97%A5%E5%A0%B1");
+        assert_eq!(why_path("branch:group/app/main"), "/why/branch/group%2Fapp%2Fmain");
+        assert_eq!(why_path("entry:https://a.example/?b#c"), "/why/entry/https:%2F%2Fa.example%2F%3Fb%23c");
+    }
+
+    #[test]
+    fn large_numbers_have_separators() {
+        let en = renderer(Language::En);
+        let shown: Vec<String> = [0, 2026, 12_345, 1_000_000, -54_321].map(|n| en.count(&n)).to_vec();
+        assert_eq!(shown, ["0", "2026", "12,345", "1,000,000", "-54,321"]);
+    }
+}
