@@ -1,7 +1,7 @@
 //! A change of a blog for people: what was new, what became of its messages, and what can be decided about them.
 
 use super::store::ChangeRow;
-use super::view::{Listed, find_change, message_state};
+use super::view::{ListedChange, find_change, message_state};
 use crate::channel::outbox::State;
 use crate::db::{self, Tx};
 use crate::engine::things::delivery;
@@ -25,7 +25,7 @@ pub(super) fn find(_: &Finder, tx: &mut Tx<'_>, name: &str) -> db::Result<Vec<Vi
     Ok(find_change(tx, id)?.iter().map(view).collect())
 }
 
-fn view(listed: &Listed) -> View {
+fn view(listed: &ListedChange) -> View {
     let ChangeRow { id, blog_id, job_name, found_at, code, detail, .. } = &listed.change;
     let title = phrase!(
         "change {id} of blog {blog}: {what}",
@@ -62,14 +62,14 @@ fn view(listed: &Listed) -> View {
             .map(|sent| delivery::line(sent.id, &sent.channel, message_state(sent), None)),
     );
     if is_held(listed) {
-        view.action(phrase!("send it", "送信する"), format!("change approve {id}"));
-        view.action(phrase!("discard it", "送信しない"), format!("change skip {id}"));
+        view.command(phrase!("send it", "送信する"), format!("change approve {id}"));
+        view.command(phrase!("discard it", "送信しない"), format!("change skip {id}"));
     }
     view
 }
 
 /// What became of the messages of a change: one word if they agree.
-pub fn standing(listed: &Listed) -> Phrase {
+pub fn standing(listed: &ListedChange) -> Phrase {
     let mut states: Vec<State> = Vec::new();
     for delivery in &listed.deliveries {
         let state = message_state(delivery);
@@ -89,6 +89,6 @@ pub fn standing(listed: &Listed) -> Phrase {
 }
 
 /// Whether it has a message that waits for a decision.
-pub fn is_held(listed: &Listed) -> bool {
+pub fn is_held(listed: &ListedChange) -> bool {
     listed.change.held && listed.deliveries.iter().any(|delivery| message_state(delivery) == State::Held)
 }

@@ -42,6 +42,7 @@ pub static PIPELINE: Pipeline = Pipeline {
             list_stored: |_| Ok(Vec::new()),
             listed_by: "change ls",
             resume: None,
+            act: action::NOTHING,
         },
         &Thing {
             word: entry::ENTRY,

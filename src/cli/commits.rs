@@ -17,7 +17,7 @@ use crate::commits::store::projects;
 use crate::commits::store::reading::{self, Scope};
 use crate::config::value::Zone;
 use crate::db::Db;
-use crate::export::{self, Cell, Format, Style, RowWriter};
+use crate::export::{self, Format, RowWriter, Style};
 use crate::phrase;
 use crate::text::counted;
 
@@ -242,8 +242,8 @@ fn show(stats: &Stats, context: &Context) -> Result<()> {
         .map(Column::right),
     );
     let cell = |field| match field {
-        Cell::Int(number) => Cell::from(number),
-        Cell::Word(text) | Cell::Text(text) => text.into(),
+        export::Cell::Int(number) => Cell::from(number),
+        export::Cell::Word(text) | export::Cell::Text(text) => text.into(),
         _ => "".into(),
     };
     // How many there are is said below, also when there are none.

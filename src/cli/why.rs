@@ -5,7 +5,7 @@ use super::{Context, Error, Exit, Result, view};
 use crate::app;
 use crate::db::{self, Db, Tx};
 use crate::engine::finder::read_address;
-use crate::engine::table::{After, Field, TableFilter};
+use crate::engine::table::{After, Cell, TableFilter};
 use crate::engine::{Finder, View};
 use crate::phrase;
 use crate::text::nearest;
@@ -72,7 +72,7 @@ fn find_titled(finder: &Finder, tx: &mut Tx<'_>, part: &str) -> db::Result<Vec<V
         for _ in 0..MOST_PAGES {
             let page = (table.page)(tx, &TableFilter::default(), After(&after))?;
             for row in page.rows {
-                let (Field::Text(title) | Field::Word(title), Field::Text(name) | Field::Word(name)) =
+                let (Cell::Text(title) | Cell::Word(title), Cell::Text(name) | Cell::Word(name)) =
                     (&row[title], &row[name])
                 else {
                     continue;

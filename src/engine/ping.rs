@@ -2,7 +2,7 @@
 
 use tracing::warn;
 
-use super::Outcome;
+use super::RunOutcome;
 use crate::fetch::{AllowPrivate, Fetcher, Wanted};
 use crate::id::JobName;
 use crate::parse::url::Url;
@@ -22,7 +22,7 @@ impl Ping {
     }
 
     /// Reports how a run ended. That nobody answers is a line in the log: it says nothing about the job.
-    pub async fn send(&self, job: &JobName, outcome: Outcome) {
+    pub async fn send(&self, job: &JobName, outcome: RunOutcome) {
         let Some(url) = address_after(&self.url, outcome) else { return };
         let check = self.fetcher.reach("ping", &url, &self.allowed, Wanted::Document).await;
         if !check.is_fine {
@@ -32,12 +32,12 @@ impl Ping {
 }
 
 /// The address to request; `None` after a run that goes on later. A run of which only parts failed did its work.
-fn address_after(url: &Url, outcome: Outcome) -> Option<Url> {
+fn address_after(url: &Url, outcome: RunOutcome) -> Option<Url> {
     let mut url = url.clone();
     match outcome {
-        Outcome::Success | Outcome::Waiting | Outcome::Partly => {}
-        Outcome::Interrupted => return None,
-        Outcome::Failed => {
+        RunOutcome::Success | RunOutcome::Waiting | RunOutcome::Partly => {}
+        RunOutcome::Interrupted => return None,
+        RunOutcome::Failed => {
             let path = format!("{}/fail", url.path().trim_end_matches('/'));
             url.set_path(&path);
         }
@@ -53,11 +53,11 @@ mod tests {
     fn success_and_failure_have_their_own_addresses_and_an_interrupted_run_none() {
         let url: Url = "https://hc.example/ping/uuid?rid=1".parse().unwrap();
         for (outcome, wanted) in [
-            (Outcome::Success, Some("https://hc.example/ping/uuid?rid=1")),
-            (Outcome::Waiting, Some("https://hc.example/ping/uuid?rid=1")),
-            (Outcome::Partly, Some("https://hc.example/ping/uuid?rid=1")),
-            (Outcome::Failed, Some("https://hc.example/ping/uuid/fail?rid=1")),
-            (Outcome::Interrupted, None),
+            (RunOutcome::Success, Some("https://hc.example/ping/uuid?rid=1")),
+            (RunOutcome::Waiting, Some("https://hc.example/ping/uuid?rid=1")),
+            (RunOutcome::Partly, Some("https://hc.example/ping/uuid?rid=1")),
+            (RunOutcome::Failed, Some("https://hc.example/ping/uuid/fail?rid=1")),
+            (RunOutcome::Interrupted, None),
         ] {
             assert_eq!(address_after(&url, outcome).as_ref().map(Url::as_str), wanted, "{outcome:?}");
         }

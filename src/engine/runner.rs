@@ -296,12 +296,12 @@ impl Runner {
 }
 
 /// How a run ended; `None` when another process took it over.
-fn outcome_of(ended: &Result<Report, Failure>) -> Option<Outcome> {
+fn outcome_of(ended: &Result<Report, Failure>) -> Option<RunOutcome> {
     match ended {
         Ok(report) => Some(report.outcome()),
         Err(Failure::Overtaken) => None,
-        Err(Failure::Interrupted) => Some(Outcome::Interrupted),
-        Err(_) => Some(Outcome::Failed),
+        Err(Failure::Interrupted) => Some(RunOutcome::Interrupted),
+        Err(_) => Some(RunOutcome::Failed),
     }
 }
 

@@ -153,7 +153,7 @@ fn summary(finished: &[(JobName, Finished)]) -> Option<Phrase> {
 
 /// What the word of an outcome is called.
 fn phrase_of(word: &str) -> Phrase {
-    match Outcome::ALL.iter().find(|outcome| outcome.word() == word) {
+    match RunOutcome::ALL.iter().find(|outcome| outcome.word() == word) {
         Some(outcome) => outcome.phrase(),
         None => phrase!("skipped", "対象外"),
     }
