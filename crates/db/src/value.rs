@@ -29,7 +29,7 @@ pub trait ToValue {
 }
 
 fn text(text: &str) -> Value<'_> {
-    if !memchr(0, text.as_bytes()).is_some() {
+    if memchr(0, text.as_bytes()).is_none() {
         Value::Text(Cow::Borrowed(text))
     } else {
         Value::Text(Cow::Owned(text.replace('\0', "")))

@@ -56,9 +56,9 @@ pub fn one_line(text: &str) -> String {
         }
         let start = line.len();
         if word.bytes().all(|byte| byte.is_ascii_graphic()) {
-            line.push_str(word)
+            line.push_str(word);
         } else {
-            line.extend(word.chars().filter(|c| !is_unprintable(*c)))
+            line.extend(word.chars().filter(|c| !is_unprintable(*c)));
         }
         if line.len() == start {
             line.truncate(before);

@@ -55,9 +55,9 @@ impl<'a> Scopes<'a> {
                 let base = resolver.resolve(self.base().map(|base| &**base), &unescape(value));
                 if let Some(base) = base.filter(|base| matches!(base.scheme(), "http" | "https" | "ftp")) {
                     if is_usable_base(&base) {
-                        self.bases.push((depth, Arc::new(base)))
+                        self.bases.push((depth, Arc::new(base)));
                     } else {
-                        is_whole = false
+                        is_whole = false;
                     }
                 }
             } else if key == "xml:lang" || key == "lang" {
