@@ -35,6 +35,7 @@ fn view_of(listed: &ListedChange) -> View {
         Code::Failing => State::Failing,
         Code::Gone => State::Paused,
     });
+    view.fact(phrase!("messages", "送信状況"), standing(listed));
     view.fact(phrase!("found", "発見"), change.found_at);
     view.fact(phrase!("job", "ジョブ"), change.job_name.as_str());
     view.fact(phrase!("what", "内容"), change.code.phrase());
@@ -46,7 +47,9 @@ fn view_of(listed: &ListedChange) -> View {
         at: entry.published_at,
         text: phrase!("{entry}", "{entry}", entry = link(entry)),
     };
-    view.section(phrase!("new entries", "新着"), change.detail.entries.iter().map(entry));
+    let more = change.detail.more;
+    let more = (more > 0).then(|| phrase!("and {more} more", "ほか {more} 件", more).into());
+    view.section(phrase!("new entries", "新着"), change.detail.entries.iter().map(entry).chain(more));
     view.section(
         phrase!("messages", "メッセージ"),
         listed

@@ -286,7 +286,7 @@ async fn decide(ids: Vec<i64>, choice: Choice, context: &Context) -> Result {
                     "配信 {id} はそのままです（{state}）：{why}",
                     id,
                     state,
-                    why = why.clone()
+                    why
                 )));
             }
         }

@@ -72,7 +72,11 @@ async fn every_command_says_what_waits_and_until_when() {
     let quiet = test_env.run_beside(&["run-due", "--force", "-q"]).await;
     assert_eq!(code(&quiet), 3, "{}", said(&quiet));
     assert_eq!(out(&quiet).lines().count(), 1, "{}", said(&quiet));
-    assert!(out(&quiet).starts_with("sites: partly: checked 0 of 1 blog: 1 waiting"), "{}", said(&quiet));
+    assert!(
+        out(&quiet).starts_with("sites: partly failed: checked 0 of 1 blog: 1 waiting"),
+        "{}",
+        said(&quiet)
+    );
     assert!(out(&quiet).contains("(asks until "), "{}", said(&quiet));
     let by_name = ends_with(&test_env.run_beside(&["run", "sites"]).await, 3);
     assert!(by_name.contains("asked by their servers (asks until "), "{by_name}");
